@@ -1,0 +1,39 @@
+"""Every error of the package: one root, and messages that name the culprit.
+
+A message says what was wrong, its value, the limit, and what is allowed instead.
+"""
+
+from __future__ import annotations
+
+
+class ArmDynamicsError(Exception):
+    """Root of every error raised on purpose by this package."""
+
+
+class InvalidValue(ArmDynamicsError, ValueError):
+    """An argument with a wrong size, a non-finite entry or a value out of its range."""
+
+
+class UnknownName(ArmDynamicsError, LookupError):
+    """A name that is not registered; the message lists what exists."""
+
+    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
+        allowed = ", ".join(sorted(known)) or "none"
+        super().__init__(f"unknown {kind} '{name}'; known: {allowed}")
+        self.kind, self.name, self.known = kind, name, known
+
+
+class CommandRefused(InvalidValue):
+    """A command that must not reach a motor: wrong size, wrong joints or not finite."""
+
+
+class TrajectoryRefused(InvalidValue):
+    """A trajectory that cannot be followed as asked; the message names joint and limit."""
+
+
+class ConfigError(ArmDynamicsError):
+    """A parameter file or option that cannot be used as it stands."""
+
+
+class DriverFault(ArmDynamicsError):
+    """A driver that cannot read or write its arm at present."""

@@ -1,0 +1,88 @@
+"""The three values that travel between plant, controller and driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+
+INTERFACES = ("effort", "voltage", "position", "velocity")
+"""What a command may ask of a joint: N·m (or N), V, rad (or m), rad/s (or m/s)."""
+
+NO_STATES = frozen([])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """Time [s], position q (nv,), velocity v (nv,), applied actuator effort tau (nv,).
+
+    ``act`` (na,) holds the actuators' own states (currents, temperatures); empty for
+    actuators without any. Arrays are read-only.
+    """
+
+    time: float
+    q: Vector
+    v: Vector
+    tau: Vector
+    act: Vector = NO_STATES
+
+    @classmethod
+    def of(
+        cls, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, time: float = 0
+    ) -> State:
+        """Checked state from plain lists; velocity and effort default to zero."""
+        position = vector("q", q, np.size(np.asarray(q, dtype=object)))
+        size = position.size
+        return cls(
+            float(time),
+            position,
+            vector("v", np.zeros(size) if v is None else v, size),
+            vector("tau", np.zeros(size) if tau is None else tau, size),
+        )
+
+    @property
+    def nv(self) -> int:
+        """Number of joints."""
+        return int(self.q.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """What a controller should follow at one instant: q, v, a, each (nv,)."""
+
+    q: Vector
+    v: Vector
+    a: Vector
+
+    @classmethod
+    def hold(cls, q: ArrayLike) -> Reference:
+        """Stand still at ``q``."""
+        position = frozen(q)
+        zero = frozen(np.zeros(position.size))
+        return cls(position, zero, zero)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Command:
+    """What goes to the motors: one ``value`` (nv,) per joint on one ``interface``.
+
+    ``stamp`` is the time [s] of the state that the command answers.
+    """
+
+    interface: str
+    value: Vector
+    stamp: float = 0.0
+
+    @classmethod
+    def checked(cls, interface: str, value: ArrayLike, size: int, stamp: float = 0.0) -> Command:
+        """Command of ``size`` finite values; raises CommandRefused or UnknownName."""
+        if interface not in INTERFACES:
+            raise UnknownName("command interface", interface, INTERFACES)
+        try:
+            return cls(interface, vector(f"{interface} command", value, size), float(stamp))
+        except InvalidValue as error:
+            raise CommandRefused(str(error)) from error

@@ -1,0 +1,66 @@
+"""Modified Denavit-Hartenberg tables (Craig's convention) as chains of URDF joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import cos, sin
+from typing import Any
+
+from arm_dynamics.arrays import Vector, frozen, scalar
+from arm_dynamics.model.urdf_writer import Arm, Joint, Segment, write
+
+
+@dataclass(frozen=True, slots=True)
+class MdhRow:
+    """Frame i from frame i-1: a [m], alpha [rad], d [m], theta [rad] at joint position zero.
+
+    Raises InvalidValue for a number that is not finite.
+    """
+
+    a: float = 0.0
+    alpha: float = 0.0
+    d: float = 0.0
+    theta: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            scalar(name, getattr(self, name))
+
+    @property
+    def placement(self) -> Vector:
+        """Tx(a) Rx(alpha) Tz(d) Rz(theta), (4, 4): frame i in frame i-1 at zero.
+
+        Multiplied out; source: Craig, Introduction to Robotics (3rd ed.), eq. 3.6.
+        """
+        ca, sa = cos(self.alpha), sin(self.alpha)
+        ct, st = cos(self.theta), sin(self.theta)
+        return frozen(
+            [
+                [ct, -st, 0, self.a],
+                [st * ca, ct * ca, -sa, -sa * self.d],
+                [st * sa, ct * sa, ca, ca * self.d],
+                [0, 0, 0, 1],
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MdhLink:
+    """A row of the table and the joint, with its motor and solids, that stands on it.
+
+    The joint turns about (slides along) z of frame i: it adds to theta (to d).
+    """
+
+    row: MdhRow
+    joint: Joint
+
+
+def segments(links: Iterable[MdhLink]) -> tuple[Segment, ...]:
+    """Joint frames as URDF has them: in this convention they are the table's own."""
+    return tuple(Segment(link.row.placement, link.joint) for link in links)
+
+
+def urdf(name: str, links: Iterable[MdhLink], **described: Any) -> str:
+    """Return the URDF text of the arm ``name``; ``described``: the other fields of Arm."""
+    return write(Arm(name, segments(links), **described))

@@ -1,0 +1,165 @@
+"""Solids of uniform density, and the mass properties of a link made of several.
+
+Lengths [m], masses [kg], inertias [kg·m²], all in the axes of the link they belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.errors import InvalidValue, UnknownName
+
+ORIGIN = (0.0, 0.0, 0.0)
+SHAPES = {"cylinder": ("radius", "length"), "box": ("x", "y", "z"), "sphere": ("radius",)}
+"""Shapes to draw, named as in URDF, with what their size lists [m]; a cylinder lies along z."""
+
+_Z_TO = {
+    "x": frozen([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
+    "y": frozen([[1, 0, 0], [0, 0, 1], [0, -1, 0]]),
+    "z": frozen(np.eye(3)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What to draw: a key of SHAPES and its sizes [m]."""
+
+    kind: str
+    size: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solid:
+    """Mass [kg], centre of mass (3,), inertia (3, 3) about that centre in link axes.
+
+    ``rotation`` (3, 3) turns the axes of ``shape`` into the link's; ``shape`` is None for
+    what cannot be drawn. ``material`` is the name of its colour.
+    """
+
+    mass: float
+    centre: Vector
+    inertia: Vector
+    rotation: Vector
+    shape: Shape | None = None
+    material: str = ""
+
+    def painted(self, material: str) -> Solid:
+        """The same solid in another colour."""
+        return replace(self, material=material)
+
+    def moved(self, rotation: ArrayLike, translation: ArrayLike) -> Solid:
+        """x -> R x + p: centre R c + p, inertia R I R^T."""
+        R = np.asarray(rotation, dtype=np.float64)
+        return replace(
+            self,
+            centre=frozen(R @ self.centre + np.asarray(translation)),
+            inertia=frozen(R @ self.inertia @ R.T),
+            rotation=frozen(R @ self.rotation),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inertial:
+    """Mass [kg], centre of mass (3,) and inertia (3, 3) about it, in link axes."""
+
+    mass: float
+    centre: Vector
+    inertia: Vector
+
+
+def cylinder(
+    axis: str, height: float, radius: float, mass: float, centre: ArrayLike = ORIGIN
+) -> Solid:
+    """Solid cylinder along ``axis``: I_axial = m r²/2, I_transverse = m (3 r² + h²)/12.
+
+    Source: Goldstein, Classical Mechanics (3rd ed.), ch. 5. Raises InvalidValue, and
+    UnknownName for an axis other than x, y, z.
+    """
+    h = scalar("height", height, above=0)
+    r = scalar("radius", radius, above=0)
+    across = mass * (3 * r * r + h * h) / 12
+    moments = (across, across, mass * r * r / 2)
+    return _solid(mass, centre, moments, Shape("cylinder", (r, h)), axis)
+
+
+def rod(
+    axis: str, length: float, mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.01
+) -> Solid:
+    """Thin rod along ``axis``: I_axial = 0, I_transverse = m l²/12; drawn with radius ``drawn``.
+
+    Raises InvalidValue, and UnknownName for an axis other than x, y, z.
+    """
+    length = scalar("length", length, above=0)
+    across = mass * length * length / 12
+    return _solid(mass, centre, (across, across, 0), Shape("cylinder", (drawn, length)), axis)
+
+
+def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
+    """Cuboid with edges ``size`` (3,) along x, y, z: I_xx = m (b² + c²)/12 and so on.
+
+    Raises InvalidValue.
+    """
+    edges = vector("size", size, 3)
+    x, y, z = (scalar("size", edge, above=0) for edge in edges)
+    moments = (
+        mass * (y * y + z * z) / 12,
+        mass * (x * x + z * z) / 12,
+        mass * (x * x + y * y) / 12,
+    )
+    return _solid(mass, centre, moments, Shape("box", (x, y, z)))
+
+
+def sphere(radius: float, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
+    """Solid sphere: I = 2 m r²/5 about every axis. Raises InvalidValue."""
+    r = scalar("radius", radius, above=0)
+    return _solid(mass, centre, (2 * mass * r * r / 5,) * 3, Shape("sphere", (r,)))
+
+
+def point_mass(mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.0) -> Solid:
+    """Mass at a point: I = 0; drawn as a sphere of radius ``drawn`` when that is above 0.
+
+    Raises InvalidValue.
+    """
+    shape = Shape("sphere", (float(drawn),)) if drawn > 0 else None
+    return _solid(mass, centre, (0.0, 0.0, 0.0), shape)
+
+
+def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
+    """Mass properties of rigidly joined solids, by the parallel-axis theorem.
+
+    m = Σ m_i, c = Σ m_i c_i / m, I = Σ (I_i + m_i (|d_i|² 1 - d_i d_i^T)), d_i = c_i - c.
+    Source: Goldstein, Classical Mechanics (3rd ed.), section 5.3 (Steiner).
+    Raises InvalidValue when there is no mass at all.
+    """
+    mass = float(sum(solid.mass for solid in solids))
+    if not mass > 0:
+        raise InvalidValue(f"mass of {len(solids)} solids together = {mass} kg: must be above 0")
+    centre = sum((s.mass * s.centre for s in solids), np.zeros(3)) / mass
+    inertia = sum((_about(s, centre) for s in solids), np.zeros((3, 3)))
+    return Inertial(mass, frozen(centre), frozen(inertia))
+
+
+def _about(solid: Solid | Inertial, point: Vector) -> Vector:
+    d = solid.centre - point
+    return solid.inertia + solid.mass * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
+
+
+def _solid(
+    mass: float,
+    centre: ArrayLike,
+    moments: tuple[float, float, float],
+    shape: Shape | None,
+    axis: str = "z",
+) -> Solid:
+    if axis not in _Z_TO:
+        raise UnknownName("axis", axis, tuple(_Z_TO))
+    R = _Z_TO[axis]
+    # A massless solid is allowed: it is drawn and weighs nothing.
+    checked = scalar("mass", mass, lower=0)
+    inertia = frozen(R @ np.diag(moments) @ R.T)
+    return Solid(checked, vector("centre", centre, 3), inertia, R, shape)

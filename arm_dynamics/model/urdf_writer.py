@@ -1,0 +1,232 @@
+"""Text of a URDF with its ros2_control block, from a chain of joints and solids.
+
+Every way of describing an arm (modified DH, standard DH ...) ends in ``Segment``s; this
+module alone knows XML. Numbers are the shortest text that reads back as the same double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import atan2, cos, hypot, sin
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.model.solids import SHAPES, Solid, compose
+
+KINDS = ("revolute", "continuous", "prismatic")
+BASE = "base_link"
+TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Motor:
+    """Actuator of a joint: its registered name, its constants (SI), what it takes commands in."""
+
+    name: str
+    constants: Mapping[str, float] = field(default_factory=dict)
+    commands: tuple[str, ...] = ("effort",)
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """One joint about (along) z and the solids it moves; SI units, radians.
+
+    ``stop`` is the stiffness and damping of its end stops. ``solids`` are in the axes of the
+    link frame. Raises UnknownName for a kind not in KINDS, InvalidValue for limits that a
+    kind needs and lacks, or has and must not.
+    """
+
+    name: str
+    effort: float
+    velocity: float
+    solids: tuple[Solid, ...]
+    kind: str = "revolute"
+    lower: float | None = None
+    upper: float | None = None
+    initial: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    motor: Motor | None = None
+    stop: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UnknownName(f"kind of joint {self.name}", self.kind, KINDS)
+        limits = f"joint {self.name} ({self.kind}): lower = {self.lower}, upper = {self.upper}"
+        if self.kind == "continuous":
+            if (self.lower, self.upper, self.stop) != (None, None, None):
+                raise InvalidValue(f"{limits}, stop = {self.stop}: it turns freely and has none")
+        elif self.lower is None or self.upper is None or self.lower >= self.upper:
+            raise InvalidValue(f"{limits}: lower below upper is expected")
+
+    @property
+    def link(self) -> str:
+        """Name of the link that the joint moves."""
+        return f"{self.name}_link"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """A joint and where its frame stands in its parent link's frame, (4, 4), at zero."""
+
+    placement: Vector
+    joint: Joint
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a)."""
+
+    name: str
+    segments: tuple[Segment, ...]
+    base: tuple[Solid, ...] = ()
+    tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tool_shapes: tuple[Solid, ...] = ()
+    materials: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    hardware: Mapping[str, str] = field(default_factory=dict)
+    plugin: str = "topic_based_ros2_control/TopicBasedSystem"
+    comment: str = ""
+
+
+def write(arm: Arm) -> str:
+    """Return the URDF text of ``arm``, the same for the same values on every machine."""
+    robot = Element("robot", name=arm.name)
+    for name, rgba in arm.materials.items():
+        SubElement(SubElement(robot, "material", name=name), "color", rgba=numbers(rgba))
+    _link(robot, BASE, arm.base, weighed=False)
+    parent = BASE
+    for segment in arm.segments:
+        _joint(robot, segment, parent)
+        _link(robot, segment.joint.link, segment.joint.solids)
+        parent = segment.joint.link
+    _tool(robot, arm, parent)
+    _ros2_control(robot, arm)
+    return _text(robot, arm.comment)
+
+
+def number(value: float) -> str:
+    """Shortest text that reads back as ``value``; what cosines leave of a zero is a zero."""
+    value = float(value)
+    return "0" if abs(value) < 1e-15 else repr(value).removesuffix(".0")
+
+
+def numbers(values: ArrayLike) -> str:
+    """``number`` of each entry, separated by blanks."""
+    return " ".join(number(value) for value in frozen(values))
+
+
+def rpy(rotation: Vector) -> tuple[float, float, float]:
+    """Angles (r, p, y) [rad] with R = Rz(y) Ry(p) Rx(r), as URDF's origin has them.
+
+    r is measured after Rz(-y) has been taken off, which keeps it exact at p = ±pi/2 too.
+    """
+    R = rotation
+    yaw = atan2(R[1, 0], R[0, 0])
+    s, c = sin(yaw), cos(yaw)
+    pitch = atan2(-R[2, 0], hypot(R[0, 0], R[1, 0]))
+    return atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
+
+
+def _origin(parent: Element, position: ArrayLike, rotation: Vector | None = None) -> None:
+    angles = (0.0, 0.0, 0.0) if rotation is None else rpy(rotation)
+    SubElement(parent, "origin", xyz=numbers(position), rpy=numbers(angles))
+
+
+def _link(robot: Element, name: str, solids: Sequence[Solid], weighed: bool = True) -> None:
+    link = SubElement(robot, "link", name=name)
+    if weighed:
+        _inertial(link, solids)
+    for tag in ("visual", "collision"):
+        for solid in solids:
+            _shape(link, tag, solid)
+
+
+def _inertial(link: Element, solids: Sequence[Solid]) -> None:
+    whole = compose(solids)
+    inertial = SubElement(link, "inertial")
+    _origin(inertial, whole.centre)
+    SubElement(inertial, "mass", value=number(whole.mass))
+    entries = {
+        "i" + "xyz"[i] + "xyz"[j]: number(whole.inertia[i, j])
+        for i in range(3)
+        for j in range(i, 3)
+    }
+    SubElement(inertial, "inertia", entries)
+
+
+def _shape(link: Element, tag: str, solid: Solid) -> None:
+    if solid.shape is None:
+        return
+    element = SubElement(link, tag)
+    _origin(element, solid.centre, solid.rotation)
+    kind, size = solid.shape.kind, solid.shape.size
+    sizes = {"size": numbers(size)}
+    if kind != "box":
+        sizes = {key: number(value) for key, value in zip(SHAPES[kind], size, strict=True)}
+    SubElement(SubElement(element, "geometry"), kind, sizes)
+    if tag == "visual" and solid.material:
+        SubElement(element, "material", name=solid.material)
+
+
+def _joint(robot: Element, segment: Segment, parent: str) -> None:
+    joint, placement = segment.joint, segment.placement
+    element = SubElement(robot, "joint", name=joint.name, type=joint.kind)
+    _origin(element, placement[:3, 3], placement[:3, :3])
+    SubElement(element, "parent", link=parent)
+    SubElement(element, "child", link=joint.link)
+    SubElement(element, "axis", xyz="0 0 1")
+    limits = {"lower": joint.lower, "upper": joint.upper}
+    limits |= {"effort": joint.effort, "velocity": joint.velocity}
+    known = {key: number(value) for key, value in limits.items() if value is not None}
+    SubElement(element, "limit", known)
+    SubElement(element, "dynamics", damping=number(joint.damping), friction=number(joint.friction))
+
+
+def _tool(robot: Element, arm: Arm, parent: str) -> None:
+    element = SubElement(robot, "joint", name=f"{TOOL}_joint", type="fixed")
+    _origin(element, arm.tool)
+    SubElement(element, "parent", link=parent)
+    SubElement(element, "child", link=TOOL)
+    link = SubElement(robot, "link", name=TOOL)
+    for solid in arm.tool_shapes:
+        _shape(link, "visual", solid)
+
+
+def _ros2_control(robot: Element, arm: Arm) -> None:
+    control = SubElement(robot, "ros2_control", name=arm.name, type="system")
+    hardware = SubElement(control, "hardware")
+    SubElement(hardware, "plugin").text = arm.plugin
+    for name, value in {**arm.hardware, "tool_frame": TOOL}.items():
+        SubElement(hardware, "param", name=name).text = value
+    for segment in arm.segments:
+        _control_joint(control, segment.joint)
+
+
+def _control_joint(control: Element, joint: Joint) -> None:
+    element = SubElement(control, "joint", name=joint.name)
+    motor = joint.motor or Motor("ideal")
+    for name in motor.commands:
+        SubElement(element, "command_interface", name=name)
+    position = SubElement(element, "state_interface", name="position")
+    SubElement(position, "param", name="initial_value").text = number(joint.initial)
+    for name in ("velocity", "effort"):
+        SubElement(element, "state_interface", name=name)
+    SubElement(element, "param", name="actuator").text = motor.name
+    constants = dict(motor.constants)
+    if joint.stop is not None:
+        constants |= dict(zip(("stop_stiffness", "stop_damping"), joint.stop, strict=True))
+    for name, value in constants.items():
+        SubElement(element, "param", name=name).text = number(value)
+
+
+def _text(robot: Element, comment: str) -> str:
+    indent(robot)
+    for child in robot[:-1]:
+        if child.tag != "material":
+            child.tail = "\n\n  "  # a blank line between links and joints
+    head = f"<!--\n{comment.strip('\n')}\n-->\n" if comment else ""
+    return f'<?xml version="1.0"?>\n{head}{tostring(robot, encoding="unicode")}\n'

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from math import pi
 
+from arm_dynamics.model.description import JointSpec, Motor
 from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf
 from arm_dynamics.model.solids import Solid, cylinder, sphere
-from arm_dynamics.model.urdf_writer import Joint, Motor
 
 NAME = "five_dof"
 SUPPLY = 12.0
@@ -59,7 +59,7 @@ def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
         initial: float = 0.0,
     ) -> MdhLink:
         lower, upper = limits or (None, None)
-        joint = Joint(
+        joint = JointSpec(
             name,
             effort=k * SUPPLY,
             velocity=SUPPLY / k,
@@ -95,7 +95,7 @@ def text(damping: float = 0.0) -> str:
         tool_shapes=(sphere(0.012, 0.0).painted("red"),),
         materials=MATERIALS,
         hardware={"joint_commands_topic": "/joint_commands", "joint_states_topic": "/joint_states"},
-        comment=COMMENT,
+        comment=COMMENT.strip("\n"),
     )
 
 

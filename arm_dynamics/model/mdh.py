@@ -8,7 +8,8 @@ from math import cos, sin
 from typing import Any
 
 from arm_dynamics.arrays import Vector, frozen, scalar
-from arm_dynamics.model.urdf_writer import Arm, Joint, Segment, write
+from arm_dynamics.model.description import Arm, JointSpec, Segment
+from arm_dynamics.model.urdf_writer import write
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,10 @@ class MdhRow:
         ct, st = cos(self.theta), sin(self.theta)
         return frozen(
             [
-                [ct, -st, 0, self.a],
+                [ct, -st, 0.0, self.a],
                 [st * ca, ct * ca, -sa, -sa * self.d],
                 [st * sa, ct * sa, ca, ca * self.d],
-                [0, 0, 0, 1],
+                [0.0, 0.0, 0.0, 1.0],
             ]
         )
 
@@ -53,7 +54,7 @@ class MdhLink:
     """
 
     row: MdhRow
-    joint: Joint
+    joint: JointSpec
 
 
 def segments(links: Iterable[MdhLink]) -> tuple[Segment, ...]:

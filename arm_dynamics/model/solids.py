@@ -53,7 +53,7 @@ class Solid:
         return replace(self, material=material)
 
     def moved(self, rotation: ArrayLike, translation: ArrayLike) -> Solid:
-        """x -> R x + p: centre R c + p, inertia R I R^T."""
+        """Moved by x -> R x + p: centre R c + p, inertia R I R^T."""
         R = np.asarray(rotation, dtype=np.float64)
         return replace(
             self,
@@ -146,7 +146,8 @@ def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
 
 def _about(solid: Solid | Inertial, point: Vector) -> Vector:
     d = solid.centre - point
-    return solid.inertia + solid.mass * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
+    shift: Vector = solid.mass * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
+    return solid.inertia + shift
 
 
 def _solid(

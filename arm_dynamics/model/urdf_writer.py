@@ -6,90 +6,15 @@ module alone knows XML. Numbers are the shortest text that reads back as the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from math import atan2, cos, hypot, sin
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.model.description import BASE, TOOL, Arm, JointSpec, Motor, Segment
 from arm_dynamics.model.solids import SHAPES, Solid, compose
-
-KINDS = ("revolute", "continuous", "prismatic")
-BASE = "base_link"
-TOOL = "tool"
-
-
-@dataclass(frozen=True, slots=True)
-class Motor:
-    """Actuator of a joint: its registered name, its constants (SI), what it takes commands in."""
-
-    name: str
-    constants: Mapping[str, float] = field(default_factory=dict)
-    commands: tuple[str, ...] = ("effort",)
-
-
-@dataclass(frozen=True, slots=True)
-class Joint:
-    """One joint about (along) z and the solids it moves; SI units, radians.
-
-    ``stop`` is the stiffness and damping of its end stops. ``solids`` are in the axes of the
-    link frame. Raises UnknownName for a kind not in KINDS, InvalidValue for limits that a
-    kind needs and lacks, or has and must not.
-    """
-
-    name: str
-    effort: float
-    velocity: float
-    solids: tuple[Solid, ...]
-    kind: str = "revolute"
-    lower: float | None = None
-    upper: float | None = None
-    initial: float = 0.0
-    damping: float = 0.0
-    friction: float = 0.0
-    motor: Motor | None = None
-    stop: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise UnknownName(f"kind of joint {self.name}", self.kind, KINDS)
-        limits = f"joint {self.name} ({self.kind}): lower = {self.lower}, upper = {self.upper}"
-        if self.kind == "continuous":
-            if (self.lower, self.upper, self.stop) != (None, None, None):
-                raise InvalidValue(f"{limits}, stop = {self.stop}: it turns freely and has none")
-        elif self.lower is None or self.upper is None or self.lower >= self.upper:
-            raise InvalidValue(f"{limits}: lower below upper is expected")
-
-    @property
-    def link(self) -> str:
-        """Name of the link that the joint moves."""
-        return f"{self.name}_link"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Segment:
-    """A joint and where its frame stands in its parent link's frame, (4, 4), at zero."""
-
-    placement: Vector
-    joint: Joint
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a)."""
-
-    name: str
-    segments: tuple[Segment, ...]
-    base: tuple[Solid, ...] = ()
-    tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    tool_shapes: tuple[Solid, ...] = ()
-    materials: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    hardware: Mapping[str, str] = field(default_factory=dict)
-    plugin: str = "topic_based_ros2_control/TopicBasedSystem"
-    comment: str = ""
 
 
 def write(arm: Arm) -> str:
@@ -206,7 +131,7 @@ def _ros2_control(robot: Element, arm: Arm) -> None:
         _control_joint(control, segment.joint)
 
 
-def _control_joint(control: Element, joint: Joint) -> None:
+def _control_joint(control: Element, joint: JointSpec) -> None:
     element = SubElement(control, "joint", name=joint.name)
     motor = joint.motor or Motor("ideal")
     for name in motor.commands:
@@ -228,5 +153,5 @@ def _text(robot: Element, comment: str) -> str:
     for child in robot[:-1]:
         if child.tag != "material":
             child.tail = "\n\n  "  # a blank line between links and joints
-    head = f"<!--\n{comment.strip('\n')}\n-->\n" if comment else ""
+    head = f"<!--\n{comment}\n-->\n" if comment else ""
     return f'<?xml version="1.0"?>\n{head}{tostring(robot, encoding="unicode")}\n'

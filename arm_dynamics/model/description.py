@@ -71,7 +71,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a)."""
+    """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a).
+
+    Raises InvalidValue for a comment that XML cannot hold.
+    """
 
     name: str
     segments: tuple[Segment, ...]
@@ -82,3 +85,7 @@ class Arm:
     hardware: Mapping[str, str] = field(default_factory=dict)
     plugin: str = "topic_based_ros2_control/TopicBasedSystem"
     comment: str = ""
+
+    def __post_init__(self) -> None:
+        if "--" in self.comment:
+            raise InvalidValue(f"comment of {self.name}: '--' given, which XML does not allow")

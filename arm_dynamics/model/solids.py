@@ -146,7 +146,8 @@ def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
 
 def _about(solid: Solid | Inertial, point: Vector) -> Vector:
     d = solid.centre - point
-    shift: Vector = solid.mass * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
+    # (d * d).sum(), not d @ d: BLAS may fuse the sum, and a URDF's last digit with it.
+    shift: Vector = solid.mass * ((d * d).sum() * np.eye(3) - np.outer(d, d))
     return solid.inertia + shift
 
 

@@ -1,0 +1,40 @@
+"""The audit of a robot description: every fault at once, each with its line and remedy.
+
+URDF loaders accept much that is broken (negative masses, NaN text, two parents, a zero axis)
+and stop at the first of the rest. This audit reads the text alone and reports all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from arm_dynamics.model.audit import files, inertia, joints, numbers, ros2_control, structure
+from arm_dynamics.model.audit.fault import Fault, UrdfRejected, report, title
+from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.source import BadXml, parse
+
+__all__ = ["Fault", "UrdfRejected", "audit", "report"]
+
+
+def audit(text: str, folder: Path | None = None, lock: Collection[str] = ()) -> tuple[Fault, ...]:
+    """Return all faults of a URDF, sorted by line; empty for a sound one.
+
+    ``folder`` is where relative mesh paths start and packages are looked for; ``lock`` names
+    joints that will be held still, which count as fixed. Raises nothing: text that is not XML
+    is a fault too.
+    """
+    try:
+        root = parse(text)
+    except BadXml as error:
+        return (Fault(error.line, "XML", "", error.problem, error.remedy),)
+    if root.tag != "robot":
+        problem = "is not a URDF's root element"
+        return (Fault(root.line, title(root), root.tag, problem, 'write <robot name="…">'),)
+    robot = Robot(root, frozenset(lock))
+    found = [fault for rule in _RULES for fault in rule(robot)]
+    found += files.check(robot, folder)
+    return tuple(sorted(found, key=lambda fault: fault.line))
+
+
+_RULES = (structure.check, numbers.check, inertia.check, joints.check, ros2_control.check)

@@ -1,0 +1,81 @@
+"""A fault of a robot description: where, what, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.model.source import Node
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault; ``problem`` continues the sentence that ``value`` begins, if there is one."""
+
+    line: int
+    element: str
+    value: str
+    problem: str
+    remedy: str
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        mark = "warning: " if self.severity == "warning" else ""
+        subject = f"{_shown(self.value)} " if self.value else ""
+        text = f"line {self.line}: {mark}{self.element}: {subject}{self.problem}; {self.remedy}"
+        return " ".join(text.split())
+
+
+class UrdfRejected(ArmDynamicsError):
+    """A robot description with errors; ``faults`` has them all, the message reports them."""
+
+    def __init__(self, source_name: str, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(report(source_name, self.faults))
+
+
+def report(source_name: str, faults: Iterable[Fault]) -> str:
+    """Return the faults, counted and sorted by line, one a line."""
+    ordered = sorted(faults, key=lambda fault: fault.line)
+    if not ordered:
+        return f"{source_name}: no faults"
+    errors = sum(fault.severity == "error" for fault in ordered)
+    counts = f"{_count(errors, 'error')}, {_count(len(ordered) - errors, 'warning')}"
+    return "\n".join([f"{source_name}: {counts}", *(f"  {fault}" for fault in ordered)])
+
+
+def title(node: Node) -> str:
+    """``joint 'R2'``: how a report calls an element that has a name."""
+    name = node.get("name")
+    return f"{node.tag} '{_cut(name)}'" if name else f"<{node.tag}> without a name"
+
+
+def suggest(name: str, known: Iterable[str], what: str) -> str:
+    """The nearest known name, else all of them."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"{what}: {', '.join(names) or 'none'}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _cut(text: str, length: int = 80) -> str:
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
+def _shown(value: str) -> str:
+    """A number bare, any other text in quotes."""
+    try:
+        float(value)
+    except ValueError:
+        return f"'{_cut(value)}'"
+    return _cut(value)

@@ -1,0 +1,81 @@
+"""Files: the meshes and textures that a description names are there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from arm_dynamics.model.audit.fault import Fault, title
+from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.source import Node
+
+
+def check(robot: Robot, folder: Path | None) -> Iterator[Fault]:
+    """Yield a fault for each missing file, and one warning for each package not found."""
+    unknown: set[str] = set()
+    for owner in robot.root.children:
+        if owner.tag in {"link", "material"}:
+            for node in owner.walk():
+                if node.tag in {"mesh", "texture"}:
+                    yield from _file(owner, node, folder, unknown)
+
+
+def candidates(uri: str, folder: Path | None) -> list[Path] | None:
+    """Where a mesh's file may be; None when its package or scheme is not known here.
+
+    ``package://name/path`` is looked for in folders ``name`` at and above ``folder``, then in
+    the installed packages; ``file://`` is absolute; any other path is relative to ``folder``.
+    """
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return [Path(folder or "", uri)] if folder or uri.startswith("/") else None
+    if scheme == "file":
+        return [Path(unquote(rest))]
+    if scheme != "package":
+        return None
+    name, _, path = rest.partition("/")
+    return [package / path for package in _packages(name, folder)] or None
+
+
+def _packages(name: str, folder: Path | None) -> list[Path]:
+    places: list[Path] = []
+    if folder:
+        here = Path(os.path.abspath(folder))
+        for above in (here, *here.parents):
+            places += [above] if above.name == name else []
+            places.append(above / name)
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    places += [Path(prefix, "share", name) for prefix in prefixes if prefix]
+    return [place for place in places if name and os.path.isdir(place)]
+
+
+def _file(owner: Node, node: Node, folder: Path | None, unknown: set[str]) -> Iterator[Fault]:
+    uri = node.get("filename")
+    element = f"{title(owner)} <{node.tag} filename>"
+    if not uri:
+        yield Fault(node.line, element, "", "filename is missing", 'write filename="…"')
+        return
+    places = candidates(uri, folder)
+    if places is None:
+        yield from _unknown(node, element, uri, unknown)
+    elif not any(os.path.isfile(place) for place in places):
+        remedy = f"correct the path; looked for {places[0]}"
+        yield Fault(node.line, element, uri, "does not exist", remedy)
+
+
+def _unknown(node: Node, element: str, uri: str, unknown: set[str]) -> Iterator[Fault]:
+    """One warning for each package or scheme; without a folder, relative paths say nothing."""
+    scheme, separator, rest = uri.partition("://")
+    source = rest.partition("/")[0] if scheme == "package" else scheme
+    if not separator or source in unknown:
+        return
+    unknown.add(source)
+    if scheme == "package":
+        problem = f"cannot be checked: package '{source}' is not above the file nor installed"
+        remedy = "source its workspace, or put its folder beside the description"
+    else:
+        problem = f"cannot be checked: scheme '{scheme}' is not known"
+        remedy = "use package://, file:// or a relative path"
+    yield Fault(node.line, element, uri, problem, remedy, "warning")

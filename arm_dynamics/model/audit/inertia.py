@@ -1,0 +1,114 @@
+"""Inertia: what moves has mass, and every tensor belongs to a possible body.
+
+Principal moments I1 <= I2 <= I3 of a body: I1 >= 0 and I1 + I2 >= I3 (the triangle inequality,
+with equality for a flat body). A zero tensor is a point mass. Source: Wensing, Kim and Slotine,
+"Linear Matrix Inequalities for Physically-Consistent Inertial Parameter Identification", 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arm_dynamics.model.audit.fault import Fault, title
+from arm_dynamics.model.audit.numbers import number
+from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.source import Node
+
+_TOLERANCE = 1e-9  # relative to the largest principal moment
+_REMEDY = "compute the tensor about the centre of mass; look for swapped entries and wrong units"
+
+
+def check(robot: Robot) -> Iterator[Fault]:
+    """Yield the faults of masses and inertia tensors."""
+    for link in robot.all_links:
+        inertial = link.first("inertial")
+        if inertial:
+            yield from _inertial(link, inertial)
+    for edge in robot.edges:
+        if robot.moves(edge.joint):
+            yield from _weightless(robot, edge.child, edge.joint)
+    yield from _base(robot)
+
+
+def _inertial(link: Node, inertial: Node) -> Iterator[Fault]:
+    mass, inertia = inertial.first("mass"), inertial.first("inertia")
+    for tag, node in (("mass", mass), ("inertia", inertia)):
+        if node is None:
+            element = f"{title(link)} <inertial>"
+            yield Fault(inertial.line, element, "", f"<{tag}> is missing", f"add <{tag} …/>")
+    if mass:
+        yield from _mass(link, mass, inertia)
+    tensor = _tensor(inertia)
+    if inertia and tensor is not None:
+        yield from _principal(link, inertia, tensor)
+
+
+def _mass(link: Node, mass: Node, inertia: Node | None) -> Iterator[Fault]:
+    value, tensor = number(mass, "value"), _tensor(inertia)
+    element, text = f"{title(link)} <mass value>", mass.get("value") or ""
+    if value is not None and value < 0:
+        yield Fault(mass.line, element, text, "is negative", "give the mass in kg, above 0")
+    elif value == 0 and tensor is not None and tensor.any():
+        problem = "is zero beside a rotational inertia"
+        yield Fault(mass.line, element, text, problem, "give the mass in kg, above 0")
+
+
+def _principal(link: Node, inertia: Node, tensor: NDArray[np.float64]) -> Iterator[Fault]:
+    scale = float(np.abs(tensor).max())
+    if scale == 0:
+        return
+    low, middle, high = np.linalg.eigvalsh(tensor / scale)
+    shown = " ".join(f"{scale * moment:.6g}" for moment in (low, middle, high))
+    slack = _TOLERANCE * max(abs(low), abs(high))
+    if low < -slack:
+        problem = "[kg m²] are its principal moments: it is not positive definite"
+    elif low + middle < high - slack:
+        problem = "[kg m²] are its principal moments: no body has one above the other two's sum"
+    else:
+        return
+    yield Fault(inertia.line, f"{title(link)} <inertia>", shown, problem, _REMEDY)
+
+
+def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
+    """A moving body, welded links included, has mass; what cannot be read is not judged."""
+    node, members = robot.links[link], robot.body(link)
+    masses = [_body_mass(robot.links[name]) for name in members]
+    known = [mass for mass in masses if mass is not None]
+    if len(known) < len(masses) or any(known):
+        return
+    inertial = node.first("inertial")
+    mass = inertial.first("mass") if inertial else None
+    place, text = (mass, mass.get("value") or "") if mass else (node, "")
+    element = f"{title(node)} <mass value>" if mass else title(node)
+    welded = f" with the links fixed to it ({', '.join(members[1:])})" if members[1:] else ""
+    problem = "is zero" if mass else "it has no mass" if inertial else "<inertial> is missing"
+    remedy = f"joint '{joint.get('name')}' moves it: give it an <inertial> with a mass above 0"
+    yield Fault(place.line, element, text, problem + welded, remedy)
+
+
+def _body_mass(link: Node) -> float | None:
+    """The link's mass [kg], 0 without an ``<inertial>``, None when it cannot be read."""
+    inertial = link.first("inertial")
+    return number(inertial.first("mass"), "value") if inertial else 0.0
+
+
+def _base(robot: Robot) -> Iterator[Fault]:
+    for name, link in robot.links.items():
+        inertial = link.first("inertial")
+        if inertial and name not in robot.above and _body_mass(link):
+            problem = "a root link's inertia has no effect, and KDL refuses to use it"
+            remedy = "put it on a link fixed to a root without inertia"
+            element = f"{title(link)} <inertial>"
+            yield Fault(inertial.line, element, "", problem, remedy, "warning")
+
+
+def _tensor(inertia: Node | None) -> NDArray[np.float64] | None:
+    names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    entries = [number(inertia, name) for name in names]
+    xx, xy, xz, yy, yz, zz = entries
+    if None in entries:
+        return None
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=np.float64)

@@ -1,0 +1,123 @@
+"""Joints: one coordinate each, a direction, limits, and no friction that drives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import hypot
+
+from arm_dynamics.model.audit.fault import Fault, suggest, title
+from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.robot import KINDS, MANY_COORDINATES, ONE_COORDINATE, Robot
+from arm_dynamics.model.source import Node
+
+_UNIT_TOLERANCE = 1e-6
+
+
+def check(robot: Robot) -> Iterator[Fault]:
+    """Yield the faults of joint types, axes, limits, friction and of the locked names."""
+    for name in sorted(set(robot.lock) - set(robot.joints)):
+        remedy = suggest(name, robot.joints, "the joints are")
+        problem = "is to be locked, and is not a joint of this robot"
+        yield Fault(robot.root.line, title(robot.root), name, problem, remedy)
+    for joint in robot.all_joints:
+        yield from _kind(robot, joint)
+        yield from _mimic(robot, joint)
+        yield from _axis(joint)
+        yield from _limit(joint)
+        yield from _dynamics(joint)
+
+
+def _kind(robot: Robot, joint: Node) -> Iterator[Fault]:
+    kind, element = joint.get("type"), f"{title(joint)} type"
+    if not kind:
+        yield Fault(joint.line, element, "", "the type is missing", f"allowed: {', '.join(KINDS)}")
+    elif kind in MANY_COORDINATES and not robot.locked(joint):
+        problem = "has several coordinates, and an arm's joint has one"
+        remedy = f"allowed: {', '.join(KINDS)}; or lock the joint"
+        yield Fault(joint.line, element, kind, problem, remedy)
+    elif kind not in (*KINDS, *MANY_COORDINATES):
+        remedy = suggest(kind, KINDS, "allowed")
+        yield Fault(joint.line, element, kind, "is not a joint type", remedy)
+
+
+def _mimic(robot: Robot, joint: Node) -> Iterator[Fault]:
+    mimic = joint.first("mimic")
+    if mimic and not robot.locked(joint):
+        problem = "is followed by this joint, which has no coordinate of its own"
+        remedy = f"lock '{joint.get('name')}', make it fixed, or remove <mimic> to drive it"
+        element = f"{title(joint)} <mimic joint>"
+        yield Fault(mimic.line, element, mimic.get("joint") or "", problem, remedy)
+
+
+def _axis(joint: Node) -> Iterator[Fault]:
+    axis = joint.first("axis")
+    xyz = vector(axis, "xyz")
+    if axis is None or xyz is None or joint.get("type") not in (*ONE_COORDINATE, "planar"):
+        return
+    element, text, length = f"{title(joint)} <axis xyz>", axis.get("xyz") or "", hypot(*xyz)
+    if length == 0:
+        yield Fault(axis.line, element, text, "has no direction", "name one, such as 0 0 1")
+    elif abs(length - 1) > _UNIT_TOLERANCE:
+        problem = f"has length {length:.6g} and is normalised"
+        yield Fault(axis.line, element, text, problem, "write a unit vector", "warning")
+
+
+def _limit(joint: Node) -> Iterator[Fault]:
+    limit, kind = joint.first("limit"), joint.get("type")
+    if limit:
+        yield from _strength(joint, limit, "effort")
+        yield from _strength(joint, limit, "velocity")
+        if kind in {"revolute", "prismatic"}:
+            yield from _range(joint, limit)
+    elif kind in {"revolute", "prismatic"}:
+        remedy = "add <limit lower upper effort velocity/>"
+        if kind == "revolute":
+            remedy += ", or make the joint continuous"
+        yield Fault(joint.line, f"{title(joint)} <limit>", "", "<limit> is missing", remedy)
+
+
+def _strength(joint: Node, limit: Node, attribute: str) -> Iterator[Fault]:
+    element, text = f"{title(joint)} <limit {attribute}>", limit.get(attribute)
+    value = number(limit, attribute)
+    if text is None:
+        remedy = f'write {attribute}="…", above 0'
+        yield Fault(limit.line, element, "", f"{attribute} is missing", remedy)
+    elif value is not None and value < 0:
+        yield Fault(limit.line, element, text, "is negative", "write its magnitude, above 0")
+    elif value == 0 and joint.get("type") != "fixed":
+        problem = "is zero: the joint cannot be driven"
+        yield Fault(limit.line, element, text, problem, "write its magnitude", "warning")
+
+
+def _range(joint: Node, limit: Node) -> Iterator[Fault]:
+    lower, upper = bounds(limit)
+    if lower is None or upper is None or lower < upper:
+        return
+    text = limit.get("lower") or "0"
+    if lower > upper:
+        element = f"{title(joint)} <limit lower>"
+        problem = f"is above upper {limit.get('upper') or 0}"
+        yield Fault(limit.line, element, text, problem, "swap or correct them")
+    else:
+        problem, remedy = "is also upper: the joint cannot move", "widen it, or make it fixed"
+        yield Fault(limit.line, f"{title(joint)} <limit lower>", text, problem, remedy, "warning")
+
+
+def bounds(limit: Node | None) -> tuple[float | None, float | None]:
+    """Lower and upper limit; 0 when absent, as URDF says; None when unreadable."""
+    if limit is None:
+        return None, None
+    low, high = (
+        0.0 if limit.get(end) is None else number(limit, end) for end in ("lower", "upper")
+    )
+    return low, high
+
+
+def _dynamics(joint: Node) -> Iterator[Fault]:
+    dynamics = joint.first("dynamics")
+    for attribute in ("damping", "friction"):
+        value = number(dynamics, attribute)
+        if dynamics and value is not None and value < 0:
+            element, text = f"{title(joint)} <dynamics {attribute}>", dynamics.get(attribute) or ""
+            problem = "is negative: it would drive the joint"
+            yield Fault(dynamics.line, element, text, problem, "write a value of at least 0")

@@ -1,0 +1,113 @@
+"""Numbers in text: every one that a link or a joint holds must be finite and bare.
+
+This rule reports what cannot be read; the other rules read with ``number`` and ``vector``
+and pass over what gives None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isfinite
+
+from arm_dynamics.model.audit.fault import Fault, title
+from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.source import Node
+
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_COMMA = re.compile(r"[+-]?\d*,\d[\d,.]*(?:[eE][+-]?\d+)?", re.ASCII)
+_UNIT = re.compile(rf"({_NUMBER})\s*([^\W\d_]+|[°%])", re.ASCII)
+_NOT_FINITE = {"nan", "inf", "infinity"}
+
+# element → attribute → how many numbers
+_COUNTS: dict[str, dict[str, int]] = {
+    "origin": {"xyz": 3, "rpy": 3},
+    "mass": {"value": 1},
+    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1),
+    "axis": {"xyz": 3},
+    "limit": {"lower": 1, "upper": 1, "effort": 1, "velocity": 1},
+    "dynamics": {"damping": 1, "friction": 1},
+    "calibration": {"rising": 1, "falling": 1},
+    "safety_controller": dict.fromkeys(
+        ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"), 1
+    ),
+    "mimic": {"multiplier": 1, "offset": 1},
+    "box": {"size": 3},
+    "cylinder": {"radius": 1, "length": 1},
+    "capsule": {"radius": 1, "length": 1},
+    "sphere": {"radius": 1},
+    "mesh": {"scale": 3},
+    "color": {"rgba": 4},
+}
+_REQUIRED = {"mass", "inertia", "axis", "box", "cylinder", "capsule", "sphere", "color"}
+_SIZES = {"box", "cylinder", "capsule", "sphere"}
+
+
+def read(text: str | None) -> float | None:
+    """The finite number that ``text`` is, or None."""
+    if text is None or not re.fullmatch(_NUMBER, text.strip(), re.ASCII):
+        return None
+    value = float(text)
+    return value if isfinite(value) else None
+
+
+def number(node: Node | None, attribute: str) -> float | None:
+    """The finite number in an attribute, or None."""
+    return read(node.get(attribute)) if node else None
+
+
+def vector(node: Node | None, attribute: str, count: int = 3) -> tuple[float, ...] | None:
+    """The ``count`` finite numbers in an attribute, or None."""
+    values = [read(word) for word in (node.get(attribute) or "").split()] if node else []
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) == count else None
+
+
+def unreadable(text: str, count: int = 1) -> tuple[str, str] | None:
+    """Problem and remedy of text that is not ``count`` finite numbers, else None."""
+    words = text.split() if count > 1 else [text.strip()]
+    wrong = next((word for word in words if read(word) is None), None)
+    if wrong is not None and text.strip():
+        return _wrong_word(wrong)
+    if not text.strip():
+        return "the value is empty", f"write {'a number' if count == 1 else f'{count} numbers'}"
+    if len(words) != count:
+        return f"has {len(words)} numbers where {count} belong", f"write {count} numbers"
+    return None
+
+
+def check(robot: Robot) -> Iterator[Fault]:
+    """Yield a fault for every number of a link, joint or material that cannot be read."""
+    for owner in robot.root.children:
+        if owner.tag in {"link", "joint", "material"}:
+            for node in owner.walk():
+                for attribute, count in _COUNTS.get(node.tag, {}).items():
+                    yield from _attribute(owner, node, attribute, count)
+
+
+def _attribute(owner: Node, node: Node, attribute: str, count: int) -> Iterator[Fault]:
+    element = f"{title(owner)} <{node.tag} {attribute}>"
+    text = node.get(attribute)
+    if text is None:
+        if node.tag in _REQUIRED:
+            remedy = f'write {attribute}="{" ".join(["…"] * count)}"'
+            yield Fault(node.line, element, "", f"{attribute} is missing", remedy)
+        return
+    wrong = unreadable(text, count)
+    if wrong:
+        yield Fault(node.line, element, text.strip(), *wrong)
+    elif node.tag in _SIZES and min(vector(node, attribute, count) or (0.0,)) < 0:
+        yield Fault(node.line, element, text, "is negative", "a length is at least 0 m")
+
+
+def _wrong_word(word: str) -> tuple[str, str]:
+    unit = _UNIT.fullmatch(word)
+    if word.lower().lstrip("+-") in _NOT_FINITE or re.fullmatch(_NUMBER, word, re.ASCII):
+        return "is not finite", "write a finite number"
+    if "${" in word or "$(" in word:
+        return "is a xacro expression", "expand the file with xacro first"
+    if _COMMA.fullmatch(word):
+        return "has a comma", "write decimals with a point and put spaces between numbers"
+    if unit:
+        return f"has a unit, '{unit[2]}'", "write the number alone, in SI units and radians"
+    return "is not a number", "write a finite decimal number, in SI units and radians"

@@ -1,0 +1,105 @@
+"""The links and joints of a description that may be broken in any way.
+
+Names are looked up first come, first served; what does not fit is left out here and reported
+by the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+from arm_dynamics.model.source import Node
+
+ONE_COORDINATE = ("revolute", "continuous", "prismatic")
+MANY_COORDINATES = ("floating", "planar")
+KINDS = (*ONE_COORDINATE, "fixed")
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A joint whose parent and child links both exist."""
+
+    joint: Node
+    parent: str
+    child: str
+
+
+@dataclass(frozen=True)
+class Robot:
+    """The ``<robot>`` element, and the names of the joints that are locked."""
+
+    root: Node
+    lock: Collection[str] = ()
+
+    @cached_property
+    def all_links(self) -> tuple[Node, ...]:
+        """Every ``<link>``, duplicates and nameless ones included."""
+        return self.root.every("link")
+
+    @cached_property
+    def all_joints(self) -> tuple[Node, ...]:
+        """Every ``<joint>``, duplicates and nameless ones included."""
+        return self.root.every("joint")
+
+    @cached_property
+    def links(self) -> dict[str, Node]:
+        """The first link of each name."""
+        return _by_name(self.all_links)
+
+    @cached_property
+    def joints(self) -> dict[str, Node]:
+        """The first joint of each name."""
+        return _by_name(self.all_joints)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """The joints that connect two links."""
+        ends = ((joint, end(joint, "parent"), end(joint, "child")) for joint in self.all_joints)
+        return tuple(
+            Edge(joint, parent, child)
+            for joint, parent, child in ends
+            if parent in self.links and child in self.links
+        )
+
+    @cached_property
+    def above(self) -> dict[str, Edge]:
+        """The first joint above each link."""
+        found: dict[str, Edge] = {}
+        for edge in self.edges:
+            found.setdefault(edge.child, edge)
+        return found
+
+    def locked(self, joint: Node) -> bool:
+        """Whether the joint is held, so that it counts as fixed."""
+        return joint.get("name") in self.lock
+
+    def moves(self, joint: Node) -> bool:
+        """Whether the joint moves its child link."""
+        return joint.get("type") in (*ONE_COORDINATE, *MANY_COORDINATES) and not self.locked(joint)
+
+    def body(self, link: str) -> list[str]:
+        """``link`` and the links that fixed or locked joints weld on below it."""
+        members = [link]
+        for member in members:
+            for edge in self.edges:
+                rigid = edge.joint.get("type") == "fixed" or self.locked(edge.joint)
+                if rigid and edge.parent == member and edge.child not in members:
+                    members.append(edge.child)
+        return members
+
+
+def end(joint: Node, which: str) -> str:
+    """The name of the joint's ``parent`` or ``child`` link, empty when it is not given."""
+    node = joint.first(which)
+    return (node.get("link") or "") if node else ""
+
+
+def _by_name(nodes: tuple[Node, ...]) -> dict[str, Node]:
+    found: dict[str, Node] = {}
+    for node in nodes:
+        name = node.get("name")
+        if name:
+            found.setdefault(name, node)
+    return found

@@ -101,6 +101,15 @@ def test_the_drawing_lies_along_the_axis():
         assert np.linalg.det(cylinder(axis, 1, 1, 1).rotation) == 1
 
 
+@given(angles, st.sampled_from("xyz"))
+def test_the_drawing_moves_with_the_inertia(rotation_vector, axis):
+    """A slender cylinder's axis of least inertia is the one that it is drawn along."""
+    R = Rotation.from_rotvec(rotation_vector).as_matrix()
+    solid = cylinder(axis, 1.0, 0.1, 2.0).moved(R, (0, 0, 0))
+    drawn = solid.rotation @ [0, 0, 1]
+    np.testing.assert_allclose(solid.inertia @ drawn, 2.0 * 0.1**2 / 2 * drawn, atol=1e-12)
+
+
 def test_two_halves_make_the_whole():
     halves = [cylinder("y", 0.2, 0.05, 0.5, (1, dy, 2)) for dy in (-0.1, 0.1)]
     assert_same(compose(halves), cylinder("y", 0.4, 0.05, 1.0, (1, 0, 2)))

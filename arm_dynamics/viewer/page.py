@@ -1,0 +1,195 @@
+"""The page of an arm: start it, show it states, close it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import vector
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.viewer.canvas import Canvas
+from arm_dynamics.viewer.history import History, Sample
+from arm_dynamics.viewer.server import open_server, quiet
+from arm_dynamics.viewer.sliders import Target
+from arm_dynamics.viewer.urdf import load_visuals
+
+LOG = logging.getLogger(__name__)
+PERIOD = 1 / 30  # [s] between drawings of the arm, whatever the rate of show()
+
+
+class Shown(NamedTuple):
+    """What show() was last given."""
+
+    sample: Sample
+    status: Mapping[str, str]
+
+
+class ArmPage:
+    """A web page with the moving arm, on this machine only.
+
+    View-only: nothing on the page can move the arm, unless ``interactive`` puts a slider a
+    joint on it, whose values go to the callbacks given to ``on_target``. Drawing happens in a
+    thread of its own: ``show`` never waits for a browser, and costs next to nothing while
+    none is there. Raises ConfigError without viser, InvalidValue or UnknownName for
+    arguments that cannot be drawn.
+    """
+
+    def __init__(
+        self,
+        urdf: str,
+        joint_names: Sequence[str],
+        *,
+        limits: Sequence[tuple[float, float]],
+        tool_frame: str,
+        folder: Path | None = None,
+        title: str = "arm",
+        port: int = 8080,
+        host: str = "127.0.0.1",
+        interactive: bool = False,
+        initial: ArrayLike | None = None,
+    ) -> None:
+        """Start the page; ``limits`` [rad or m] may be infinite, ``folder`` holds meshes."""
+        self.joint_names = tuple(joint_names)
+        self._size = size = len(self.joint_names)
+        ranges = _checked(self.joint_names, limits)
+        start = vector("initial", [0.0] * size if initial is None else initial, size)
+        visuals = load_visuals(urdf, folder)
+        self._server = open_server(title, host, port)
+        self._host = host
+        self._history = History()
+        self._shown: Shown | None = None
+        self._watched = False
+        self._closing = False
+        self._wake = threading.Event()
+        self._told: set[str] = set()
+        try:
+            self._canvas = Canvas(
+                self._server,
+                visuals,
+                names=self.joint_names,
+                limits=ranges,
+                tool_frame=tool_frame,
+                initial=start,
+                interactive=interactive,
+            )
+        except BaseException:
+            self.close()
+            raise
+        self._server.on_client_connect(lambda _: self._watch())
+        self._server.on_client_disconnect(lambda _: self._watch())
+        self._thread = threading.Thread(target=self._run, name="arm page", daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with the port that is really in use."""
+        name = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{name}:{self._server.get_port()}"
+
+    def show(
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        effort: ArrayLike | None = None,
+        status: Mapping[str, str] | None = None,
+        reference: ArrayLike | None = None,
+        *,
+        time: float | None = None,
+    ) -> None:
+        """Show a state: q [rad or m], v [1/s], effort [N m or N], each of shape (n,).
+
+        ``reference`` is drawn as a ghost; ``status`` is any pairs of name and text; ``time``
+        [s] is the plots' axis (default: the wall clock). Raises InvalidValue for a wrong
+        length or a non-finite entry, and nothing else.
+        """
+        sample = Sample(
+            clock.monotonic() - START if time is None else float(time),
+            vector("q", q, self._size),
+            None if v is None else vector("v", v, self._size),
+            None if effort is None else vector("effort", effort, self._size),
+            None if reference is None else vector("reference", reference, self._size),
+        )
+        self._history.add(sample)
+        self._shown = Shown(sample, dict(status or {}))
+        if self._watched:
+            self._wake.set()
+
+    def on_target(self, callback: Callable[[Target], None]) -> None:
+        """Call ``callback`` with the sliders' values [rad or m] whenever a user moves one.
+
+        Raises InvalidValue on a page that is view-only.
+        """
+        if self._canvas.sliders is None:
+            raise InvalidValue("on_target: the page is view-only; use interactive=True")
+        self._canvas.sliders.on_target(callback)
+
+    def close(self) -> None:
+        """Stop the page and free its port; a second call does nothing."""
+        if self._closing:
+            return
+        self._closing = True
+        self._wake.set()
+        with quiet():
+            self._server.stop()
+
+    def __enter__(self) -> ArmPage:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _watch(self) -> None:
+        self._watched = bool(self._server.get_clients())
+        if self._watched:
+            self._wake.set()
+
+    def _run(self) -> None:
+        """Draw the newest state whenever there is one, at most once a ``PERIOD``."""
+        wait: float | None = None
+        while True:
+            self._wake.wait(wait)
+            self._wake.clear()
+            if self._closing:
+                return
+            wait = self._draw() if self._watched else None
+            clock.sleep(PERIOD)
+
+    def _draw(self) -> float | None:
+        """Draw; return the time [s] after which a part left out should follow, or None."""
+        shown = self._shown
+        if shown is None:
+            return None
+        try:
+            return self._canvas.draw(shown.sample, shown.status, self._history)
+        except Exception as error:  # drawing must never end what it watches
+            if not self._closing and repr(error) not in self._told:
+                self._told.add(repr(error))
+                LOG.warning("the page could not be drawn: %r", error)
+            return None
+
+
+START = clock.monotonic()
+
+
+def _checked(
+    names: Sequence[str], limits: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, float], ...]:
+    ranges = tuple((float(lower), float(upper)) for lower, upper in limits)
+    if len(ranges) != len(names):
+        raise InvalidValue(f"limits: {len(ranges)} given for {len(names)} joints")
+    for name, (lower, upper) in zip(names, ranges, strict=True):
+        if not lower <= upper:
+            raise InvalidValue(f"limits of {name}: lower {lower} must be at most upper {upper}")
+    return ranges

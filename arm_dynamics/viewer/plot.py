@@ -1,0 +1,56 @@
+"""The joints' curves over the last seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.viewer.history import History, Sample
+
+COLORS = (
+    "#4ea8ff", "#ffb02e", "#4cd38a", "#ff6b6b", "#b58cff", "#2ed3d6", "#ff8fc7", "#c9d14b",
+)  # fmt: skip
+QUANTITIES = ("position [rad]", "velocity [rad/s]", "effort [N m]", "error [rad]")
+
+
+def color(joint: int) -> str:
+    """Return the colour of a joint's curve and of its mark in the table."""
+    return COLORS[joint % len(COLORS)]
+
+
+class JointPlot:
+    """One chart of all joints; what it shows is chosen on the page."""
+
+    def __init__(self, gui: Any, names: Sequence[str]) -> None:
+        self._size = len(names)
+        self._choice = gui.add_dropdown("Plot", QUANTITIES)
+        axis: dict[str, Any] = {
+            "stroke": "#9aa4b2",
+            "grid": {"stroke": "rgba(140,150,170,.18)", "width": 1},
+        }
+        series: list[dict[str, Any]] = [{"label": "s"}]
+        series += [{"label": n, "stroke": color(i), "width": 1.6} for i, n in enumerate(names)]
+        self._chart = gui.add_uplot(
+            data=tuple(np.zeros(2) for _ in series), series=tuple(series), height=230,
+            scales={"x": {"time": False}}, axes=(axis, {**axis, "size": 48}),
+            legend={"show": False}, padding=(12, 14, 0, 0),
+        )  # fmt: skip
+
+    def draw(self, history: History) -> None:
+        """Send the curves; samples without the chosen quantity leave a gap."""
+        samples = list(history)
+        if len(samples) < 2:
+            return
+        pick = QUANTITIES.index(self._choice.value)
+        values = np.array([_values(sample, pick, self._size) for sample in samples])
+        times = np.array([sample.time for sample in samples])
+        self._chart.data = (times, *values.T)
+
+
+def _values(sample: Sample, pick: int, size: int) -> Vector:
+    error = None if sample.reference is None else sample.reference - sample.q
+    value = (sample.q, sample.v, sample.effort, error)[pick]
+    return np.full(size, np.nan) if value is None else value

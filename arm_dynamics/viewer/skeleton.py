@@ -1,0 +1,119 @@
+"""The joints of a URDF as the page needs them: where each link's frame sits for a given q."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.viewer.pose import Pose, Triple, about, product
+
+TURNING = ("revolute", "continuous")
+KINDS = (*TURNING, "prismatic", "fixed")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link and the joint that carries it; ``index`` is the joint's place in q, or None."""
+
+    name: str
+    parent: str
+    origin: Pose
+    kind: str = "fixed"
+    axis: Triple = (1.0, 0.0, 0.0)
+    index: int | None = None
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+    def pose(self, q: Sequence[float]) -> Pose:
+        """Return the link's pose in its parent: ``origin``, then the joint's own motion."""
+        if self.index is None or self.kind == "fixed":
+            return self.origin
+        value = self.multiplier * q[self.index] + self.offset
+        if self.kind in TURNING:
+            return Pose(self.origin.position, product(self.origin.wxyz, about(self.axis, value)))
+        x, y, z = self.axis
+        return self.origin @ Pose((value * x, value * y, value * z))
+
+
+class Skeleton:
+    """The links of a loaded URDF from the base outwards, their joints tied to entries of q.
+
+    Joints that are not in ``joint_names`` stay at zero; mimic joints follow their leader.
+    """
+
+    def __init__(self, urdf: Any, joint_names: Sequence[str]) -> None:
+        for name in joint_names:
+            if name not in urdf.joint_map:
+                raise UnknownName("joint of the URDF", name, tuple(urdf.joint_map))
+        self.base: str = urdf.base_link
+        index = {name: i for i, name in enumerate(joint_names)}
+        links = [_link(joint, index) for joint in urdf.joint_map.values()]
+        self.links = tuple(_outwards(self.base, links))
+
+    def poses(self, q: Sequence[float]) -> dict[str, Pose]:
+        """Return every link's pose in the base frame."""
+        placed = {self.base: Pose()}
+        for link in self.links:
+            placed[link.name] = placed[link.parent] @ link.pose(q)
+        return placed
+
+    def chain(self, name: str) -> tuple[Link, ...]:
+        """Return the links from the base to link ``name``; raise UnknownName without it."""
+        by_name = {link.name: link for link in self.links}
+        if name != self.base and name not in by_name:
+            raise UnknownName("link of the URDF", name, (self.base, *by_name))
+        found: list[Link] = []
+        while name != self.base:
+            found.append(by_name[name])
+            name = by_name[name].parent
+        return tuple(reversed(found))
+
+
+def tip(chain: Sequence[Link], q: Sequence[float]) -> Triple:
+    """Return the position [m] in the base frame of the last link of ``chain``."""
+    point: Triple = (0.0, 0.0, 0.0)
+    for link in reversed(chain):
+        point = link.pose(q).apply(point)
+    return point
+
+
+def pose_of(matrix: Any) -> Pose:
+    """Return the pose of a homogeneous 4x4 ``matrix``; None is the identity."""
+    if matrix is None:
+        return Pose()
+    array = np.asarray(matrix, dtype=float)
+    x, y, z, w = Rotation.from_matrix(array[:3, :3]).as_quat().tolist()
+    px, py, pz = array[:3, 3].tolist()
+    return Pose((px, py, pz), (w, x, y, z))
+
+
+def _link(joint: Any, index: dict[str, int]) -> Link:
+    if joint.type not in KINDS:
+        raise InvalidValue(
+            f"joint {joint.name}: type '{joint.type}' cannot be drawn; one of {', '.join(KINDS)}"
+        )
+    leader = joint.name if joint.mimic is None else joint.mimic.joint
+    axis = np.asarray((1, 0, 0) if joint.axis is None else joint.axis, dtype=float)
+    x, y, z = (axis / (np.linalg.norm(axis) or 1.0)).tolist()
+    return Link(
+        name=joint.child,
+        parent=joint.parent,
+        origin=pose_of(joint.origin),
+        kind=joint.type,
+        axis=(x, y, z),
+        index=index.get(leader),
+        multiplier=1.0 if joint.mimic is None else joint.mimic.multiplier,
+        offset=0.0 if joint.mimic is None else joint.mimic.offset,
+    )
+
+
+def _outwards(base: str, links: Sequence[Link]) -> Iterator[Link]:
+    children = [link for link in links if link.parent == base]
+    for child in children:
+        yield child
+        yield from _outwards(child.name, links)

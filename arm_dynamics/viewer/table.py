@@ -1,0 +1,72 @@
+"""The numbers on the page: status pairs, and one row a joint, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import degrees, isfinite
+
+from arm_dynamics.viewer.history import Sample
+from arm_dynamics.viewer.plot import color
+
+STYLE = (
+    "font:12.5px/1.55 ui-monospace,'DejaVu Sans Mono',monospace;font-variant-numeric:tabular-nums;"
+    "padding:2px 10px"
+)
+RIGHT = "text-align:right;padding:1px 0 1px 8px;white-space:nowrap"
+DIM = "opacity:.62;font-weight:400;"
+
+
+def status_html(status: Mapping[str, str]) -> str:
+    """Return name and value pairs, one a line."""
+    rows = "".join(
+        f"<tr><td style='{DIM}padding-right:12px'>{escape(str(name))}</td>"
+        f"<td style='text-align:right'><b>{escape(str(value))}</b></td></tr>"
+        for name, value in status.items()
+    )
+    return f"<div style=\"{STYLE}\"><table style='width:100%'>{rows}</table></div>"
+
+
+def table_html(names: Sequence[str], limits: Sequence[tuple[float, float]], sample: Sample) -> str:
+    """Return the joints' table; columns that the sample does not have are left out."""
+    heads = ["rad", "deg"]
+    if sample.v is not None:
+        heads.append("rad/s")
+    if sample.effort is not None:
+        heads.append("N m")
+    if sample.reference is not None:
+        heads.append("error")
+    head = "".join(f"<th style='{RIGHT};{DIM}'>{text}</th>" for text in heads)
+    rows = "".join(_row(i, name, limits[i], sample) for i, name in enumerate(names))
+    return (
+        f"<div style=\"{STYLE}\"><table style='width:100%;border-collapse:collapse'>"
+        f"<tr><th></th>{head}</tr>{rows}</table></div>"
+    )
+
+
+def _row(i: int, name: str, limits: tuple[float, float], sample: Sample) -> str:
+    q = float(sample.q[i])
+    cells = [f"{q:+.4f}", f"{degrees(q):+.1f}"]
+    if sample.v is not None:
+        cells.append(f"{sample.v[i]:+.3f}")
+    if sample.effort is not None:
+        cells.append(f"{sample.effort[i]:+.2f}")
+    if sample.reference is not None:
+        cells.append(f"{sample.reference[i] - q:+.4f}")
+    text = "".join(f"<td style='{RIGHT}'>{cell}</td>" for cell in cells)
+    dot = f"<span style='color:{color(i)}'>&#9632;</span>"
+    return f"<tr style='{_bar(q, limits)}'><td>{dot} {escape(name)}</td>{text}</tr>"
+
+
+def _bar(q: float, limits: tuple[float, float]) -> str:
+    """Shade the row's foot up to the position within the limits; red at a limit."""
+    lower, upper = limits
+    if not (isfinite(lower) and isfinite(upper) and upper > lower):
+        return "border-bottom:1px solid rgba(128,128,128,.25)"
+    part = min(max((q - lower) / (upper - lower), 0.0), 1.0)
+    tint = "#ff5c5c" if part in (0.0, 1.0) else "rgba(120,170,255,.75)"
+    where = f"{100 * part:.1f}%"
+    return (
+        f"background:linear-gradient(90deg,{tint} {where},rgba(128,128,128,.25) {where})"
+        " bottom/100% 1px no-repeat"
+    )

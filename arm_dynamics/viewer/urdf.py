@@ -1,0 +1,30 @@
+"""Load a URDF text with its visible geometry, for drawing only."""
+
+from __future__ import annotations
+
+import io
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from arm_dynamics.errors import ConfigError, InvalidValue
+
+MISSING = "the browser view needs viser and yourdfpy: pip install 'arm_dynamics[viewer]'"
+
+
+def load_visuals(text: str, folder: Path | None) -> Any:
+    """Return a ``yourdfpy.URDF`` of ``text``, its meshes looked up from ``folder``.
+
+    Raises ConfigError when yourdfpy is not installed, InvalidValue for a text or a mesh that
+    cannot be read.
+    """
+    try:
+        yourdfpy = import_module("yourdfpy")
+    except ImportError as error:
+        raise ConfigError(MISSING) from error
+    find = partial(yourdfpy.filename_handler_magic, dir=str(folder or "."))
+    try:
+        return yourdfpy.URDF.load(io.BytesIO(text.encode()), filename_handler=find)
+    except Exception as error:  # whatever XML, mesh and image readers raise
+        raise InvalidValue(f"urdf: cannot be drawn: {type(error).__name__}: {error}") from error

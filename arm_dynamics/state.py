@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ class State:
     q: Vector
     v: Vector
     tau: Vector
-    act: Vector = NO_STATES
+    act: Vector = field(default_factory=lambda: NO_STATES)
 
     @classmethod
     def of(

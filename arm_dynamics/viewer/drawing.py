@@ -8,7 +8,8 @@ from typing import Any
 from arm_dynamics.viewer.skeleton import Link, Skeleton
 
 GHOST_COLOR = (90, 190, 255)
-GHOST_OPACITY = 0.28
+GHOST_OPACITY = 0.4
+GHOST_SCALE = 0.97  # thinner than the arm, so that it disappears inside it where both agree
 
 
 class ArmDrawing:
@@ -54,12 +55,15 @@ class ArmDrawing:
         for name, mesh in urdf.scene.geometry.items():
             for node in graph.geometry_nodes[name]:
                 parent = graph.transforms.parents[node]
+                if self._ghost and parent == urdf.base_link:
+                    continue  # the base never moves
                 self._add_mesh(scene, f"{paths[parent]}/{node}", mesh, graph.get(node, parent)[0])
 
     def _add_mesh(self, scene: Any, path: str, mesh: Any, transform: Any) -> None:
         # Scale and mirroring in the transform cannot be a node's pose: bake it into the mesh.
         placed = mesh.copy().apply_transform(transform)
         if self._ghost:
+            placed.vertices = GHOST_SCALE * (placed.vertices - placed.centroid) + placed.centroid
             scene.add_mesh_simple(
                 path, placed.vertices, placed.faces, color=GHOST_COLOR,
                 opacity=GHOST_OPACITY, cast_shadow=False, receive_shadow=False,

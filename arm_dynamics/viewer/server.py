@@ -35,6 +35,7 @@ def open_server(title: str, host: str, port: int) -> Any:
     server.gui.configure_theme(
         dark_mode=True, show_logo=False, show_share_button=False, control_width="large"
     )
+    server.gui.main_panel.dock_right()
     _refuse_foreign_pages(server, host)
     if port not in (0, server.get_port()):
         LOG.warning("port %d is busy, the page is on port %d", port, server.get_port())

@@ -12,7 +12,7 @@ from arm_dynamics.viewer.history import RATE, WINDOW, History, Sample
 from arm_dynamics.viewer.pose import Triple
 from arm_dynamics.viewer.skeleton import Link, tip
 
-NEW, OLD = np.array([255, 176, 46]), np.array([58, 60, 66])
+NEW, OLD = np.array([255, 140, 0]), np.array([48, 54, 64])
 MAX_POINTS = int(WINDOW * RATE) + 1
 
 

@@ -1,0 +1,21 @@
+"""Robot-arm dynamics, motors and control: a URDF arm simulated, controlled and driven."""
+
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.plant import Plant
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.state import Command, Reference, State
+
+__all__ = [
+    "ArmDynamicsError",
+    "ArmModel",
+    "Command",
+    "ControlLoop",
+    "Plant",
+    "Reference",
+    "Simulation",
+    "State",
+    "load_arm",
+]

@@ -1,0 +1,32 @@
+"""An actuator that gives the commanded effort, up to the joint's limit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arm_dynamics.actuators.base import Actuator
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.scalar import clip, compiled
+
+
+@compiled
+def ideal_effort(command: float, limit: float) -> float:
+    """tau = clip(command, -limit, limit); all in N·m."""
+    return clip(command, -limit, limit)
+
+
+class Ideal(Actuator):
+    """tau = clip(command, ±effort limit of the joint)."""
+
+    interfaces: ClassVar[tuple[str, ...]] = ("effort",)
+    kernel: ClassVar[int] = 1
+
+    def effort(self, interface: str, value: float, q: float, v: float) -> float:
+        """Effort [N·m]; raises UnknownName for an interface other than "effort"."""
+        if interface not in self.interfaces:
+            raise UnknownName("interface of actuator ideal", interface, self.interfaces)
+        return ideal_effort(value, self.effort_limit)
+
+    def packed(self) -> tuple[float, ...]:
+        """The effort limit [N·m]."""
+        return (self.effort_limit,)

@@ -1,0 +1,25 @@
+"""Free drive: the arm weighs nothing and can be led by hand."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.dynamics import gravity
+from arm_dynamics.parameters import Parameter
+from arm_dynamics.state import Command, Reference, State
+
+
+class GravityCompensation(Controller):
+    """tau = g(q) - d v, with g of the controller's own model; the reference is ignored.
+
+    Source: Siciliano et al., Robotics (2009), section 8.5.1.
+    """
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("d", 0.0, "N·m·s/rad", "added damping", lower=0, upper=1e6),
+    )
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        return self.limited(gravity(self.arm, state.q) - self.gains["d"] * state.v, state)

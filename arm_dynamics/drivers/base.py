@@ -1,0 +1,38 @@
+"""The seam of every arm, simulated or physical; the life cycle is ros2_control's."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import Command, State
+
+
+class Driver(ABC):
+    """Reads states from an arm and writes commands to it: rad, rad/s, N·m at the joint."""
+
+    def __init__(self, arm: ArmModel) -> None:
+        self.arm = arm
+
+    def configure(self) -> None:
+        """Open and check what is connected; nothing moves."""
+
+    def activate(self) -> None:
+        """Take control of the arm where it stands; nothing moves."""
+
+    @abstractmethod
+    def read(self) -> State:
+        """The newest measured state; raises DriverFault when there is none."""
+
+    @abstractmethod
+    def write(self, command: Command) -> None:
+        """Send a command that the guard has passed."""
+
+    def deactivate(self) -> None:
+        """Give up control; reading goes on."""
+
+    def safe_stop(self) -> None:
+        """Bring the arm to rest without further commands."""
+
+    def close(self) -> None:
+        """Release what ``configure`` opened; never raises, may be called twice."""

@@ -1,0 +1,79 @@
+"""Rigid-body dynamics of an arm: M(q) a + C(q, v) v + g(q) = tau.
+
+Pure functions of (arm, q, v, ...). M includes the motors' reflected rotor inertia; friction
+and stops are the plant's. Algorithms: R. Featherstone, Rigid Body Dynamics Algorithms (2008),
+chapters 5 (RNEA), 6 (CRBA), 7 (ABA), as implemented in Pinocchio. Inputs are (nv,) in rad,
+rad/s, rad/s², N·m; every function raises InvalidValue for a wrong size or a non-finite entry.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.model.arm_model import ArmModel
+
+_scratch = threading.local()
+
+
+def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
+    """M(q), symmetric positive definite (nv, nv) [kg·m²]; CRBA, rotor inertia included."""
+    upper = np.triu(pin.crba(arm.model, data(arm), vector("q", q, arm.nv)))
+    return frozen(upper + np.triu(upper, 1).T)
+
+
+def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
+    """C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
+    q, v = vector("q", q, arm.nv), vector("v", v, arm.nv)
+    return frozen(pin.computeCoriolisMatrix(arm.model, data(arm), q, v))
+
+
+def gravity(arm: ArmModel, q: ArrayLike) -> Vector:
+    """g(q) = ∂U/∂q (nv,) [N·m]: the effort that holds the arm still."""
+    return frozen(pin.computeGeneralizedGravity(arm.model, data(arm), vector("q", q, arm.nv)))
+
+
+def nle(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
+    """C(q, v) v + g(q) (nv,) [N·m]."""
+    q, v = vector("q", q, arm.nv), vector("v", v, arm.nv)
+    return frozen(pin.nonLinearEffects(arm.model, data(arm), q, v))
+
+
+def rnea(arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
+    """Inverse dynamics tau = M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
+    q, v, a = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("a", a, arm.nv)
+    return frozen(pin.rnea(arm.model, data(arm), q, v, a))
+
+
+def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
+    """Forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
+    q, v, tau = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("tau", tau, arm.nv)
+    return frozen(pin.aba(arm.model, data(arm), q, v, tau))
+
+
+def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
+    """T = ½ vᵀ M(q) v [J], rotors included."""
+    v = vector("v", v, arm.nv)
+    return float(0.5 * v @ mass_matrix(arm, q) @ v)
+
+
+def potential_energy(arm: ArmModel, q: ArrayLike) -> float:
+    """U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
+    q = vector("q", q, arm.nv)
+    return float(pin.computePotentialEnergy(arm.model, data(arm), q))
+
+
+def data(arm: ArmModel) -> Any:
+    """Pinocchio's scratch memory for this arm in this thread."""
+    cache: WeakKeyDictionary[ArmModel, Any] = _scratch.__dict__.setdefault(
+        "data", WeakKeyDictionary()
+    )
+    if arm not in cache:
+        cache[arm] = arm.model.createData()
+    return cache[arm]

@@ -1,0 +1,26 @@
+"""Where the tool is."""
+
+from __future__ import annotations
+
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.dynamics import data
+from arm_dynamics.model.arm_model import ArmModel
+
+
+def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
+    """Position (3,) [m] and rotation matrix (3, 3) of the tool frame in the base frame.
+
+    oMf(q) = oMi(q) iMf. Raises InvalidValue for a wrong size or a non-finite entry.
+    """
+    scratch = data(arm)
+    pin.forwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    placement = pin.updateFramePlacement(arm.model, scratch, arm.model.getFrameId(arm.tool_frame))
+    return frozen(placement.translation), frozen(placement.rotation)
+
+
+def tool_position(arm: ArmModel, q: ArrayLike) -> Vector:
+    """Position of the tool frame in the base frame (3,) [m]."""
+    return tool_pose(arm, q)[0]

@@ -1,0 +1,1 @@
+"""From a URDF, or a table of links, to an ArmModel."""

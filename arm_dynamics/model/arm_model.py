@@ -1,0 +1,172 @@
+"""An arm as a frozen value: Pinocchio model, joints, motors, payload, gravity, tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from arm_dynamics import plugins
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.model.joint import Joint
+
+STANDARD_GRAVITY = frozen([0.0, 0.0, -9.81])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Payload:
+    """A point mass [kg] at ``centre`` [m] in the tool frame."""
+
+    mass: float
+    centre: Vector
+
+
+NO_PAYLOAD = Payload(0.0, frozen([0.0, 0.0, 0.0]))
+
+
+@dataclass(frozen=True, eq=False)
+class ArmModel:
+    """A URDF arm with its motors. Derived arms come from the ``with_...`` methods.
+
+    ``model`` is the Pinocchio model with reflected rotor inertia, payload and gravity in it;
+    nq = nv, and coordinate i belongs to ``joints[i]``.
+    """
+
+    name: str
+    urdf: str
+    source: Path | None
+    links: Any
+    joints: tuple[Joint, ...]
+    tool_frame: str
+    gravity: Vector = field(default_factory=lambda: STANDARD_GRAVITY)
+    payload: Payload = NO_PAYLOAD
+    model: Any = field(init=False)
+    actuators: tuple[Any, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Build the actuators, then the Pinocchio model that includes them."""
+        actuators = tuple(
+            plugins.load("actuators", joint.actuator)(joint.name, joint.effort, joint.constants)
+            for joint in self.joints
+        )
+        model = pin.Model(self.links)
+        model.gravity.linear = self.gravity
+        model.armature = np.array([actuator.armature for actuator in actuators])
+        if self.payload.mass > 0:
+            tool = model.frames[model.getFrameId(self.tool_frame)]
+            point = pin.Inertia(self.payload.mass, self.payload.centre, np.zeros((3, 3)))
+            model.inertias[tool.parentJoint] += tool.placement.act(point)
+        object.__setattr__(self, "actuators", actuators)
+        object.__setattr__(self, "model", model)
+
+    @property
+    def nv(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names in the order of every vector of this arm."""
+        return tuple(joint.name for joint in self.joints)
+
+    @property
+    def lower(self) -> Vector:
+        """Lower position limits (nv,) [rad]; -inf for a continuous joint."""
+        return frozen([joint.lower for joint in self.joints])
+
+    @property
+    def upper(self) -> Vector:
+        """Upper position limits (nv,) [rad]; inf for a continuous joint."""
+        return frozen([joint.upper for joint in self.joints])
+
+    @property
+    def velocity_limit(self) -> Vector:
+        """Velocity limits (nv,) [rad/s]."""
+        return frozen([joint.velocity for joint in self.joints])
+
+    @property
+    def effort_limit(self) -> Vector:
+        """Effort limits (nv,) [N·m]."""
+        return frozen([joint.effort for joint in self.joints])
+
+    @property
+    def poses(self) -> Mapping[str, Vector]:
+        """Named joint positions: "initial" (from the URDF) and "zero"."""
+        initial = frozen([joint.initial for joint in self.joints])
+        zero = frozen(np.clip(np.zeros(self.nv), self.lower, self.upper))
+        return MappingProxyType({"initial": initial, "zero": zero})
+
+    def index(self, joint: str) -> int:
+        """Index of a joint by name; raises UnknownName."""
+        if joint not in self.joint_names:
+            raise UnknownName(f"joint of arm '{self.name}'", joint, self.joint_names)
+        return self.joint_names.index(joint)
+
+    def with_payload(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> ArmModel:
+        """This arm carrying a point mass [kg] at ``centre`` [m] in the tool frame."""
+        mass = scalar("payload mass [kg]", mass, lower=0)
+        return replace(self, payload=Payload(mass, vector("payload centre", centre, 3)))
+
+    def with_gravity(self, gravity: ArrayLike) -> ArmModel:
+        """This arm in another gravity field (3,) [m/s²], for a tilted or orbital base."""
+        return replace(self, gravity=vector("gravity", gravity, 3))
+
+    def with_joint(self, name: str, **changes: Any) -> ArmModel:
+        """This arm with a joint's own numbers changed: damping, friction, stop_stiffness ...
+
+        Raises UnknownName for a joint or field that does not exist, InvalidValue for a
+        negative or non-finite one.
+        """
+        known = ("damping", "friction", "stop_stiffness", "stop_damping")
+        for field_name, value in changes.items():
+            if field_name not in known:
+                raise UnknownName(f"number of joint '{name}'", field_name, known)
+            scalar(f"joint '{name}' {field_name}", value, lower=0)
+        return self._replaced(name, replace(self.joints[self.index(name)], **changes))
+
+    def with_motor(self, name: str, **constants: float) -> ArmModel:
+        """This arm with constants of one joint's actuator changed (kt, supply_voltage ...)."""
+        joint = self.joints[self.index(name)]
+        merged = MappingProxyType({**joint.constants, **constants})
+        return self._replaced(name, replace(joint, constants=merged))
+
+    def with_motors(self, **constants: float) -> ArmModel:
+        """This arm with the same constants given to every joint's actuator."""
+        arm = self
+        for name in self.joint_names:
+            arm = arm.with_motor(name, **constants)
+        return arm
+
+    def with_actuator(self, actuator: str, **constants: float) -> ArmModel:
+        """This arm with every joint moved by ``actuator`` with the same ``constants``."""
+        given = MappingProxyType(dict(constants))
+        joints = tuple(replace(j, actuator=actuator, constants=given) for j in self.joints)
+        return replace(self, joints=joints)
+
+    def _replaced(self, name: str, joint: Joint) -> ArmModel:
+        index = self.index(name)
+        return replace(self, joints=(*self.joints[:index], joint, *self.joints[index + 1 :]))
+
+    def pose(self, name: str) -> Vector:
+        """A named pose; raises UnknownName listing those that exist."""
+        if name not in self.poses:
+            raise UnknownName(f"pose of arm '{self.name}'", name, tuple(self.poses))
+        return self.poses[name]
+
+    def check_position(self, name: str, q: ArrayLike) -> Vector:
+        """``q`` as a vector within the joint limits; raises InvalidValue naming the joint."""
+        position = vector(name, q, self.nv)
+        for joint, value in zip(self.joints, position, strict=True):
+            if not joint.lower <= value <= joint.upper:
+                raise InvalidValue(
+                    f"{name}: joint '{joint.name}' = {value:.6g} rad is outside"
+                    f" [{joint.lower:.6g}, {joint.upper:.6g}]"
+                )
+        return position

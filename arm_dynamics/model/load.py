@@ -1,0 +1,164 @@
+"""From a URDF to an ArmModel: audit first, then one coordinate for every joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics import plugins, resources
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.audit import UrdfRejected, audit
+from arm_dynamics.model.joint import Joint
+
+MOVING = ("revolute", "continuous", "prismatic")
+STOP_RATE = 100.0
+"""Natural frequency [rad/s] of a stop that the URDF does not describe."""
+
+
+def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
+    """The arm of a bundled name ("five_dof") or of a URDF file.
+
+    ``lock`` names joints to fix at their initial position, or at zero (grippers, mimic
+    joints). Raises UnknownName for an arm or joint that does not exist, UrdfRejected with
+    every fault of the file at once.
+    """
+    path = find_urdf(arm)
+    text = path.read_text(encoding="utf-8")
+    return parse_arm(text, path, lock)
+
+
+def find_urdf(arm: str | Path) -> Path:
+    """The file of a bundled arm's name or of a path; raises UnknownName."""
+    path = Path(arm)
+    if path.is_file():
+        return path
+    bundled = resources.folder("urdf") / f"{arm}.urdf"
+    if path.suffix != ".urdf" and bundled.is_file():
+        return bundled
+    raise UnknownName("arm or URDF file", str(arm), resources.names("urdf", ".urdf"))
+
+
+def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -> ArmModel:
+    """The arm of a URDF's text; ``source`` is where meshes are looked for."""
+    faults = audit(text, source.parent if source else None, lock=lock)
+    if any(fault.severity == "error" for fault in faults):
+        raise UrdfRejected(str(source or "URDF"), faults)
+    robot = ElementTree.fromstring(text)
+    motors = {e.get("name"): e for e in robot.iterfind("ros2_control/joint")}
+    all_joints = {
+        e.get("name", ""): _joint(e, motors.get(e.get("name")))
+        for e in robot.iterfind("joint")
+        if e.get("type") in MOVING
+    }
+    _require_known(lock, tuple(all_joints))
+    links = _links(robot, {name: all_joints[name].initial for name in lock})
+    joints = tuple(all_joints[name] for name in list(links.names)[1:])
+    plain = ArmModel(
+        robot.get("name", "arm"), text, source, links, joints, _tool_frame(robot, links)
+    )
+    return _with_default_stops(plain)
+
+
+def _require_known(lock: Sequence[str], known: tuple[str, ...]) -> None:
+    for name in lock:
+        if name not in known:
+            raise UnknownName("joint to lock", name, known)
+
+
+def _links(robot: ElementTree.Element, locked: dict[str, float]) -> Any:
+    """Pinocchio model in which every joint has one coordinate, limits apart."""
+    copy = ElementTree.fromstring(ElementTree.tostring(robot))
+    for joint in copy.iterfind("joint"):
+        for mimic in joint.findall("mimic"):
+            joint.remove(mimic)  # the audit allows it on locked joints alone
+        if joint.get("type") == "continuous":
+            # Pinocchio would store (cos, sin) and lose the turns that a motor counts.
+            joint.set("type", "revolute")
+            for limit in joint.findall("limit"):
+                joint.remove(limit)
+            wide = {"lower": "-1e9", "upper": "1e9", "effort": "1e9", "velocity": "1e9"}
+            ElementTree.SubElement(joint, "limit", wide)
+    model = pin.buildModelFromXML(ElementTree.tostring(copy, encoding="unicode"))
+    if not locked:
+        return model
+    q = np.zeros(model.nq)
+    for name, position in locked.items():
+        q[model.joints[model.getJointId(name)].idx_q] = position
+    return pin.buildReducedModel(model, [model.getJointId(n) for n in locked], q)
+
+
+def _joint(element: ElementTree.Element, motor: ElementTree.Element | None) -> Joint:
+    limit, friction = element.find("limit"), element.find("dynamics")
+    kind = element.get("type", "")
+    bounded = kind != "continuous"
+    lower = _number(limit, "lower", 0.0) if bounded else -inf
+    upper = _number(limit, "upper", 0.0) if bounded else inf
+    return Joint(
+        name=element.get("name", ""),
+        kind=kind,
+        lower=lower,
+        upper=upper,
+        initial=_initial(motor, min(max(0.0, lower), upper)),
+        velocity=_number(limit, "velocity", inf),
+        effort=_number(limit, "effort", inf),
+        damping=_number(friction, "damping", 0.0),
+        friction=_number(friction, "friction", 0.0),
+        **_motor(motor),
+    )
+
+
+def _motor(motor: ElementTree.Element | None) -> dict[str, Any]:
+    """The fields of Joint that the <ros2_control> block describes."""
+    if motor is None:
+        return {"stop_stiffness": -1.0}
+    given = {e.get("name", ""): (e.text or "").strip() for e in motor.iterfind("param")}
+    actuator = given.get("actuator", "ideal")
+    accepted = {p.name for p in plugins.load("actuators", actuator).parameters}
+    return {
+        "actuator": actuator,
+        "constants": MappingProxyType({k: float(v) for k, v in given.items() if k in accepted}),
+        "stop_stiffness": float(given.get("stop_stiffness", -1)),
+        "stop_damping": float(given.get("stop_damping", 0)),
+    }
+
+
+def _initial(motor: ElementTree.Element | None, default: float) -> float:
+    if motor is None:
+        return default
+    return float(
+        motor.findtext("state_interface[@name='position']/param[@name='initial_value']", default)
+    )
+
+
+def _number(element: ElementTree.Element | None, attribute: str, default: float) -> float:
+    return default if element is None else float(element.get(attribute, default))
+
+
+def _tool_frame(robot: ElementTree.Element, links: Any) -> str:
+    """The named tool frame, else the last link of the longest chain."""
+    named = robot.find("ros2_control/hardware/param[@name='tool_frame']")
+    if named is not None and links.existFrame((named.text or "").strip()):
+        return (named.text or "").strip()
+    bodies = [(f.parentJoint, i) for i, f in enumerate(links.frames) if f.type == pin.BODY]
+    return str(links.frames[max(bodies)[1]].name)
+
+
+def _with_default_stops(arm: ArmModel) -> ArmModel:
+    """k = M_ii w², b = 2 M_ii w, critically damped, where the URDF gives no stop."""
+    inertia = pin.crba(arm.model, arm.model.createData(), np.array(arm.pose("initial"))).diagonal()
+    joints = tuple(
+        j
+        if j.stop_stiffness >= 0
+        else replace(j, stop_stiffness=m * STOP_RATE**2, stop_damping=2 * m * STOP_RATE)
+        for j, m in zip(arm.joints, inertia, strict=True)
+    )
+    return replace(arm, joints=joints)

@@ -1,0 +1,97 @@
+"""The arm as physics: motors, friction, stops and rigid bodies, advanced in time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics import joint_physics as row
+from arm_dynamics.arrays import Vector, frozen, scalar
+from arm_dynamics.dynamics import mass_matrix
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.friction import dry_velocity
+from arm_dynamics.integrators import integrator
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import Command, State
+
+
+class Plant:
+    """M(q) v̇ + C(q, v) v + g(q) = tau_motor(command, v) - friction + stops.
+
+    Not thread-safe: one plant a thread. Holds no state of the arm between calls: ``step``
+    is a function of its arguments.
+    """
+
+    def __init__(self, arm: ArmModel, method: str = "semi_implicit_euler") -> None:
+        self.arm = arm
+        self.integrator = integrator(method)
+        self._data = arm.model.createData()
+        self._rows = row.pack(arm.joints, arm.actuators)
+        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
+        self._interface = "effort"
+        friction = [j.friction for j in arm.joints]
+        self._dry = np.array(friction) + [a.dry_friction for a in arm.actuators]
+        self._has_dry_friction = bool((self._dry > 0).any())
+
+    def step(self, state: State, command: Command, dt: float, steps: int = 1) -> State:
+        """The state after ``steps`` time steps of dt [s] under one constant command.
+
+        ``tau`` of the result is the actuators' effort at the start of the last step.
+        Raises CommandRefused for a wrong interface, size or a non-finite entry, InvalidValue
+        for a bad state or time step, and when the motion leaves the finite numbers.
+        """
+        dt = scalar("dt [s]", dt, above=0)
+        self._accept(state, command)
+        q, v = state.q, state.v
+        for _ in range(steps):
+            q, v = self._instant(q, v, dt)
+        self._require_finite(state, q, v, dt)
+        tau = self._rows[row.EFFORT]
+        return State(state.time + steps * dt, frozen(q), frozen(v), frozen(tau), state.act)
+
+    def acceleration(self, q: Vector, v: Vector) -> Vector:
+        """v̇ (nv,) [rad/s²] under the accepted command, dry friction apart."""
+        x = self._rows
+        x[row.Q], x[row.V] = q, v
+        for i in self._given:
+            x[row.EFFORT, i] = self.arm.actuators[i].effort(
+                self._interface, float(x[row.COMMAND, i]), float(q[i]), float(v[i])
+            )
+        row.joint_efforts(x)
+        a: Vector = pin.aba(self.arm.model, self._data, q, v, x[row.TAU]).copy()
+        return a
+
+    def _instant(self, q: Vector, v: Vector, dt: float) -> tuple[Vector, Vector]:
+        q_next, v_next = self.integrator.step(self.acceleration, q, v, dt)
+        if self._has_dry_friction:
+            inverse = np.array(np.linalg.inv(mass_matrix(self.arm, q)), dtype=float)
+            v_rubbed = dry_velocity(v_next, inverse, dt * self._dry)
+            q_next, v_next = q_next + dt * (v_rubbed - v_next), v_rubbed
+        return q_next, v_next
+
+    def _accept(self, state: State, command: Command) -> None:
+        if state.q.shape != (self.arm.nv,) or state.v.shape != (self.arm.nv,):
+            raise InvalidValue(
+                f"state has {state.q.size} positions and {state.v.size} velocities,"
+                f" arm '{self.arm.name}' has {self.arm.nv} joints"
+            )
+        if not (np.isfinite(state.q).all() and np.isfinite(state.v).all()):
+            raise InvalidValue(f"state is not finite: q = {state.q}, v = {state.v}")
+        Command.checked(command.interface, command.value, self.arm.nv)
+        for actuator in self.arm.actuators:
+            if command.interface not in actuator.interfaces:
+                raise UnknownName(
+                    f"interface of joint '{actuator.joint}'", command.interface, actuator.interfaces
+                )
+        self._interface = command.interface
+        self._rows[row.COMMAND] = command.value
+        self._rows[row.BY_VOLTAGE] = command.interface == "voltage"
+
+    def _require_finite(self, state: State, q: Vector, v: Vector, dt: float) -> None:
+        bad = ~(np.isfinite(q) & np.isfinite(v))
+        if bad.any():
+            joint = self.arm.joints[int(np.flatnonzero(bad)[0])].name
+            raise InvalidValue(
+                f"joint '{joint}' left the finite numbers after t = {state.time:.6g} s"
+                f" with dt = {dt:g} s ({self.integrator.name}): use a smaller dt"
+            )

@@ -1,0 +1,1 @@
+"""What stands between a control law and a motor; on by default, no plugin can skip it."""

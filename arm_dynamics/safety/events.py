@@ -1,0 +1,24 @@
+"""What tripped: one counter a kind, and the latest message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+Listener = Callable[[str, str], None]
+
+
+class Events:
+    """Counts events by kind and tells one listener of each (kind, message)."""
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self.counts: Counter[str] = Counter()
+        self.latest: dict[str, str] = {}
+        self.listener = listener
+
+    def report(self, kind: str, message: str) -> None:
+        """Count one event of ``kind`` and pass it on."""
+        self.counts[kind] += 1
+        self.latest[kind] = message
+        if self.listener is not None:
+            self.listener(kind, message)

@@ -1,0 +1,52 @@
+"""The last look at a command before it is written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.errors import CommandRefused
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.events import Events
+from arm_dynamics.state import Command, State
+
+
+class Guard:
+    """Refuses what is not finite, clamps what is beyond the limits, counts both."""
+
+    def __init__(self, arm: ArmModel, events: Events) -> None:
+        self.arm = arm
+        self.events = events
+        self._effort = np.array(arm.effort_limit)
+
+    def check_state(self, state: State) -> bool:
+        """Whether every number of a measured state is finite; an event if not."""
+        bad = ~(np.isfinite(state.q) & np.isfinite(state.v))
+        if bad.any():
+            joint = self.arm.joint_names[int(np.flatnonzero(bad)[0])]
+            self.events.report("state_refused", f"joint '{joint}': measured state is not finite")
+        return not bad.any()
+
+    def check_command(self, command: Command) -> Command:
+        """The command within the effort limits.
+
+        Raises CommandRefused, after counting it, for a wrong size or a non-finite entry.
+        """
+        try:
+            checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
+        except CommandRefused as error:
+            self.events.report("command_refused", str(error))
+            raise
+        return self._within_limits(checked) if checked.interface == "effort" else checked
+
+    def _within_limits(self, command: Command) -> Command:
+        excess = np.abs(command.value) - self._effort
+        if not (excess > 0).any():
+            return command
+        joint = int(np.argmax(excess))
+        self.events.report(
+            "effort_clamped",
+            f"joint '{self.arm.joint_names[joint]}': effort {command.value[joint]:.4g} N·m"
+            f" clamped to the limit {self._effort[joint]:.4g}",
+        )
+        value = np.minimum(np.maximum(command.value, -self._effort), self._effort)
+        return Command.checked("effort", value, self.arm.nv, command.stamp)

@@ -1,0 +1,52 @@
+"""How an arm comes to rest when nobody commands it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.dynamics import rnea
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import Command, State
+
+STOP_TIME = 0.1
+"""Time constant [s] at which the velocity decays."""
+RAMP = 0.05
+"""Time [s] over which the last command gives way to the stop."""
+BANDWIDTH = 20.0
+"""Natural frequency [rad/s] that holds the stopping path against model error."""
+
+
+class SafeStop:
+    """A ramped stop with gravity held.
+
+    Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
+    effort: tau = RNEA(q, v, -v_d/T + 2w (v_d - v) + w² (q_d - q)),
+    blended from the last command over RAMP. T is shortened per joint so that the path ends
+    short of its limit. Source: inverse-dynamics control, Siciliano et al. (2009), 8.5.2.
+    """
+
+    def __init__(self, arm: ArmModel, state: State, last_effort: Vector) -> None:
+        self.arm = arm
+        self._start = state
+        self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
+        self._rest = np.clip(state.q, arm.lower, arm.upper)
+        self._times = self._stop_times(state)
+
+    def command(self, state: State) -> Command:
+        """Effort command (nv,) [N·m] within the effort limits."""
+        s, T, w = state.time - self._start.time, self._times, BANDWIDTH
+        decay = np.exp(-s / T)
+        v_d = self._start.v * decay
+        q_d = np.clip(self._rest + self._start.v * T * (1 - decay), self.arm.lower, self.arm.upper)
+        a = -v_d / T + 2 * w * (v_d - state.v) + w**2 * (q_d - state.q)
+        share = min(1.0, max(0.0, s / RAMP))
+        tau = (1 - share) * self._last + share * rnea(self.arm, state.q, state.v, a)
+        limit = self.arm.effort_limit
+        return Command.checked("effort", np.clip(tau, -limit, limit), self.arm.nv, state.time)
+
+    def _stop_times(self, state: State) -> Vector:
+        """T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""
+        ahead = np.where(state.v > 0, self.arm.upper - self._rest, self._rest - self.arm.lower)
+        speed = np.maximum(np.abs(state.v), 1e-9)
+        return np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)

@@ -1,0 +1,89 @@
+"""The small vocabulary in which joint physics is written: one number in, one number out.
+
+A law of a motor, a friction or a stop is a plain function of floats, marked ``@compiled``.
+With numba it runs as machine code; without, as Python: same results, slower, said once.
+Branches on a number go through ``where``, ``clip``, ``minimum`` and ``maximum``, so that the
+same source also runs on symbols.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+try:
+    import numba
+except ImportError:  # pragma: no cover - exercised in a process of its own
+    numba = None
+
+F = TypeVar("F", bound=Callable[..., object])
+INF = float("inf")
+
+
+def compiled(function: F) -> F:
+    """Compile ``function`` with numba, kept on disk under a key of all laws' sources."""
+    if numba is None:
+        _say_slow_once()
+        return function
+    # numba stamps a cached function with its own file only; a law called from another file
+    # could change unseen. The folder is therefore keyed by every law's text.
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(_cache_folder())
+    try:
+        jitted: F = numba.njit(cache=True, error_model="numpy")(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    return jitted
+
+
+@cache
+def _cache_folder() -> Path:
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for source in sorted([*package.glob("*.py"), *package.glob("actuators/*.py")]):
+        digest.update(source.read_bytes())
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return root / "arm_dynamics" / digest.hexdigest()[:16]
+
+
+@cache
+def _say_slow_once() -> None:
+    warnings.warn(
+        "numba is not installed: same results, slower (pip install numba)",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+
+
+@compiled
+def where(condition: bool, first: float, second: float) -> float:
+    """``first`` if ``condition`` else ``second``."""
+    return first if condition else second
+
+
+@compiled
+def minimum(x: float, y: float) -> float:
+    """The smaller of two numbers."""
+    return x if x < y else y
+
+
+@compiled
+def maximum(x: float, y: float) -> float:
+    """The larger of two numbers."""
+    return x if x > y else y
+
+
+@compiled
+def clip(x: float, lower: float, upper: float) -> float:
+    """``x`` held within [lower, upper]."""
+    return lower if x < lower else (upper if x > upper else x)
+
+
+@compiled
+def sign(x: float) -> float:
+    """-1, 0 or 1."""
+    return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)

@@ -1,0 +1,87 @@
+"""An arm in simulated time: plant, state and the watch over its commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import frozen, scalar, vector
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.plant import Plant
+from arm_dynamics.safety.watch import CommandWatch
+from arm_dynamics.state import Command, State
+
+
+class Simulation:
+    """Holds the state of one arm and advances it by control periods.
+
+    Within a period the command stays constant and the plant takes steps of dt.
+    """
+
+    def __init__(
+        self,
+        arm: ArmModel,
+        *,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        dt: float = 1e-4,
+        period: float = 2e-3,
+        timeout: float = 0.1,
+        method: str = "semi_implicit_euler",
+    ) -> None:
+        self.plant = Plant(arm, method)
+        self.steps = whole_steps(period, dt)
+        self.dt = float(dt)
+        self.watch = CommandWatch(arm, timeout)
+        self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
+
+    @property
+    def arm(self) -> ArmModel:
+        """The arm as it is simulated, payload and live changes included."""
+        return self.plant.arm
+
+    @property
+    def period(self) -> float:
+        """Control period [s]."""
+        return self.steps * self.dt
+
+    def offer(self, command: Command) -> bool:
+        """Take a new command; False, and an event, when it was refused."""
+        return self.watch.offer(command, self.state.time)
+
+    def advance(self) -> State:
+        """One control period under the watched command."""
+        command = self.watch.command(self.state)
+        self.state = self.plant.step(self.state, command, self.dt, self.steps)
+        return self.state
+
+    def use_arm(self, arm: ArmModel) -> None:
+        """Go on with a changed arm (payload, gravity, motor constants) in the same state."""
+        self.plant = Plant(arm, self.plant.integrator.name)
+
+    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
+        """Put the arm at rest at ``q`` (default: its initial pose); time goes on."""
+        position = self.arm.pose("initial") if q is None else q
+        self.state = self._at_rest(position, v, self.state.time)
+        self.watch.restart()
+        return self.state
+
+    def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
+        position = self.plant.arm.check_position("initial q", q)
+        speed = vector("initial v", [0.0] * position.size if v is None else v, position.size)
+        return replace(State.of(position, speed, time=time), tau=frozen([0.0] * position.size))
+
+
+def whole_steps(period: float, dt: float) -> int:
+    """period / dt as a whole number; raises InvalidValue when it is none."""
+    dt = scalar("dt [s]", dt, above=0)
+    period = scalar("period [s]", period, lower=dt)
+    steps = round(period / dt)
+    if abs(steps * dt - period) > 1e-9 * period:
+        raise InvalidValue(
+            f"period {period:g} s is no whole multiple of dt {dt:g} s;"
+            f" nearest allowed: {steps * dt:g} s"
+        )
+    return steps

@@ -1,0 +1,216 @@
+"""Joint trajectories as joint_trajectory_controller understands them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import Reference
+
+SAMPLES = 32
+"""Points per segment at which the spline between two waypoints is held against limits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waypoint:
+    """Where the joints should be at ``time`` [s]: q (nv,), and v, a (nv,) where given."""
+
+    time: float
+    q: Vector
+    v: Vector | None = None
+    a: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTrajectory:
+    """Waypoints joined by splines; before the first and after the last one it stands still."""
+
+    waypoints: tuple[Waypoint, ...]
+
+    @classmethod
+    def hold(cls, q: ArrayLike, time: float = 0.0) -> JointTrajectory:
+        """Stand at ``q`` from now on."""
+        return cls((Waypoint(time, frozen(q)),))
+
+    @property
+    def end(self) -> float:
+        """Time of the last waypoint [s]."""
+        return self.waypoints[-1].time
+
+    def at(self, time: float) -> Reference:
+        """Reference at ``time`` [s]."""
+        first, last = self.waypoints[0], self.waypoints[-1]
+        if time <= first.time or len(self.waypoints) == 1:
+            return Reference.hold(first.q)
+        if time >= last.time:
+            return Reference.hold(last.q)
+        k = next(i for i, w in enumerate(self.waypoints) if w.time > time)
+        return between(self.waypoints[k - 1], self.waypoints[k], time)
+
+    def after(self, now: float, present: Reference) -> JointTrajectory:
+        """This trajectory entered at ``now`` from the ``present`` reference, without a jump.
+
+        Waypoints that are already past are dropped; the last one always stays.
+        """
+        ahead = [w for w in self.waypoints if w.time > now] or [self.waypoints[-1]]
+        if ahead[0].time <= now:
+            return JointTrajectory.hold(ahead[0].q, now)
+        v, a = (None, None) if ahead[0].v is None else (present.v, present.a)
+        start = Waypoint(now, present.q, v, a if ahead[0].a is not None else None)
+        return JointTrajectory((start, *ahead))
+
+
+def between(start: Waypoint, end: Waypoint, time: float) -> Reference:
+    """Spline of the lowest order that meets what both ends give.
+
+    positions: linear; and velocities: cubic; and accelerations: quintic polynomial in
+    s = time - t0 with coefficients from the boundary values.
+    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), eqs. 2.2, 2.3, 2.5.
+    """
+    s, T = time - start.time, end.time - start.time
+    p0, p1 = start.q, end.q
+    if start.v is None or end.v is None:
+        v = (p1 - p0) / T
+        return _read_only(p0 + v * s, v, np.zeros_like(v))
+    v0, v1 = start.v, end.v
+    if start.a is None or end.a is None:
+        c2 = (3 * (p1 - p0) - (2 * v0 + v1) * T) / T**2
+        c3 = (2 * (p0 - p1) + (v0 + v1) * T) / T**3
+        return _polynomial(s, p0, v0, c2, c3)
+    a0, a1 = start.a, end.a
+    h = p1 - p0
+    c3 = (20 * h - (8 * v1 + 12 * v0) * T - (3 * a0 - a1) * T**2) / (2 * T**3)
+    c4 = (-30 * h + (14 * v1 + 16 * v0) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4)
+    c5 = (12 * h - 6 * (v1 + v0) * T + (a1 - a0) * T**2) / (2 * T**5)
+    return _polynomial(s, p0, v0, a0 / 2, c3, c4, c5)
+
+
+def _polynomial(s: float, *c: Vector) -> Reference:
+    q = sum(ck * s**k for k, ck in enumerate(c))
+    v = sum(k * ck * s ** (k - 1) for k, ck in enumerate(c) if k > 0)
+    a = sum(k * (k - 1) * ck * s ** (k - 2) for k, ck in enumerate(c) if k > 1)
+    return _read_only(np.asarray(q), np.asarray(v), np.asarray(a))
+
+
+def _read_only(q: Vector, v: Vector, a: Vector) -> Reference:
+    for array in (q, v, a):
+        array.flags.writeable = False
+    return Reference(q, v, a)
+
+
+def parse(
+    arm: ArmModel,
+    names: Sequence[str],
+    times: Sequence[float],
+    positions: Sequence[ArrayLike],
+    velocities: Sequence[ArrayLike] = (),
+    accelerations: Sequence[ArrayLike] = (),
+    start: float = 0.0,
+) -> JointTrajectory:
+    """Checked trajectory, joints reordered as in ``arm``, times counted from ``start`` [s].
+
+    One row per waypoint in ``positions``, ``velocities``, ``accelerations`` (or none at all).
+    Raises TrajectoryRefused naming the joint or waypoint, its value and what is allowed.
+    """
+    order = _joint_order(arm, names)
+    _check_times(times)
+    q = _table("positions", positions, len(times), names)
+    v = _table("velocities", velocities, len(times), names)
+    a = _table("accelerations", accelerations, len(times), names)
+    if q is None:
+        raise TrajectoryRefused("positions: none given; every waypoint needs them")
+    if a is not None and v is None:
+        raise TrajectoryRefused("accelerations given without velocities")
+    return JointTrajectory(
+        tuple(
+            Waypoint(
+                start + t,
+                frozen(q[i, order]),
+                None if v is None else frozen(v[i, order]),
+                None if a is None else frozen(a[i, order]),
+            )
+            for i, t in enumerate(times)
+        )
+    )
+
+
+def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
+    """Hold every waypoint and the splines between them against the arm's limits.
+
+    The first waypoint is where the arm is: being out of range there is no fault of the
+    trajectory, going further out is. Raises TrajectoryRefused with joint, value, limit, time.
+    """
+    start = trajectory.waypoints[0].q
+    low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
+    for before, after in zip(trajectory.waypoints, trajectory.waypoints[1:], strict=False):
+        for time in np.linspace(before.time, after.time, SAMPLES + 1)[1:]:
+            sample = between(before, after, float(time))
+            _check_position(arm, float(time), sample.q, low, high)
+            _check_velocity(arm, float(time), sample.v)
+
+
+def _check_position(arm: ArmModel, time: float, q: Vector, low: Vector, high: Vector) -> None:
+    for i in np.flatnonzero((q < low - 1e-9) | (q > high + 1e-9)):
+        raise TrajectoryRefused(
+            f"joint '{arm.joint_names[i]}': position {q[i]:.6g} rad at {time:.3f} s is outside"
+            f" [{low[i]:.6g}, {high[i]:.6g}]"
+        )
+
+
+def _check_velocity(arm: ArmModel, time: float, v: Vector) -> None:
+    fast = arm.velocity_limit
+    for i in np.flatnonzero(np.abs(v) > fast * (1 + 1e-6)):
+        raise TrajectoryRefused(
+            f"joint '{arm.joint_names[i]}': velocity {v[i]:.6g} rad/s at {time:.3f} s exceeds"
+            f" the limit {fast[i]:.6g}"
+        )
+
+
+def _joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
+    """Column of each of the arm's joints in ``names``."""
+    for kind, odd in (
+        ("unknown", [n for n in names if n not in arm.joint_names]),
+        ("repeated", sorted({n for n in names if list(names).count(n) > 1})),
+        ("missing", [n for n in arm.joint_names if n not in names]),
+    ):
+        if odd:
+            raise TrajectoryRefused(
+                f"{kind} joint '{odd[0]}'; each of {', '.join(arm.joint_names)} is expected once"
+            )
+    return [list(names).index(n) for n in arm.joint_names]
+
+
+def _check_times(times: Sequence[float]) -> None:
+    if not times:
+        raise TrajectoryRefused("no waypoints; at least one is expected")
+    previous = -np.inf
+    for i, time in enumerate(times):
+        if not np.isfinite(time) or time < 0 or time <= previous:
+            raise TrajectoryRefused(
+                f"waypoint {i}: time_from_start {time} s; finite, not negative and strictly"
+                f" increasing times are expected (previous: {previous})"
+            )
+        previous = time
+
+
+def _table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]) -> Vector | None:
+    """Rows as (count, nv); None when none of them has an entry."""
+    if not any(np.size(np.asarray(row)) for row in rows):
+        return None
+    if len(rows) != count:
+        raise TrajectoryRefused(f"{name}: {len(rows)} rows for {count} waypoints")
+    for i, row in enumerate(rows):
+        values = np.asarray(row, dtype=float)
+        if values.shape != (len(names),):
+            raise TrajectoryRefused(f"waypoint {i}: {values.size} {name} for {len(names)} joints")
+        for j in np.flatnonzero(~np.isfinite(values)).tolist():
+            raise TrajectoryRefused(
+                f"joint '{names[j]}': {name} of waypoint {i} is {values[j]}; finite expected"
+            )
+    return np.array(rows, dtype=float)

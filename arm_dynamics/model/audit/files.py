@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from arm_dynamics.model.audit.fault import Fault, title
+from arm_dynamics.model.audit.fault import Fault, Severity, title
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import Node
 
@@ -54,6 +54,8 @@ def _packages(name: str, folder: Path | None) -> list[Path]:
 def _file(owner: Node, node: Node, folder: Path | None, unknown: set[str]) -> Iterator[Fault]:
     uri = node.get("filename")
     element = f"{title(owner)} <{node.tag} filename>"
+    if not uri and node.tag == "texture":
+        return  # a material may name its colour alone
     if not uri:
         yield Fault(node.line, element, "", "filename is missing", 'write filename="…"')
         return
@@ -62,7 +64,8 @@ def _file(owner: Node, node: Node, folder: Path | None, unknown: set[str]) -> It
         yield from _unknown(node, element, uri, unknown)
     elif not any(os.path.isfile(place) for place in places):
         remedy = f"correct the path; looked for {places[0]}"
-        yield Fault(node.line, element, uri, "does not exist", remedy)
+        severity: Severity = "error" if node.tag == "mesh" else "warning"
+        yield Fault(node.line, element, uri, "does not exist", remedy, severity)
 
 
 def _unknown(node: Node, element: str, uri: str, unknown: set[str]) -> Iterator[Fault]:

@@ -18,6 +18,7 @@ from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import Node
 
 _TOLERANCE = 1e-9  # relative to the largest principal moment
+_POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
 _REMEDY = "compute the tensor about the centre of mass; look for swapped entries and wrong units"
 
 
@@ -47,26 +48,31 @@ def _inertial(link: Node, inertial: Node) -> Iterator[Fault]:
 
 
 def _mass(link: Node, mass: Node, inertia: Node | None) -> Iterator[Fault]:
-    value, tensor = number(mass, "value"), _tensor(inertia)
+    value = number(mass, "value")
     element, text = f"{title(link)} <mass value>", mass.get("value") or ""
     if value is not None and value < 0:
         yield Fault(mass.line, element, text, "is negative", "give the mass in kg, above 0")
-    elif value == 0 and tensor is not None and tensor.any():
+    elif _hollow(mass, inertia):
         problem = "is zero beside a rotational inertia"
         yield Fault(mass.line, element, text, problem, "give the mass in kg, above 0")
 
 
+def _hollow(mass: Node | None, inertia: Node | None) -> bool:
+    tensor = _tensor(inertia)
+    return number(mass, "value") == 0 and tensor is not None and bool(tensor.any())
+
+
 def _principal(link: Node, inertia: Node, tensor: NDArray[np.float64]) -> Iterator[Fault]:
     scale = float(np.abs(tensor).max())
-    if scale == 0:
+    if scale < _POINT:
         return
     low, middle, high = np.linalg.eigvalsh(tensor / scale)
     shown = " ".join(f"{scale * moment:.6g}" for moment in (low, middle, high))
     slack = _TOLERANCE * max(abs(low), abs(high))
     if low < -slack:
-        problem = "[kg m²] are its principal moments: it is not positive definite"
+        problem = "[kg·m²] are its principal moments: it is not positive definite"
     elif low + middle < high - slack:
-        problem = "[kg m²] are its principal moments: no body has one above the other two's sum"
+        problem = "[kg·m²] are its principal moments: they break the triangle inequality"
     else:
         return
     yield Fault(inertia.line, f"{title(link)} <inertia>", shown, problem, _REMEDY)
@@ -90,9 +96,12 @@ def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
 
 
 def _body_mass(link: Node) -> float | None:
-    """The link's mass [kg], 0 without an ``<inertial>``, None when it cannot be read."""
+    """The link's mass [kg], 0 without an ``<inertial>``, None when that is a fault of its own."""
     inertial = link.first("inertial")
-    return number(inertial.first("mass"), "value") if inertial else 0.0
+    if inertial is None:
+        return 0.0
+    mass = inertial.first("mass")
+    return None if _hollow(mass, inertial.first("inertia")) else number(mass, "value")
 
 
 def _base(robot: Robot) -> Iterator[Fault]:

@@ -86,7 +86,7 @@ def _strength(joint: Node, limit: Node, attribute: str) -> Iterator[Fault]:
         yield Fault(limit.line, element, text, "is negative", "write its magnitude, above 0")
     elif value == 0 and joint.get("type") != "fixed":
         problem = "is zero: the joint cannot be driven"
-        yield Fault(limit.line, element, text, problem, "write its magnitude", "warning")
+        yield Fault(limit.line, element, text, problem, "write a value above 0", "warning")
 
 
 def _range(joint: Node, limit: Node) -> Iterator[Fault]:

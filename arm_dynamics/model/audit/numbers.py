@@ -15,7 +15,7 @@ from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import Node
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_COMMA = re.compile(r"[+-]?\d*,\d[\d,.]*(?:[eE][+-]?\d+)?", re.ASCII)
+_COMMA = re.compile(r"[-+.\deE]*(?:,[-+.\deE]*)+", re.ASCII)
 _UNIT = re.compile(rf"({_NUMBER})\s*([^\W\d_]+|[°%])", re.ASCII)
 _NOT_FINITE = {"nan", "inf", "infinity"}
 

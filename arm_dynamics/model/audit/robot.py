@@ -76,8 +76,8 @@ class Robot:
         return joint.get("name") in self.lock
 
     def moves(self, joint: Node) -> bool:
-        """Whether the joint moves its child link."""
-        return joint.get("type") in (*ONE_COORDINATE, *MANY_COORDINATES) and not self.locked(joint)
+        """Whether the joint has a coordinate that moves its child link."""
+        return joint.get("type") in ONE_COORDINATE and not self.locked(joint)
 
     def body(self, link: str) -> list[str]:
         """``link`` and the links that fixed or locked joints weld on below it."""

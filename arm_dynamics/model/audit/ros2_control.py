@@ -24,7 +24,7 @@ DEFAULT_ACTUATOR = "ideal"
 
 def check(robot: Robot) -> Iterator[Fault]:
     """Yield the faults of every ``<ros2_control>`` block."""
-    blocks = [block for block in robot.root.every("ros2_control") if block.get("type") != "sensor"]
+    blocks = robot.root.every("ros2_control")
     seen: dict[str, int] = {}
     for block in blocks:
         for joint in block.every("joint"):

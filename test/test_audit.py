@@ -1,0 +1,510 @@
+"""The audit: each broken kind alone gives its fault, with line, element and value."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.model import audit as package
+from arm_dynamics.model import source
+from arm_dynamics.model.audit import Fault, UrdfRejected, audit, report
+from arm_dynamics.model.source import BadXml, parse
+
+GOOD = """<?xml version="1.0"?>
+<robot name="good">
+  <link name="base"/>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0.1 0 0" rpy="0 0 0"/>
+      <mass value="2.0"/>
+      <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/>
+    </inertial>
+    <visual><geometry><box size="0.2 0.1 0.1"/></geometry></visual>
+  </link>
+  <link name="fore">
+    <inertial>
+      <mass value="1.0"/>
+      <inertia ixx="0" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>
+    </inertial>
+  </link>
+  <link name="tool"/>
+  <joint name="shoulder" type="revolute">
+    <origin xyz="0 0 0.3"/>
+    <parent link="base"/>
+    <child link="upper"/>
+    <axis xyz="0 0 1"/>
+    <limit lower="-1.2" upper="0.7" effort="50" velocity="3"/>
+    <dynamics damping="0.1" friction="0.2"/>
+  </joint>
+  <joint name="elbow" type="continuous">
+    <parent link="upper"/>
+    <child link="fore"/>
+    <axis xyz="0 1 0"/>
+  </joint>
+  <joint name="mount" type="fixed">
+    <parent link="fore"/>
+    <child link="tool"/>
+  </joint>
+  <ros2_control name="arm" type="system">
+    <joint name="shoulder">
+      <param name="actuator">dc_motor</param>
+      <param name="kt">10</param>
+      <param name="ke">10</param>
+      <param name="resistance">1</param>
+      <param name="stop_stiffness">50</param>
+      <command_interface name="effort"/>
+      <state_interface name="position"><param name="initial_value">-1.1</param></state_interface>
+    </joint>
+    <joint name="elbow">
+      <command_interface name="effort"/>
+      <command_interface name="velocity"/>
+    </joint>
+  </ros2_control>
+</robot>
+"""
+FORE_INERTIAL = GOOD[GOOD.index('  <link name="fore">') : GOOD.index('  <link name="tool"/>')]
+SHOULDER_LIMIT = '    <limit lower="-1.2" upper="0.7" effort="50" velocity="3"/>\n'
+
+# old text, new text, then what the one fault says: line, and words of its message
+ERRORS = {
+    # numbers
+    "unit": ('value="2.0"', 'value="2kg"', 7, "link 'upper' <mass value>: '2kg' has a unit, 'kg'"),
+    "unit apart": ('value="2.0"', 'value="2 kg"', 7, "'2 kg' has a unit"),
+    "comma": ('value="2.0"', 'value="2,5"', 7, "'2,5' has a comma; write decimals with a point"),
+    "commas": ('"0.1 0 0"', '"0.1,0,0"', 6, "'0.1,0,0' has a comma"),
+    "nan": ('ixx="0.02"', 'ixx="nan"', 8, "link 'upper' <inertia ixx>: nan is not finite"),
+    "inf": ('upper="0.7"', 'upper="inf"', 24, "joint 'shoulder' <limit upper>: inf is not finite"),
+    "overflow": ('damping="0.1"', 'damping="1e999"', 25, "1e999 is not finite"),
+    "word": ('value="2.0"', 'value="heavy"', 7, "'heavy' is not a number"),
+    "python": ('value="2.0"', 'value="2_0"', 7, "2_0 is not a number"),
+    "empty": ('value="2.0"', 'value=" "', 7, "<mass value>: the value is empty"),
+    "xacro text": ('value="2.0"', 'value="${m}"', 7, "'${m}' is a xacro expression"),
+    "short xyz": ('"0.1 0 0"', '"0.1 0"', 6, "<origin xyz>: '0.1 0' has 2 numbers where 3 belong"),
+    "long rpy": ('rpy="0 0 0"', 'rpy="0 0 0 1"', 6, "<origin rpy>: '0 0 0 1' has 4 numbers"),
+    "short axis": ('"0 0 1"', '"0 1"', 23, "joint 'shoulder' <axis xyz>: '0 1' has 2 numbers"),
+    "axis without xyz": ('<axis xyz="0 0 1"/>', "<axis/>", 23, "<axis xyz>: xyz is missing"),
+    "inertia without izz": (' izz="0.04"', "", 8, "<inertia izz>: izz is missing"),
+    "negative box": ('"0.2 0.1 0.1"', '"0.2 -1 0.1"', 10, "<box size>: '0.2 -1 0.1' is negative"),
+    # structure
+    "robot name": (' name="good"', "", 2, "the robot has no name"),
+    "link name": (
+        '<link name="tool"/>',
+        '<link name="tool"/><link/>',
+        18,
+        "<link name>: the name is",
+    ),
+    "link twice": (
+        '<link name="tool"/>',
+        '<link name="tool"/><link name="base"/>',
+        18,
+        "link 'base' name: 'base' is already the name of the link on line 3",
+    ),
+    "joint twice": (
+        'joint name="mount"',
+        'joint name="elbow"',
+        32,
+        "joint 'elbow' name: 'elbow' is already the name of the joint on line 27",
+    ),
+    "unknown parent": (
+        '<parent link="base"/>',
+        '<parent link="bse"/>',
+        21,
+        "joint 'shoulder' <parent link>: 'bse' is not a link of this robot; did you mean 'base'?",
+    ),
+    "unknown child": ('<child link="fore"/>', '<child link="x"/>', 29, "'x' is not a link"),
+    "no parent": ('    <parent link="upper"/>\n', "", 27, "the parent link is missing"),
+    "no child": ('<child link="fore"/>', "<child/>", 29, "the child link is missing"),
+    "two parents": (
+        '<child link="tool"/>',
+        '<child link="tool"/></joint><joint name="j" type="fixed">'
+        '\n<parent link="base"/><child link="tool"/>',
+        35,
+        "joint 'j' <child link>: 'tool' already is the child of joint 'mount' on line 32",
+    ),
+    "cycle at the base": (
+        '<child link="tool"/>',
+        '<child link="base"/>',
+        34,
+        "joint 'mount' <child link>: 'base' is also above 'fore': the joints form a cycle",
+        "is a second root",
+    ),
+    "two roots": (
+        '<link name="tool"/>',
+        '<link name="tool"/><link name="stray"/>',
+        18,
+        "link 'stray': 'stray' is a second root beside 'base'",
+    ),
+    "xacro element": (
+        '<link name="tool"/>',
+        '<link name="tool"/><xacro:arm/>',
+        18,
+        "<xacro:arm>: is xacro, not yet URDF",
+    ),
+    # inertia
+    "no inertial": (
+        FORE_INERTIAL,
+        '  <link name="fore"/>\n',
+        12,
+        "link 'fore': <inertial> is missing with the links fixed to it (tool); joint 'elbow' moves",
+    ),
+    "no mass": ('      <mass value="2.0"/>\n', "", 5, "link 'upper' <inertial>: <mass> is missing"),
+    "negative mass": ('value="2.0"', 'value="-2"', 7, "link 'upper' <mass value>: -2 is negative"),
+    "zero mass": ('value="2.0"', 'value="0"', 7, "0 is zero"),
+    "negative moment": ('ixx="0.02"', 'ixx="-0.02"', 8, "'-0.02 0.03 0.04' [kg·m²] are its"),
+    "indefinite": ('ixy="0" ixz="0" iyy="0.03"', 'ixy="9" ixz="0" iyy="0.03"', 8, "not positive"),
+    "triangle": ('izz="0.04"', 'izz="0.06"', 8, "'0.02 0.03 0.06' [kg·m²] are its principal mo"),
+    "just a triangle": ('izz="0.04"', 'izz="0.0500001"', 8, "break the triangle inequality"),
+    # joints
+    "no type": (' type="fixed"', "", 32, "joint 'mount' type: the type is missing; allowed: "),
+    "unknown type": (
+        'type="continuous"',
+        'type="Continuous"',
+        27,
+        "joint 'elbow' type: 'Continuous' is not a joint type; did you mean 'continuous'?",
+    ),
+    "floating": ('type="fixed"', 'type="floating"', 32, "'floating' has several coordinates"),
+    "planar": ('type="fixed"', 'type="planar"', 32, "'planar' has several coordinates"),
+    "mimic": (
+        '<axis xyz="0 1 0"/>',
+        '<axis xyz="0 1 0"/><mimic joint="shoulder"/>',
+        30,
+        "joint 'elbow' <mimic joint>: 'shoulder' is followed by this joint",
+    ),
+    "zero axis": (
+        '"0 0 1"',
+        '"0 0 0"',
+        23,
+        "joint 'shoulder' <axis xyz>: '0 0 0' has no direction",
+    ),
+    "no limit": (SHOULDER_LIMIT, "", 19, "joint 'shoulder' <limit>: <limit> is missing"),
+    "lower above upper": (
+        'lower="-1.2"',
+        'lower="1.2"',
+        24,
+        "joint 'shoulder' <limit lower>: 1.2 is above upper 0.7; swap or correct them",
+        "is outside the limits",
+    ),
+    "no effort": (' effort="50"', "", 24, "<limit effort>: effort is missing"),
+    "no velocity": (' velocity="3"', "", 24, "<limit velocity>: velocity is missing"),
+    "negative effort": ('effort="50"', 'effort="-50"', 24, "<limit effort>: -50 is negative"),
+    "negative speed": ('velocity="3"', 'velocity="-3"', 24, "<limit velocity>: -3 is negative"),
+    "negative damping": ('damping="0.1"', 'damping="-0.1"', 25, "<dynamics damping>: -0.1 is neg"),
+    "negative friction": ('friction="0.2"', 'friction="-2"', 25, "<dynamics friction>: -2 is neg"),
+    # ros2_control
+    "controls an unknown joint": (
+        '<joint name="elbow">\n      <command',
+        '<joint name="elbov">\n      <command',
+        46,
+        "<ros2_control> <joint name>: 'elbov' is not a joint of this robot; did you mean 'elbow'?",
+    ),
+    "controls a joint twice": (
+        '<joint name="elbow">\n      <command',
+        '<joint name="shoulder">\n      <command',
+        46,
+        "<ros2_control> <joint name>: 'shoulder' was already given on line 37",
+    ),
+    "unknown actuator": (
+        ">dc_motor<",
+        ">dc_motr<",
+        38,
+        "<ros2_control> joint 'shoulder' <param actuator>: 'dc_motr' is not an actuator; known: ",
+    ),
+    "motor constant missing": (
+        '      <param name="ke">10</param>\n',
+        "",
+        38,
+        "<ros2_control> joint 'shoulder' <param ke>: ke is missing",
+    ),
+    "motor constant out of range": (
+        '"kt">10<',
+        '"kt">-10<',
+        39,
+        "<ros2_control> joint 'shoulder' <param kt>: -10 is out of range; allowed: ",
+    ),
+    "motor constant with unit": ('"kt">10<', '"kt">10Nm<', 39, "'10Nm' has a unit, 'Nm'"),
+    "motor constant twice": ('"ke">10<', '"kt">10</param><param name="ke">1<', 40, "line 39"),
+    "stop": (
+        'stiffness">50<',
+        'stiffness">-50<',
+        42,
+        "<param stop_stiffness>: -50 is out of range",
+    ),
+    "start outside": (
+        "-1.1",
+        "-1.3",
+        44,
+        "-1.3 is outside the limits; choose one from -1.2 to 0.7",
+    ),
+    "start not finite": ("-1.1", "nan", 44, "<param initial_value>: nan is not finite"),
+    "command": ('name="effort"', 'name="torque"', 43, "<command_interface name>: 'torque' is not"),
+    # files
+    "mesh": (
+        '<box size="0.2 0.1 0.1"/>',
+        '<mesh filename="meshes/arm.stl"/>',
+        10,
+        "link 'upper' <mesh filename>: 'meshes/arm.stl' does not exist",
+    ),
+    "mesh without file": ('<box size="0.2 0.1 0.1"/>', "<mesh/>", 10, "filename is missing"),
+}
+
+WARNINGS = {
+    "long axis": ('"0 0 1"', '"0 0 2"', 23, "'0 0 2' has length 2 and is normalised"),
+    "weak joint": ('effort="50"', 'effort="0"', 24, "<limit effort>: 0 is zero"),
+    "stuck joint": (
+        '"-1.2" upper="0.7"',
+        '"-1.1" upper="-1.1"',
+        24,
+        "-1.1 is also upper: the joint",
+    ),
+    "heavy base": (
+        '<link name="base"/>',
+        '<link name="base"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
+        'iyz="0" izz="1"/></inertial></link>',
+        3,
+        "link 'base' <inertial>: a root link's inertia has no effect",
+    ),
+    "mass twice": ('<mass value="2.0"/>', '<mass value="2"/><mass value="3"/>', 7, "given twice"),
+    "unknown param": ('"stop_stiffness"', '"stop_stifness"', 42, "did you mean 'stop_stiffness'?"),
+    "more commands": ('name="velocity"', 'name="acceleration"', 48, "'acceleration' is not a comm"),
+    "left out": (
+        '    <joint name="elbow">\n      <command_interface name="effort"/>\n'
+        '      <command_interface name="velocity"/>\n    </joint>\n',
+        "",
+        27,
+        "joint 'elbow': <ros2_control> leaves it out: it gets an ideal actuator",
+    ),
+    "fixed and driven": (
+        '<joint name="elbow">\n      <command',
+        '<joint name="mount"/><joint name="elbow">\n      <command',
+        46,
+        "<ros2_control> <joint name>: 'mount' is a fixed joint",
+    ),
+    "package": (
+        '<box size="0.2 0.1 0.1"/>',
+        '<mesh filename="package://nowhere_to_be_found/arm.stl"/>',
+        10,
+        "package 'nowhere_to_be_found' is not above the file nor installed",
+    ),
+    "scheme": (
+        '<box size="0.2 0.1 0.1"/>',
+        '<mesh filename="https://example.org/arm.stl"/>',
+        10,
+        "scheme 'https' is not known",
+    ),
+}
+
+
+def mutated(old: str, new: str) -> str:
+    assert GOOD.count(old) >= 1, f"the good robot has no {old}"
+    return GOOD.replace(old, new, 1)
+
+
+def test_good_robot_has_no_faults(tmp_path):
+    assert audit(GOOD, tmp_path) == ()
+    assert report("good.urdf", ()) == "good.urdf: no faults"
+
+
+@pytest.mark.parametrize("case", ERRORS.values(), ids=ERRORS.keys())
+def test_one_error(case, tmp_path):
+    old, new, line, words, *consequences = case
+    faults = audit(mutated(old, new), tmp_path)
+    direct = [f for f in faults if not any(words in str(f) for words in consequences)]
+    errors = [fault for fault in direct if fault.severity == "error"]
+    assert len(errors) == 1, report("broken", faults)
+    assert words in str(errors[0])
+    assert errors[0].line == line
+    assert str(errors[0]).startswith(f"line {line}: ")
+    assert errors[0].remedy
+
+
+@pytest.mark.parametrize("case", WARNINGS.values(), ids=WARNINGS.keys())
+def test_one_warning(case, tmp_path):
+    old, new, line, words = case
+    (fault,) = audit(mutated(old, new), tmp_path)
+    assert (fault.severity, fault.line) == ("warning", line)
+    assert words in str(fault)
+    assert str(fault).startswith(f"line {line}: warning: ")
+
+
+def test_all_faults_of_a_file_are_reported_together(tmp_path):
+    """Mutations that keep the lines and do not hide one another, all at once."""
+    kinds = (
+        *("unit", "negative moment", "negative box", "zero axis", "lower above upper"),
+        *("negative damping", "mimic", "floating", "motor constant out of range", "stop"),
+        *("start not finite", "two roots"),
+    )
+    text, expected = GOOD, []
+    for kind in kinds:
+        old, new, line, words, *_ = ERRORS[kind]
+        assert old in text, f"an earlier mutation has taken {old}"
+        text = text.replace(old, new, 1)
+        expected.append((line, words))
+    faults = audit(text, tmp_path)
+    for line, words in expected:
+        assert any(fault.line == line and words in str(fault) for fault in faults), words
+    lines = [fault.line for fault in faults]
+    assert lines == sorted(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("", 1, "not well-formed XML: no element found"),
+        (GOOD.replace("</robot>", ""), 52, "not well-formed XML: no element found"),
+        (GOOD.replace('"2.0"/>', "2.0/>", 1), 7, "not well-formed XML"),
+        ("\n<!DOCTYPE r [<!ENTITY a 'b'>]><robot name='r'/>", 2, "<!DOCTYPE> is refused"),
+        ("<sdf/>", 1, "'sdf' is not a URDF's root element"),
+        ("<robot name='r'/>", 1, "robot 'r': it has no <link>"),
+        ("\ud800", 1, "not well-formed XML"),
+    ],
+)
+def test_text_that_is_no_robot(text, line, words):
+    (fault,) = audit(text)
+    assert fault.line == line
+    assert words in str(fault)
+
+
+def test_entities_are_never_expanded():
+    layers = "".join(f"<!ENTITY a{i + 1} '{f'&a{i};' * 10}'>" for i in range(12))
+    with pytest.raises(BadXml, match="line 1: <!DOCTYPE> is refused"):
+        parse(f"<!DOCTYPE r [<!ENTITY a0 'ha'>{layers}]><robot>&a12;</robot>")
+
+
+def test_nodes_have_the_line_of_their_start_tag():
+    root = parse("<a>\n<!-- two\nlines -->\n<b\n x='1'>text</b><c/>\n</a>")
+    assert [(node.tag, node.line) for node in root.walk()] == [("a", 1), ("b", 4), ("c", 5)]
+    assert root.children[0].text == "text"
+
+
+def test_a_loop_apart_from_the_base_is_a_cycle(tmp_path):
+    text = mutated('<parent link="base"/>', '<parent link="tool"/>')
+    (fault,) = audit(text, tmp_path)
+    assert "form a cycle" in str(fault)
+    assert fault.line == 34
+
+
+def test_locked_joints_are_fixed(tmp_path):
+    old, new, *_ = ERRORS["mimic"]
+    assert audit(mutated(old, new), tmp_path, lock=["elbow"]) == ()
+    massless = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
+    assert audit(massless, tmp_path, lock=["elbow"]) == ()
+    (fault,) = audit(GOOD, tmp_path, lock=["elbo"])
+    assert "'elbo' is to be locked, and is not a joint of this robot; did you mean" in str(fault)
+
+
+def test_a_body_is_judged_with_what_is_fixed_to_it(tmp_path):
+    """The moved link may be a bare frame when a link fixed to it has the mass."""
+    inertial = FORE_INERTIAL[FORE_INERTIAL.index("<inertial>") : FORE_INERTIAL.index("  </link>")]
+    text = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
+    text = text.replace('<link name="tool"/>', f'<link name="tool">{inertial}</link>')
+    assert audit(text, tmp_path) == ()
+
+
+@pytest.mark.parametrize("moments", [(0, 0, 0), (0, 1, 1), (1, 1, 2), (1, 1, 1), (1e-9, 1, 1)])
+def test_point_rod_plate_and_ball_are_bodies(moments, tmp_path):
+    x, y, z = moments
+    text = mutated('ixx="0.02"', f'ixx="{x}"').replace('iyy="0.03"', f'iyy="{y}"')
+    assert audit(text.replace('izz="0.04"', f'izz="{z}"'), tmp_path) == ()
+
+
+@pytest.mark.parametrize("where", ["package", "above", "installed", "relative", "file"])
+def test_meshes_are_found(where, tmp_path, monkeypatch):
+    folder = tmp_path / "bench" / "urdf"
+    place = {
+        "package": tmp_path / "bench" / "arm.stl",
+        "above": tmp_path / "bench" / "arm.stl",
+        "installed": tmp_path / "prefix" / "share" / "bench" / "arm.stl",
+        "relative": folder / "arm.stl",
+        "file": tmp_path / "my arm.stl",
+    }[where]
+    folder = tmp_path / "other" if where in {"above", "installed"} else folder
+    uri = {"relative": "arm.stl", "file": f"file://{tmp_path}/my%20arm.stl"}
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    mesh = f'<mesh filename="{uri.get(where, "package://bench/arm.stl")}"/>'
+    text = mutated('<box size="0.2 0.1 0.1"/>', mesh)
+
+    (fault,) = audit(text, folder)
+    if where != "above" or place.parent.is_dir():
+        assert "does not exist" in str(fault)
+        assert fault.severity == "error"
+    place.write_text("solid")
+    assert audit(text, folder) == ()
+
+
+def test_rejection_has_faults_and_report():
+    faults = audit(mutated('value="2.0"', 'value="-2"').replace('"0 1 0"', '"0 2 0"'))
+    rejected = UrdfRejected("arm.urdf", reversed(faults))
+    assert isinstance(rejected, ArmDynamicsError)
+    assert set(rejected.faults) == set(faults)
+    head, first, second = str(rejected).splitlines()
+    assert head == "arm.urdf: 1 error, 1 warning"
+    assert first.startswith("  line 7: link 'upper' <mass value>: -2 is negative; ")
+    assert second.startswith("  line 30: warning: joint 'elbow' <axis xyz>: '0 2 0' has length 2")
+
+
+def test_a_fault_is_one_line_whatever_its_value():
+    text = str(Fault(3, "joint 'a'", "x\ny" + "z" * 9999, "is\nwrong", "mend it"))
+    assert "\n" not in text
+    assert len(text) < 200
+
+
+def attribute_places() -> list[tuple[int, int]]:
+    """Start and end of every quoted value and every text of the good robot."""
+    places, start = [], None
+    for index, letter in enumerate(GOOD):
+        if letter == '"':
+            places += [(start, index)] if start is not None else []
+            start = index + 1 if start is None else None
+    return places
+
+
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_characters='<&"', exclude_categories=["Cs", "Cc"]), max_size=20),
+    st.sampled_from(["base", "upper", "fore", "tool", "shoulder", "elbow", "mount", "dc_motor"]),
+    st.sampled_from(["fixed", "revolute", "floating", "planar", "actuator", "kt", "0 0 0", ""]),
+    st.floats().map(repr),
+    st.floats(allow_nan=False).map(lambda x: f"{x} 1e308 -1e308"),
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from(attribute_places()), TEXTS), max_size=6))
+def test_no_text_of_an_attribute_raises(changes):
+    text = GOOD
+    for (start, stop), new in sorted(dict(changes).items(), reverse=True):
+        text = text[:start] + new + text[stop:]
+    for fault in audit(text):
+        assert 1 <= fault.line <= GOOD.count("\n") + 1
+        assert len(str(fault).splitlines()) == 1
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data())
+def test_no_loss_of_text_raises(data):
+    """Neither does a file that lost some of its lines, or that ends early."""
+    lines = GOOD.splitlines(keepends=True)
+    kept = data.draw(st.lists(st.booleans(), min_size=len(lines), max_size=len(lines)))
+    audit("".join(line for line, keep in zip(lines, kept, strict=True) if keep))
+    audit(GOOD[: data.draw(st.integers(0, len(GOOD)))])
+
+
+def test_the_audit_needs_no_robotics_library():
+    folder = Path(package.__file__).parent
+    allowed = {"arm_dynamics", "numpy", "__future__", "collections", "dataclasses", "difflib"}
+    allowed |= {"functools", "math", "os", "pathlib", "re", "typing", "urllib", "xml"}
+    inside = ("arm_dynamics.model.audit", "arm_dynamics.model.source", "arm_dynamics.errors")
+    inside += ("arm_dynamics.parameters", "arm_dynamics.plugins")
+    for file in (*folder.glob("*.py"), Path(source.__file__)):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module]
+                if node.module == "arm_dynamics":
+                    names = [f"arm_dynamics.{alias.name}" for alias in node.names]
+            for name in names:
+                assert name.split(".")[0] in allowed, f"{file.name} imports {name}"
+                assert not name.startswith("arm_dynamics") or name.startswith(inside), name

@@ -33,6 +33,8 @@ OPTIONS = (
     "--remote-debugging-port=0", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--hide-scrollbars",
 )  # fmt: skip
+# The page's remark that this machine draws without a GPU says nothing about the page.
+HIDE = "document.querySelectorAll('[class*=Notification-root]').forEach(e => e.remove())"
 
 
 class Browser:
@@ -116,8 +118,11 @@ def take(program: str, url: str, out: Path, seconds: float, size: str) -> list[s
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
-        browser.call("Page.navigate", url=url)
+        failure = browser.call("Page.navigate", url=url).get("errorText")
+        if failure:
+            raise SystemExit(f"{url}: {failure}")
         browser.watch(seconds)
+        browser.call("Runtime.evaluate", expression=HIDE)
         picture = browser.call("Page.captureScreenshot", format="png")
         out.write_bytes(base64.b64decode(picture["data"]))
         return foreign(browser.requested, url)

@@ -63,9 +63,9 @@ class ArmDrawing:
         # Scale and mirroring in the transform cannot be a node's pose: bake it into the mesh.
         placed = mesh.copy().apply_transform(transform)
         if self._ghost:
-            placed.vertices = GHOST_SCALE * (placed.vertices - placed.centroid) + placed.centroid
+            vertices = GHOST_SCALE * (placed.vertices - placed.centroid) + placed.centroid
             scene.add_mesh_simple(
-                path, placed.vertices, placed.faces, color=GHOST_COLOR,
+                path, vertices, placed.faces, color=GHOST_COLOR,
                 opacity=GHOST_OPACITY, cast_shadow=False, receive_shadow=False,
             )  # fmt: skip
         else:

@@ -56,7 +56,7 @@ def set_stage(server: Any, sphere: Reach) -> None:
 def _light(scene: Any, size: float) -> None:
     scene.configure_default_lights(enabled=False)
     scene.add_light_hemisphere(
-        "/light/sky", sky_color=(225, 236, 255), ground_color=(96, 92, 88), intensity=1.6
+        "/light/sky", sky_color=(225, 236, 255), ground_color=(96, 92, 88), intensity=2.1
     )
     scene.add_light_directional(
         "/light/key", intensity=2.2, cast_shadow=True, position=(2 * size, -3 * size, 5 * size)
@@ -67,7 +67,7 @@ def _light(scene: Any, size: float) -> None:
 
 
 def _aim(camera: Any, sphere: Reach) -> None:
-    distance = 0.82 * sphere.radius / sin(FIELD_OF_VIEW / 2)
+    distance = 0.74 * sphere.radius / sin(FIELD_OF_VIEW / 2)
     camera.look_at = sphere.center
     camera.position = sphere.center + distance * VIEW / np.linalg.norm(VIEW)
     camera.up = (0.0, 0.0, 1.0)

@@ -13,6 +13,7 @@ from arm_dynamics.viewer.pose import Triple
 from arm_dynamics.viewer.skeleton import Link, tip
 
 NEW, OLD = np.array([255, 140, 0]), np.array([48, 54, 64])
+GAMMA = 2.2  # browsers take the colours of lines as linear light
 MAX_POINTS = int(WINDOW * RATE) + 1
 
 
@@ -61,7 +62,8 @@ class ToolTrace:
             return
         path = np.array([point for _, point in self._points], dtype=np.float32)
         age = np.linspace(0, 1, len(path))[:, None] ** 0.7
-        shade = (OLD + (NEW - OLD) * age).astype(np.uint8)
+        shade = ((OLD + (NEW - OLD) * age) / 255) ** GAMMA * 255
+        shade = shade.astype(np.uint8)
         self._line.points = np.stack([path[:-1], path[1:]], axis=1)
         self._line.colors = np.stack([shade[:-1], shade[1:]], axis=1)
         if not self._line.visible:

@@ -1,0 +1,419 @@
+"""The browser page, met as a browser would: over its port and its messages."""
+
+import logging
+import math
+import socket
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import msgspec
+import numpy as np
+import pytest
+import viser
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.viewer import ArmPage
+from arm_dynamics.viewer.history import RATE, WINDOW, History, Sample
+from arm_dynamics.viewer.plot import QUANTITIES
+from arm_dynamics.viewer.server import may_connect
+from arm_dynamics.viewer.skeleton import Skeleton, tip
+from arm_dynamics.viewer.sliders import slider_range
+from arm_dynamics.viewer.table import status_html, table_html
+from arm_dynamics.viewer.urdf import load_visuals
+
+NAMES = ("yaw", "lift", "slide")
+LIMITS = ((-math.inf, math.inf), (-1.2, 0.7), (0.0, 0.3))
+URDF = """<robot name="small">
+  <link name="base"><visual><geometry><cylinder radius="0.1" length="0.05"/></geometry></visual>
+  </link>
+  <link name="turret"><visual><origin xyz="0 0 0.1" rpy="0.2 0 0"/>
+    <geometry><box size="0.1 0.1 0.2"/></geometry></visual></link>
+  <link name="arm"><visual><geometry><sphere radius="0.05"/></geometry></visual></link>
+  <link name="rod"/><link name="finger"/><link name="tool"/>
+  <joint name="yaw" type="continuous"><parent link="base"/><child link="turret"/>
+    <origin xyz="0 0 0.2" rpy="0 0 0.3"/><axis xyz="0 0 2"/></joint>
+  <joint name="lift" type="revolute"><parent link="turret"/><child link="arm"/>
+    <origin xyz="0.1 0 0.2" rpy="-1.5 0.4 0"/><axis xyz="0 0.6 0.8"/>
+    <limit lower="-1.2" upper="0.7" effort="1" velocity="1"/></joint>
+  <joint name="slide" type="prismatic"><parent link="arm"/><child link="rod"/>
+    <origin xyz="0.3 0 0" rpy="0 1 0"/><axis xyz="1 0 0"/>
+    <limit lower="0" upper="0.3" effort="1" velocity="1"/></joint>
+  <joint name="grip" type="revolute"><parent link="rod"/><child link="finger"/>
+    <origin xyz="0 0.1 0"/><axis xyz="0 1 0"/><mimic joint="lift" multiplier="-2" offset="0.1"/>
+    <limit lower="-3" upper="3" effort="1" velocity="1"/></joint>
+  <joint name="end" type="fixed"><parent link="finger"/><child link="tool"/>
+    <origin xyz="0 0 0.15"/></joint>
+</robot>"""
+
+
+class Client:
+    """A browser's side of the connection, without the browser."""
+
+    def __init__(self, page, origin=None):
+        self._socket = connect(
+            page.url.replace("http", "ws"), subprotocols=[f"viser-v{viser.__version__}"],
+            origin=origin, max_size=None, proxy=None,
+        )  # fmt: skip
+        self.send(
+            "ViewerCameraMessage", wxyz=(1, 0, 0, 0), position=(1, 1, 1), fov=1.0, near=0.1,
+            far=9.0, image_height=100, image_width=100, look_at=(0, 0, 0), up_direction=(0, 0, 1),
+        )  # fmt: skip
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._socket.close()
+
+    def send(self, kind, **content):
+        self._socket.send(msgspec.msgpack.encode({"type": kind, **content}))
+
+    def receive(self, seconds):
+        """Return the messages of one window; raise TimeoutError when none comes."""
+        raw = self._socket.recv(timeout=seconds)
+        size = int.from_bytes(raw[8:16], "little")
+        inner = zstandard.ZstdDecompressor().decompress(raw[16 : 16 + size])
+        return msgspec.msgpack.decode(inner)["messages"]
+
+    def until_quiet(self, seconds=1.0):
+        """Return every message until none came for ``seconds``."""
+        messages = []
+        for _ in range(200):
+            try:
+                messages += self.receive(seconds)
+            except TimeoutError:
+                return messages
+        raise AssertionError("the page does not stop sending")
+
+
+def start(**options):
+    options = {"limits": LIMITS, "tool_frame": "tool", "port": 0, **options}
+    return ArmPage(URDF, NAMES, **options)
+
+
+@pytest.fixture
+def page():
+    with start() as page:
+        yield page
+
+
+@pytest.fixture
+def sliders():
+    with start(interactive=True, initial=(0.1, -0.2, 0.05)) as page:
+        yield page
+
+
+def port_of(page):
+    return int(page.url.rsplit(":", 1)[1])
+
+
+def eventually(condition, seconds=5.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def listeners(port):
+    """Addresses, as the kernel writes them, that listen on ``port``."""
+    rows = [
+        row.split()
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        if Path(table).exists()
+        for row in Path(table).read_text().splitlines()[1:]
+    ]
+    return {
+        row[1].split(":")[0] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")
+    }
+
+
+def test_listens_on_the_loopback_alone(page):
+    assert listeners(port_of(page)) == {"0100007F"}
+
+
+def test_serves_the_page(page):
+    with urlopen(page.url) as answer:
+        assert answer.status == 200
+        assert b"<html" in answer.read().lower()
+
+
+def test_reports_the_true_port_when_the_asked_one_is_busy(page, caplog):
+    busy = port_of(page)
+    with start(port=busy) as second:
+        assert port_of(second) != busy
+        assert f"port {busy} is busy" in caplog.text
+        with urlopen(second.url) as answer:
+            assert answer.status == 200
+
+
+def test_close_frees_the_port():
+    page = start()
+    port = port_of(page)
+    page.close()
+    page.close()
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"port": 70000}, InvalidValue, "port = 70000"),
+        ({"host": "192.0.2.1"}, InvalidValue, "192.0.2.1"),
+        ({"tool_frame": "hand"}, UnknownName, "unknown link of the URDF 'hand'; known: arm"),
+        ({"limits": LIMITS[:2]}, InvalidValue, "2 given for 3 joints"),
+        ({"limits": (*LIMITS[:2], (1, 0))}, InvalidValue, "limits of slide: lower 1"),
+        ({"initial": (0, 0)}, InvalidValue, "initial"),
+    ],
+)
+def test_refuses_what_it_cannot_show(options, error, words):
+    with pytest.raises(error, match=words):
+        start(**options)
+
+
+def test_refuses_broken_urdfs():
+    with pytest.raises(InvalidValue, match="cannot be drawn"):
+        ArmPage("<robot", NAMES, limits=LIMITS, tool_frame="tool", port=0)
+    with pytest.raises(UnknownName, match="'elbow'"):
+        ArmPage(URDF, ("elbow",), limits=LIMITS[:1], tool_frame="tool", port=0)
+
+
+@pytest.mark.parametrize("missing", ["viser", "yourdfpy"])
+def test_names_the_extra_when_viser_is_missing(monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ConfigError, match=r"pip install 'arm_dynamics\[viewer\]'"):
+        start()
+
+
+def test_show_takes_arrays_and_refuses_wrong_lengths(page):
+    page.show(np.zeros(3), np.ones(3, dtype=np.float32), [1, 2, 3], {"a": "b"}, (0, 0, 0))
+    for arguments in ({"q": [0, 0]}, {"q": [0] * 3, "v": [0]}, {"q": [0] * 3, "effort": [0] * 4}):
+        with pytest.raises(InvalidValue, match="expected"):
+            page.show(**arguments)
+    with pytest.raises(InvalidValue, match=r"q\[1\] = nan"):
+        page.show([0, math.nan, 0])
+
+
+def test_show_costs_little_without_a_browser(page):
+    q = np.zeros(3)
+    costs = []
+    for k in range(2000):
+        begin = time.perf_counter()
+        page.show(q + k, q, q, {"a": "b"}, q, time=k / 30)
+        costs.append(time.perf_counter() - begin)
+    assert np.median(costs) < 1e-4
+
+
+def test_a_browser_gets_the_moving_arm(page):
+    with Client(page) as client:
+        client.until_quiet()
+        page.show([0.5, 0.2, 0.1], status={"simulated time": "12 s"}, time=1.0)
+        messages = client.until_quiet()
+    moved = {m["name"] for m in messages if m["type"] == "SetOrientationMessage"}
+    assert {"/arm/turret", "/arm/turret/arm", "/arm/turret/arm/rod/finger"} == moved
+    assert {m["name"] for m in messages if m["type"] == "SetPositionMessage"} == {
+        "/arm/turret/arm/rod"
+    }
+    assert "12 s" in str(messages)
+
+
+def test_sends_nothing_when_nothing_changed(page):
+    with Client(page) as client:
+        page.show([0.5, 0.2, 0.1], time=1.0)
+        client.until_quiet()
+        for _ in range(20):
+            page.show([0.5, 0.2, 0.1], time=1.0)
+            time.sleep(0.01)
+        assert client.until_quiet() == []
+
+
+def test_the_last_state_reaches_the_panel(page):
+    with Client(page) as client:
+        client.until_quiet()
+        for k in range(10):  # faster than the panel is refreshed
+            page.show([k / 10, 0, 0], time=k / 100)
+        assert "+0.9000" in str(client.until_quiet())
+
+
+def test_the_ghost_shows_only_where_it_differs(page):
+    page.show([0, 0, 0.1], reference=[0.5, 0, 0.1])
+    canvas = page._canvas
+    canvas.draw(page._shown.sample, {}, page._history)
+    assert canvas._ghost.visible
+    page.show([0, 0, 0.1], reference=[0.001, 0, 0.1])
+    canvas.draw(page._shown.sample, {}, page._history)
+    assert not canvas._ghost.visible
+
+
+def test_drawing_errors_are_told_once_and_never_raised(page, monkeypatch, caplog):
+    def broken(*_):
+        raise RuntimeError("no paint")
+
+    monkeypatch.setattr(page._canvas, "draw", broken)
+    with Client(page):
+        for k in range(5):
+            page.show([0, 0, k / 100])
+            time.sleep(0.05)
+        assert eventually(lambda: "no paint" in caplog.text)
+        assert caplog.text.count("no paint") == 1
+
+
+def test_view_only_has_nothing_to_move_the_arm_with(page):
+    with Client(page) as client:
+        messages = client.until_quiet()
+    inputs = {
+        m["type"]: m["props"].get("label")
+        for m in messages
+        if m["type"].startswith("Gui") and "value" in m
+    }
+    assert set(inputs) <= {"GuiButtonMessage", "GuiDropdownMessage"}
+    assert not any("TransformControls" in m["type"] for m in messages)
+    with pytest.raises(InvalidValue, match="interactive=True"):
+        page.on_target(print)
+
+
+def test_sliders_call_back_within_the_limits(sliders):
+    targets = []
+    sliders.on_target(targets.append)
+    with Client(sliders) as client:
+        messages = client.until_quiet()
+        found = [m for m in messages if m["type"] == "GuiSliderMessage"]
+        assert [m["props"]["label"] for m in found] == list(NAMES)
+        assert [m["value"] for m in found] == [0.1, -0.2, 0.05]
+        client.send("GuiUpdateMessage", uuid=found[1]["uuid"], updates={"value": 0.4})
+        assert eventually(lambda: targets == [(0.1, 0.4, 0.05)])
+        client.send("GuiUpdateMessage", uuid=found[1]["uuid"], updates={"value": 99.0})
+        assert eventually(lambda: targets[-1] == (0.1, 0.7, 0.05))
+        client.send("GuiUpdateMessage", uuid=found[0]["uuid"], updates={"value": -50})
+        assert eventually(lambda: targets[-1] == (-math.pi, 0.7, 0.05))
+        count = len(targets)
+        client.send("GuiUpdateMessage", uuid=found[0]["uuid"], updates={"value": math.nan})
+        time.sleep(0.3)
+        assert len(targets) == count
+
+
+@given(st.floats(-9, 9) | st.just(-math.inf), st.floats(0, 9) | st.just(math.inf))
+def test_slider_ranges_are_finite_and_within_the_limits(lower, width):
+    upper = math.inf if math.isinf(lower) and math.isinf(width) else max(lower, -9) + width
+    low, high = slider_range(lower, upper)
+    assert math.isfinite(low)
+    assert math.isfinite(high)
+    assert lower <= low <= high <= upper
+
+
+def test_a_share_request_is_refused(page, monkeypatch, caplog):
+    opened = []
+    monkeypatch.setattr("viser._viser.ViserTunnel", lambda *a: opened.append(a))
+    with Client(page) as client, caplog.at_level(logging.WARNING):
+        client.send("ShareUrlRequest")
+        assert eventually(lambda: "public share address: refused" in caplog.text)
+        messages = client.until_quiet()
+    assert opened == []
+    assert page._server.request_share_url() is None
+    themes = [m for m in messages if m["type"] == "ThemeConfigurationMessage"]
+    assert [theme["show_share_button"] for theme in themes] == [False]
+
+
+def test_pages_of_other_hosts_are_refused(page):
+    with Client(page, origin=page.url) as client:
+        assert client.until_quiet()
+    with (
+        pytest.raises(ConnectionClosed, match="other hosts"),
+        Client(page, "http://evil.test") as c,
+    ):
+        c.until_quiet()
+
+
+@pytest.mark.parametrize(
+    ("origin", "asked", "bound", "allowed"),
+    [
+        (None, "127.0.0.1:1", "127.0.0.1", True),
+        ("http://localhost:9", "127.0.0.1:1", "127.0.0.1", True),
+        ("http://[::1]:9", "[::1]:9", "::1", True),
+        ("http://evil.test:1", "evil.test:1", "127.0.0.1", False),  # a name pointed at us
+        ("http://127.0.0.1.evil.test", "127.0.0.1:1", "127.0.0.1", False),
+        ("null", "127.0.0.1:1", "127.0.0.1", False),
+        ("http://10.0.0.5:1", "10.0.0.5:1", "0.0.0.0", True),
+        ("http://evil.test", "10.0.0.5:1", "0.0.0.0", False),
+    ],
+)
+def test_who_may_connect(origin, asked, bound, allowed):
+    assert may_connect(origin, asked, bound) is allowed
+
+
+def test_trace_and_history_are_bounded(page):
+    trace, history = page._canvas.trace, page._history
+    for k in range(3000):
+        page.show([k / 10, 0, 0.1], time=k / 100)
+        if k % 50 == 0:
+            trace.extend(history)
+    trace.extend(history)
+    trace.draw()
+    assert 100 < len(trace) <= WINDOW * RATE + 1
+    assert page._canvas.trace._line.points.shape[0] == len(trace) - 1
+    trace.clear()
+    trace.extend(history)
+    assert len(trace) == 0
+    page.show([0, 0, 0], time=0.0)  # a reset simulation starts anew
+    trace.extend(history)
+    assert len(history) == len(trace) == 1
+
+
+def test_trace_at_rest_is_one_point(page):
+    for k in range(100):
+        page.show([1, 0, 0.1], time=k / 10)
+    page._canvas.trace.extend(page._history)
+    assert len(page._canvas.trace) <= 1
+
+
+def test_history_keeps_the_window():
+    history = History()
+    for k in range(100):
+        history.add(Sample(k * 1.0, np.zeros(1)))
+    assert [s.time for s in history] == [89.0 + k for k in range(11)]
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_plot_shows_the_chosen_quantity(page, quantity):
+    plot = page._canvas._plot
+    plot._choice.value = quantity
+    values = dict(zip(QUANTITIES, ((1, 2, 3), (4, 5, 6), (7, 8, 9), (-1, 1, 1)), strict=True))
+    for k in range(5):
+        page.show((1, 2, 3), (4, 5, 6), (7, 8, 9), None, (0, 3, 4), time=k * 1.0)
+    plot.draw(page._history)
+    times, *curves = plot._chart.data
+    assert times.tolist() == [0, 1, 2, 3, 4]
+    assert tuple(curve[-1] for curve in curves) == values[quantity]
+
+
+def test_names_and_status_cannot_inject_html():
+    sample = Sample(0.0, np.array([0.5]))
+    page = table_html(["<script>"], [(0, 1)], sample) + status_html({"<b>": "<script>"})
+    assert "<script>" not in page
+    assert "50.0%" in page
+
+
+@given(st.tuples(st.floats(-7, 7), st.floats(-1.2, 0.7), st.floats(0, 0.3)))
+def test_skeleton_agrees_with_yourdfpy(q):
+    urdf = SKELETON_URDF
+    urdf.update_cfg(dict(zip(NAMES, q, strict=True)))
+    skeleton = Skeleton(urdf, NAMES)
+    for name, pose in skeleton.poses(q).items():
+        expected = urdf.get_transform(name, "base")
+        point = (0.3, -0.2, 0.1)
+        np.testing.assert_allclose(pose.apply(point), (expected @ [*point, 1])[:3], atol=1e-12)
+    np.testing.assert_allclose(tip(skeleton.chain("tool"), q), expected_tip(urdf), atol=1e-12)
+
+
+def expected_tip(urdf):
+    return urdf.get_transform("tool", "base")[:3, 3]
+
+
+SKELETON_URDF = load_visuals(URDF, None)

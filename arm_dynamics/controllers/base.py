@@ -69,7 +69,7 @@ class Controller(ABC):
 
     @abstractmethod
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Command for this instant; dt [s] > 0 since the last update."""
+        """Command for this instant; dt [s] since the last update, 0 at the first one."""
 
     def limited(self, effort: Vector, state: State) -> Command:
         """clip(effort, ±limit) as a command that answers ``state``."""

@@ -53,7 +53,9 @@ class Pid(Controller):
         """Effort command (nv,) [N·m] within the arm's effort limits."""
         g = self.gains
         error = reference.q - state.q
-        self._filtered = self._filtered + dt / (dt + g["d_filter"]) * (state.v - self._filtered)
+        if dt > 0:
+            share = dt / (dt + g["d_filter"])
+            self._filtered = self._filtered + share * (state.v - self._filtered)
         damping = g["d"] * (g["ff_velocity_scale"] * reference.v - self._filtered)
         wanted = g["p"] * error + self._integral + damping + self.feedforward(state, reference)
         command = self.limited(wanted, state)

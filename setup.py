@@ -1,0 +1,81 @@
+"""Package description, read by pip and by colcon (ament_python)."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "arm_dynamics"
+SHARE = Path("share") / NAME
+# ROS 2 as wheels exists for this platform alone; elsewhere the nodes need an installed ROS 2.
+WHEELS = 'sys_platform == "linux" and platform_machine == "x86_64"'
+
+
+def shared(*folders: str) -> list[tuple[str, list[str]]]:
+    """Every file below ``folders``, to be installed under share/arm_dynamics as it lies here."""
+    files = [p for folder in folders for p in sorted(Path(folder).rglob("*")) if p.is_file()]
+    kept = [p for p in files if "__pycache__" not in p.parts]
+    return [(str(SHARE / p.parent), [str(p)]) for p in kept]
+
+
+def wheels(rclpy: str, interfaces: str) -> list[str]:
+    """The requirements of one ROS 2 distribution installed from wheels."""
+    return [
+        f"ros-rclpy[fastrtps]=={rclpy}; {WHEELS}",
+        f"ros-common-interfaces=={interfaces}; {WHEELS}",
+    ]
+
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Robot arms from URDF: motors, control, simulation and ROS 2 nodes",
+    license="Apache-2.0",
+    maintainer="arm_dynamics maintainers",
+    maintainer_email="maintainers@users.noreply.a-seed-e8e01f49.example",
+    python_requires=">=3.10,<3.13",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (str(SHARE), ["package.xml"]),
+        *shared("launch", "urdf", "config"),
+    ],
+    zip_safe=False,
+    # An installed ROS 2 has Pinocchio as a library that Python's metadata does not list:
+    # colcon installs without looking at these names, and package.xml declares them for rosdep.
+    install_requires=[
+        "numpy>=1.26",
+        "scipy>=1.11",
+        "pin>=3",
+        "pyyaml>=6",
+        "numba>=0.59",
+        "rich>=13",
+    ],
+    extras_require={
+        "ros": wheels("7.1.6", "5.3.6"),  # Jazzy
+        "kilted": wheels("9.1.2", "5.5.1"),  # instead of "ros"
+        "viewer": ["viser>=1.1", "yourdfpy>=0.0.56"],
+        "plot": ["matplotlib>=3.8"],
+        "record": ["rosbags>=0.11"],
+        "test": [
+            "pytest>=8",
+            "hypothesis>=6.100",
+            "ruff>=0.6",
+            "mypy>=1.11",
+            "import-linter>=2.1",
+            "types-PyYAML",
+            "colcon-common-extensions>=0.3",
+            "setuptools>=65,<80",  # colcon installs through setup.py; 3.12 brings none
+        ],
+    },
+    entry_points={
+        "console_scripts": [
+            "arm-dynamics = arm_dynamics.cli.main:main",
+            "simulator = arm_dynamics.ros.simulator:main",
+            "joint_controller = arm_dynamics.ros.joint_controller:main",
+            "composed = arm_dynamics.ros.composed:main",
+            "viewer = arm_dynamics.ros.viewer:main",
+            "joint_sliders = arm_dynamics.ros.joint_sliders:main",
+        ],
+    },
+)

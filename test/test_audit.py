@@ -1,11 +1,13 @@
 """The audit: each broken kind alone gives its fault, with line, element and value."""
 
 import ast
+import warnings
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model import audit as package
@@ -232,6 +234,7 @@ ERRORS = {
         42,
         "<param stop_stiffness>: -50 is out of range",
     ),
+    "param without name": ('name="kt">10<', 'name="kt">10</param><param>1<', 39, "the name is"),
     "start outside": (
         "-1.1",
         "-1.3",
@@ -403,6 +406,43 @@ def test_a_body_is_judged_with_what_is_fixed_to_it(tmp_path):
     assert audit(text, tmp_path) == ()
 
 
+@pytest.mark.parametrize(
+    ("centre", "turn", "warned"),
+    [
+        ("0 0 0", "0 0 0", True),
+        ("0 0.4 0", "0 0 0", True),  # on the elbow's axis, y
+        ("0 0 0.1", "0 0 0", False),
+        ("0 0.4 0", "1.5707963267948966 0 0", False),  # y turned to z
+        ("0 0 0.4", "-1.5707963267948966 0 0", True),  # z turned to y
+    ],
+)
+def test_a_point_mass_on_the_last_axis_is_warned_of(centre, turn, warned, tmp_path):
+    """A point mass on the tool, which is fixed to what the elbow turns."""
+    tensor = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+    inertial = f'<inertial><origin xyz="{centre}"/><mass value="1"/>{tensor}</inertial>'
+    text = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
+    text = text.replace('<link name="tool"/>', f'<link name="tool">{inertial}</link>')
+    text = text.replace('type="fixed">', f'type="fixed"><origin rpy="{turn}"/>')
+    faults = audit(text, tmp_path)
+    assert [fault.severity for fault in faults] == ["warning"] * warned
+    assert all("joint 'elbow': 'fore' and what is fixed to it have no" in str(f) for f in faults)
+
+
+def test_placements_turn_as_urdf_says(tmp_path):
+    """Fixed axes x, y, z in turn: the point that such a frame has on the elbow's axis."""
+    rpy = (0.3, -0.4, 0.5)
+    point = Rotation.from_euler("xyz", rpy).inv().apply((0, 0.4, 0))
+    for offset, warned in ((0.0, True), (1e-3, False)):
+        x, y, z = point
+        origin = f'<origin xyz="{x + offset:.17f} {y:.17f} {z:.17f}"/>'
+        tensor = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+        inertial = f'<inertial>{origin}<mass value="1"/>{tensor}</inertial>'
+        text = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
+        text = text.replace('<link name="tool"/>', f'<link name="tool">{inertial}</link>')
+        text = text.replace('type="fixed">', 'type="fixed"><origin rpy="0.3 -0.4 0.5"/>')
+        assert len(audit(text, tmp_path)) == warned
+
+
 @pytest.mark.parametrize("moments", [(0, 0, 0), (0, 1, 1), (1, 1, 2), (1, 1, 1), (1e-9, 1, 1)])
 def test_point_rod_plate_and_ball_are_bodies(moments, tmp_path):
     x, y, z = moments
@@ -477,7 +517,10 @@ def test_no_text_of_an_attribute_raises(changes):
     text = GOOD
     for (start, stop), new in sorted(dict(changes).items(), reverse=True):
         text = text[:start] + new + text[stop:]
-    for fault in audit(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        faults = audit(text)
+    for fault in faults:
         assert 1 <= fault.line <= GOOD.count("\n") + 1
         assert len(str(fault).splitlines()) == 1
 

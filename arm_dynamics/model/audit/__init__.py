@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from arm_dynamics.model.audit import files, inertia, joints, numbers, ros2_control, structure
+import numpy as np
+
+from arm_dynamics.model.audit import (
+    files,
+    inertia,
+    joints,
+    numbers,
+    ros2_control,
+    structure,
+    swing,
+)
 from arm_dynamics.model.audit.fault import Fault, UrdfRejected, report, title
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import BadXml, parse
@@ -32,9 +42,17 @@ def audit(text: str, folder: Path | None = None, lock: Collection[str] = ()) -> 
         problem = "is not a URDF's root element"
         return (Fault(root.line, title(root), root.tag, problem, 'write <robot name="…">'),)
     robot = Robot(root, frozenset(lock))
-    found = [fault for rule in _RULES for fault in rule(robot)]
+    with np.errstate(all="ignore"):  # absurd but finite numbers may overflow
+        found = [fault for rule in _RULES for fault in rule(robot)]
     found += files.check(robot, folder)
     return tuple(sorted(found, key=lambda fault: fault.line))
 
 
-_RULES = (structure.check, numbers.check, inertia.check, joints.check, ros2_control.check)
+_RULES = (
+    structure.check,
+    numbers.check,
+    inertia.check,
+    swing.check,
+    joints.check,
+    ros2_control.check,
+)

@@ -18,7 +18,7 @@ from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import Node
 
 _TOLERANCE = 1e-9  # relative to the largest principal moment
-_POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
+POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
 _REMEDY = "compute the tensor about the centre of mass; look for swapped entries and wrong units"
 
 
@@ -42,7 +42,7 @@ def _inertial(link: Node, inertial: Node) -> Iterator[Fault]:
             yield Fault(inertial.line, element, "", f"<{tag}> is missing", f"add <{tag} …/>")
     if mass:
         yield from _mass(link, mass, inertia)
-    tensor = _tensor(inertia)
+    tensor = tensor_of(inertia)
     if inertia and tensor is not None:
         yield from _principal(link, inertia, tensor)
 
@@ -58,13 +58,13 @@ def _mass(link: Node, mass: Node, inertia: Node | None) -> Iterator[Fault]:
 
 
 def _hollow(mass: Node | None, inertia: Node | None) -> bool:
-    tensor = _tensor(inertia)
+    tensor = tensor_of(inertia)
     return number(mass, "value") == 0 and tensor is not None and bool(tensor.any())
 
 
 def _principal(link: Node, inertia: Node, tensor: NDArray[np.float64]) -> Iterator[Fault]:
     scale = float(np.abs(tensor).max())
-    if scale < _POINT:
+    if scale < POINT:
         return
     low, middle, high = np.linalg.eigvalsh(tensor / scale)
     shown = " ".join(f"{scale * moment:.6g}" for moment in (low, middle, high))
@@ -81,7 +81,7 @@ def _principal(link: Node, inertia: Node, tensor: NDArray[np.float64]) -> Iterat
 def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
     """A moving body, welded links included, has mass; what cannot be read is not judged."""
     node, members = robot.links[link], robot.body(link)
-    masses = [_body_mass(robot.links[name]) for name in members]
+    masses = [mass_of(robot.links[name]) for name in members]
     known = [mass for mass in masses if mass is not None]
     if len(known) < len(masses) or any(known):
         return
@@ -95,8 +95,8 @@ def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
     yield Fault(place.line, element, text, problem + welded, remedy)
 
 
-def _body_mass(link: Node) -> float | None:
-    """The link's mass [kg], 0 without an ``<inertial>``, None when that is a fault of its own."""
+def mass_of(link: Node) -> float | None:
+    """The link's mass [kg], 0 without ``<inertial>``, None when that is a fault of its own."""
     inertial = link.first("inertial")
     if inertial is None:
         return 0.0
@@ -107,14 +107,15 @@ def _body_mass(link: Node) -> float | None:
 def _base(robot: Robot) -> Iterator[Fault]:
     for name, link in robot.links.items():
         inertial = link.first("inertial")
-        if inertial and name not in robot.above and _body_mass(link):
+        if inertial and name not in robot.above and mass_of(link):
             problem = "a root link's inertia has no effect, and KDL refuses to use it"
             remedy = "put it on a link fixed to a root without inertia"
             element = f"{title(link)} <inertial>"
             yield Fault(inertial.line, element, "", problem, remedy, "warning")
 
 
-def _tensor(inertia: Node | None) -> NDArray[np.float64] | None:
+def tensor_of(inertia: Node | None) -> NDArray[np.float64] | None:
+    """The tensor (3, 3) [kg m^2] of an ``<inertia>``, None when it cannot be read."""
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     entries = [number(inertia, name) for name in names]
     xx, xy, xz, yy, yz, zz = entries

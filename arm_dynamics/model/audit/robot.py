@@ -71,6 +71,14 @@ class Robot:
             found.setdefault(edge.child, edge)
         return found
 
+    @cached_property
+    def below(self) -> dict[str, list[Edge]]:
+        """The joints below each link."""
+        found: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.parent, []).append(edge)
+        return found
+
     def locked(self, joint: Node) -> bool:
         """Whether the joint is held, so that it counts as fixed."""
         return joint.get("name") in self.lock
@@ -83,9 +91,9 @@ class Robot:
         """``link`` and the links that fixed or locked joints weld on below it."""
         members = [link]
         for member in members:
-            for edge in self.edges:
+            for edge in self.below.get(member, ()):
                 rigid = edge.joint.get("type") == "fixed" or self.locked(edge.joint)
-                if rigid and edge.parent == member and edge.child not in members:
+                if rigid and edge.child not in members:
                     members.append(edge.child)
         return members
 

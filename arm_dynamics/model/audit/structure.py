@@ -97,28 +97,19 @@ def _loops(robot: Robot) -> Iterator[Fault]:
     reported: set[str] = set()
     for link in robot.above:
         ring = _ancestors(robot, link)
-        if robot.above[link].parent in ring and _closes(robot, link) and link not in reported:
+        top = robot.above.get(ring[-1])
+        if top and top.parent == link and link not in reported:
             reported.update(ring)
             last = max((robot.above[name] for name in ring), key=lambda edge: edge.joint.line)
             yield _loop_fault(last)
 
 
-def _closes(robot: Robot, link: str) -> bool:
-    """Whether walking up from ``link`` comes back to it."""
-    seen: set[str] = set()
-    name = link
-    while name in robot.above and name not in seen:
-        seen.add(name)
-        name = robot.above[name].parent
-    return name == link
-
-
 def _ancestors(robot: Robot, link: str) -> list[str]:
     """``link`` and the links above it, each once."""
-    found = [link]
-    while found[-1] in robot.above and robot.above[found[-1]].parent not in found:
-        found.append(robot.above[found[-1]].parent)
-    return found
+    found, name = {link: None}, link
+    while name in robot.above and (name := robot.above[name].parent) not in found:
+        found[name] = None
+    return list(found)
 
 
 def _roots(robot: Robot) -> Iterator[Fault]:

@@ -1,0 +1,108 @@
+"""The actuator that a ``<ros2_control>`` joint names: it exists and has its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from arm_dynamics import plugins
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.model.audit.fault import Fault, suggest, title
+from arm_dynamics.model.audit.numbers import unreadable
+from arm_dynamics.model.source import Node
+from arm_dynamics.parameters import Parameter
+
+STOPS = (
+    Parameter("stop_stiffness", 0.0, "N m/rad", "stiffness of the end stops", lower=0.0),
+    Parameter("stop_damping", 0.0, "N m s/rad", "damping of the end stops", lower=0.0),
+)
+HARDWARE = ("id", "sign", "offset")  # read by hardware drivers
+DEFAULT_ACTUATOR = "ideal"
+
+
+def check(joint: Node) -> Iterator[Fault]:
+    """The actuator exists, and its constants are there and within their ranges."""
+    nodes = {node.get("name") or "": node for node in reversed(joint.every("param"))}
+    yield from _repeated(joint)
+    chosen = nodes.get("actuator")
+    name = chosen.text if chosen else DEFAULT_ACTUATOR
+    try:
+        parameters: tuple[Parameter, ...] = tuple(plugins.load("actuators", name).parameters)
+    except (ArmDynamicsError, ImportError, AttributeError) as error:
+        if chosen:
+            yield _unusable(joint, chosen, name, error)
+        yield from _constants(joint, nodes, STOPS)
+        return
+    yield from _constants(joint, nodes, (*parameters, *STOPS))
+    yield from _missing(joint, chosen or joint, name, nodes, parameters)
+    yield from _unknown(joint, name, nodes, parameters)
+
+
+def _unknown(
+    joint: Node, name: str, nodes: dict[str, Node], parameters: tuple[Parameter, ...]
+) -> Iterator[Fault]:
+    known = {*(p.name for p in (*parameters, *STOPS)), *HARDWARE, "actuator"}
+    for given, node in nodes.items():
+        if given and given not in known:
+            problem = f"is not a parameter of actuator '{name}'"
+            remedy = suggest(given, known, "known")
+            element = f"{control_title(joint)} <param name>"
+            yield Fault(node.line, element, given, problem, remedy, "warning")
+
+
+def _repeated(joint: Node) -> Iterator[Fault]:
+    seen: dict[str, int] = {}
+    for node in joint.every("param"):
+        name, element = node.get("name"), f"{control_title(joint)} <param name>"
+        if not name:
+            yield Fault(node.line, element, "", "the name is missing", 'write name="…"')
+        elif name in seen:
+            problem = f"was already given on line {seen[name]}"
+            yield Fault(node.line, element, name, problem, "remove one of them")
+        else:
+            seen[name] = node.line
+
+
+def _unusable(joint: Node, chosen: Node, name: str, error: Exception) -> Fault:
+    known = plugins.names("actuators")
+    element = f"{control_title(joint)} <param actuator>"
+    if name in known:
+        return Fault(chosen.line, element, name, f"cannot be loaded: {error}", "repair the plugin")
+    remedy = f"known: {', '.join(known)}"
+    return Fault(chosen.line, element, name, "is not an actuator", remedy)
+
+
+def _constants(
+    joint: Node, nodes: dict[str, Node], parameters: tuple[Parameter, ...]
+) -> Iterator[Fault]:
+    for parameter in parameters:
+        node = nodes.get(parameter.name)
+        if node is None:
+            continue
+        wrong = unreadable(node.text) or _outside(parameter, float(node.text))
+        if wrong:
+            element = f"{control_title(joint)} <param {parameter.name}>"
+            yield Fault(node.line, element, node.text, *wrong)
+
+
+def _outside(parameter: Parameter, value: float) -> tuple[str, str] | None:
+    try:
+        parameter.check(parameter.name, value)
+    except InvalidValue:
+        return "is out of range", f"allowed: {parameter.allowed} {parameter.unit}"
+    return None
+
+
+def _missing(
+    joint: Node, chosen: Node, name: str, nodes: dict[str, Node], parameters: tuple[Parameter, ...]
+) -> Iterator[Fault]:
+    for parameter in parameters:
+        if parameter.default is None and parameter.name not in nodes:
+            problem = f"{parameter.name} is missing: {parameter.description}"
+            remedy = f'write <param name="{parameter.name}">…</param> in {parameter.unit}'
+            element = f"{control_title(joint)} <param {parameter.name}>"
+            yield Fault(chosen.line, element, "", f"{problem} ({name})", remedy)
+
+
+def control_title(joint: Node) -> str:
+    """``<ros2_control> joint 'R2'``: apart from the robot's joint of that name."""
+    return f"<ros2_control> {title(joint)}"

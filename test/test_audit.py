@@ -468,9 +468,8 @@ def test_meshes_are_found(where, tmp_path, monkeypatch):
     text = mutated('<box size="0.2 0.1 0.1"/>', mesh)
 
     (fault,) = audit(text, folder)
-    if where != "above" or place.parent.is_dir():
-        assert "does not exist" in str(fault)
-        assert fault.severity == "error"
+    assert "does not exist" in str(fault)
+    assert fault.severity == "error"
     place.write_text("solid")
     assert audit(text, folder) == ()
 

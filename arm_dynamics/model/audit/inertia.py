@@ -108,7 +108,7 @@ def _base(robot: Robot) -> Iterator[Fault]:
     for name, link in robot.links.items():
         inertial = link.first("inertial")
         if inertial and name not in robot.above and mass_of(link):
-            problem = "a root link's inertia has no effect, and KDL refuses to use it"
+            problem = "a root link's inertia has no effect: it stands still, and KDL ignores it"
             remedy = "put it on a link fixed to a root without inertia"
             element = f"{title(link)} <inertial>"
             yield Fault(inertial.line, element, "", problem, remedy, "warning")

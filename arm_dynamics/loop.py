@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import CommandRefused
+from arm_dynamics.errors import CommandRefused, DriverFault, TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
@@ -30,6 +32,7 @@ class ControlLoop:
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events)
         self.trajectory: JointTrajectory | None = None
+        self._next: JointTrajectory | None = None
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
@@ -41,7 +44,11 @@ class ControlLoop:
 
     def step(self) -> Command | None:
         """One tick; the written command, or None when nothing may be written."""
-        state = self.driver.read()
+        try:
+            state = self.driver.read()
+        except DriverFault as error:
+            self.events.report("driver_fault", str(error))
+            return None
         if not self.guard.check_state(state):
             return None
         if self.trajectory is None or self._interrupted(state):
@@ -51,10 +58,8 @@ class ControlLoop:
         return self._tick(state)
 
     def _tick(self, state: State) -> Command | None:
-        assert self.trajectory is not None
-        dt = state.time - self.state.time if self.state is not None else 0.0
-        self.state = state
-        self.reference = self.trajectory.at(state.time)
+        dt = 0.0 if self.state is None else state.time - self.state.time
+        self.state, self.reference = state, self._reference(state.time)
         try:
             wanted = self.controller.update(state, self.reference, dt)
             self.command = self.guard.check_command(wanted)
@@ -64,23 +69,43 @@ class ControlLoop:
         self.driver.write(self.command)
         return self.command
 
+    def _reference(self, time: float) -> Reference:
+        """The trajectory's reference; a new trajectory is entered here, between two ticks."""
+        following, self._next = self._next, None
+        if following is not None and self.reference is not None:
+            self.trajectory = following.after(time, self.reference)
+        assert self.trajectory is not None
+        return self.trajectory.at(time)
+
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference at the measured position."""
         self.controller.reset(state)
-        self.trajectory = JointTrajectory.hold(state.q, state.time)
-        self.state = None
+        self.trajectory, self._next = JointTrajectory.hold(state.q, state.time), None
+        self.state = self.reference = None
 
     def follow(self, trajectory: JointTrajectory) -> None:
-        """Enter a trajectory from the present reference, without a jump.
+        """Enter a trajectory at the next tick from the reference then, without a jump.
 
-        Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit; the old
-        trajectory then goes on.
+        Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, and before
+        the first state; the old trajectory then goes on.
         """
-        if self.state is None or self.reference is None:
-            raise CommandRefused("no state of the arm yet: cannot start a trajectory")
-        entered = trajectory.after(self.state.time, self.reference)
-        check_limits(self.arm, entered)
-        self.trajectory = entered
+        state, reference = self.state, self.reference
+        if state is None or reference is None:
+            raise TrajectoryRefused("no state of the arm has come yet: nothing to start from")
+        check_limits(self.arm, trajectory.after(state.time, reference))
+        self._next = trajectory
+
+    def hold(self, positions: Mapping[str, float]) -> None:
+        """Step the reference of the named joints [rad] at once; the others keep theirs.
+
+        Raises UnknownName or InvalidValue naming the joint; the old reference then goes on.
+        """
+        if self.reference is None:
+            raise TrajectoryRefused("no state of the arm has come yet: nothing to hold")
+        q = self.reference.q.copy()
+        for name, value in positions.items():
+            q[self.arm.index(name)] = value
+        self._next = JointTrajectory.hold(self.arm.check_position("reference", q))
 
     def _interrupted(self, state: State) -> bool:
         if self.state is None:

@@ -103,6 +103,12 @@ class ArmModel:
         zero = frozen(np.clip(np.zeros(self.nv), self.lower, self.upper))
         return MappingProxyType({"initial": initial, "zero": zero})
 
+    @property
+    def base_frame(self) -> str:
+        """Name of the root link."""
+        bodies = (f for f in self.links.frames if f.type == pin.BODY)
+        return str(next(bodies).name)
+
     def index(self, joint: str) -> int:
         """Index of a joint by name; raises UnknownName."""
         if joint not in self.joint_names:

@@ -41,6 +41,10 @@ class CommandWatch:
         self._since, self._stop = now, None
         return True
 
+    def refuse(self, message: str) -> None:
+        """Count a command that could not even be read."""
+        self.events.report("command_refused", message)
+
     def command(self, state: State) -> Command:
         """What the motors get at this state."""
         if self._accepted is not None and state.time - self._since <= self.timeout:

@@ -22,6 +22,7 @@ from arm_dynamics.viewer.urdf import load_visuals
 
 LOG = logging.getLogger(__name__)
 PERIOD = 1 / 30  # [s] between drawings of the arm, whatever the rate of show()
+START = clock.monotonic()
 
 
 class Shown(NamedTuple):
@@ -178,9 +179,6 @@ class ArmPage:
                 self._told.add(repr(error))
                 LOG.warning("the page could not be drawn: %r", error)
             return None
-
-
-START = clock.monotonic()
 
 
 def _checked(

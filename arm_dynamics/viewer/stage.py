@@ -67,7 +67,7 @@ def _light(scene: Any, size: float) -> None:
 
 
 def _aim(camera: Any, sphere: Reach) -> None:
-    distance = 0.74 * sphere.radius / sin(FIELD_OF_VIEW / 2)
+    distance = 0.86 * sphere.radius / sin(FIELD_OF_VIEW / 2)
     camera.look_at = sphere.center
     camera.position = sphere.center + distance * VIEW / np.linalg.norm(VIEW)
     camera.up = (0.0, 0.0, 1.0)

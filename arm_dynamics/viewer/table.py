@@ -10,10 +10,10 @@ from arm_dynamics.viewer.history import Sample
 from arm_dynamics.viewer.plot import color
 
 STYLE = (
-    "font:12.5px/1.55 ui-monospace,'DejaVu Sans Mono',monospace;font-variant-numeric:tabular-nums;"
+    "font:12px/1.55 ui-monospace,'DejaVu Sans Mono',monospace;font-variant-numeric:tabular-nums;"
     "padding:2px 10px"
 )
-RIGHT = "text-align:right;padding:1px 0 1px 8px;white-space:nowrap"
+RIGHT = "text-align:right;padding:1px 0 1px 5px;white-space:nowrap"
 DIM = "opacity:.62;font-weight:400;"
 
 

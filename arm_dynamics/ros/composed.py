@@ -1,0 +1,32 @@
+"""Simulator and controller in one process, under one control loop; the topics are the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from threading import Event
+
+from rclpy.node import Node
+
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.ros.joint_controller import JointControllerNode
+from arm_dynamics.ros.mirror import Mirror
+from arm_dynamics.ros.process import run
+from arm_dynamics.ros.simulator import SimulatorNode
+
+
+def main() -> None:
+    """Run both nodes until SIGINT or SIGTERM."""
+
+    def build() -> tuple[list[Node], Callable[[Event], None]]:
+        simulator = SimulatorNode()
+        simulation = simulator.simulation
+        driver = Mirror(Simulated(simulation.arm, simulation), simulator)
+        controller = JointControllerNode(driver)
+        return [simulator, controller], lambda stop: simulator.run(stop, controller.tick)
+
+    sys.exit(run(build))
+
+
+if __name__ == "__main__":
+    main()

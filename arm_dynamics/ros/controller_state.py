@@ -1,0 +1,50 @@
+"""How well a controller follows: ``~/controller_state`` and the worst error of a second."""
+
+from __future__ import annotations
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.ros.conversions import doubles, to_time
+from arm_dynamics.tracking import WorstError
+
+PERIOD = 0.02
+
+
+class ControllerState:
+    """Publishes four points: reference, feedback, error (positions, velocities), output."""
+
+    def __init__(self, node: Node, loop: ControlLoop) -> None:
+        self._loop = loop
+        self._worst = WorstError(loop.arm.joint_names)
+        self._publisher = node.create_publisher(JointTrajectory, "~/controller_state", 10)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
+
+    def observe(self) -> None:
+        """Note the error of the tick that just ended."""
+        if self._loop.state is not None and self._loop.reference is not None:
+            self._worst.observe(self._loop.reference.q, self._loop.state.q)
+
+    def worst_error(self) -> tuple[float, str]:
+        """Largest |reference - position| [rad] since the last call, and its joint."""
+        return self._worst.read()
+
+    def _publish(self) -> None:
+        loop, command = self._loop, self._loop.command
+        state, reference = loop.state, loop.reference
+        if state is None or reference is None or self._publisher.get_subscription_count() == 0:
+            return
+        message = JointTrajectory(joint_names=list(loop.arm.joint_names))
+        message.header.stamp = to_time(state.time)
+        message.points = [
+            JointTrajectoryPoint(positions=doubles(reference.q), velocities=doubles(reference.v)),
+            JointTrajectoryPoint(positions=doubles(state.q), velocities=doubles(state.v)),
+            JointTrajectoryPoint(
+                positions=doubles(reference.q - state.q), velocities=doubles(reference.v - state.v)
+            ),
+            JointTrajectoryPoint(effort=doubles(command.value if command else state.tau)),
+        ]
+        self._publisher.publish(message)

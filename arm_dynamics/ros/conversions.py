@@ -1,0 +1,130 @@
+"""Between the package's values and ROS messages; joints are always matched by name."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import Command, State
+from arm_dynamics.trajectory import JointTrajectory, parse
+
+
+def to_seconds(stamp: Time) -> float:
+    """A message's time in seconds."""
+    return float(stamp.sec + stamp.nanosec * 1e-9)
+
+
+def to_time(seconds: float) -> Time:
+    """Seconds as a message's time, to the nearest nanosecond."""
+    sec, nanosec = divmod(round(seconds * 1e9), 1_000_000_000)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+def doubles(values: Vector) -> array[float]:
+    """A vector as the array that rclpy takes without looking at every entry."""
+    return array("d", values.tobytes())
+
+
+def write_state(message: JointState, state: State, time: float) -> JointState:
+    """Fill position, velocity and effort of every joint; names are set once by the caller."""
+    message.header.stamp = to_time(time)
+    message.position = doubles(state.q)
+    message.velocity = doubles(state.v)
+    message.effort = doubles(state.tau)
+    return message
+
+
+def read_state(names: Sequence[str], message: JointState) -> State:
+    """Joint states in the order of ``names``; raises DriverFault naming what is missing.
+
+    Velocity and effort may be left out as a whole (they are then 0); a wrong length may not.
+    """
+    try:
+        pick = _order(names, message.name)
+        q = _pick("position", message.position, message.name, pick)
+        v = _pick("velocity", message.velocity, message.name, pick, optional=True)
+        tau = _pick("effort", message.effort, message.name, pick, optional=True)
+    except InvalidValue as error:
+        raise DriverFault(f"joint_states: {error}") from error
+    return State(to_seconds(message.header.stamp), q, v, tau)
+
+
+def write_effort(message: JointState, command: Command) -> JointState:
+    """Fill a joint_commands message; its stamp is that of the state it answers."""
+    message.header.stamp = to_time(command.stamp)
+    message.effort = doubles(command.value)
+    return message
+
+
+def read_effort(names: Sequence[str], message: JointState) -> Command:
+    """An effort command from joint_commands; raises CommandRefused naming the fault."""
+    try:
+        pick = _order(names, message.name)
+        value = _pick("effort", message.effort, message.name, pick)
+    except InvalidValue as error:
+        raise CommandRefused(f"joint_commands: {error}") from error
+    return Command("effort", value, to_seconds(message.header.stamp))
+
+
+def read_voltage(names: Sequence[str], message: Float64MultiArray, now: float) -> Command:
+    """A voltage command; labels, where the layout has one per joint, must be the joints."""
+    labels = [dimension.label for dimension in message.layout.dim]
+    if len(labels) == len(names) and all(labels) and labels != list(names):
+        raise CommandRefused(f"voltage_commands: labels {labels}, expected {list(names)}")
+    if len(message.data) != len(names):
+        raise CommandRefused(
+            f"voltage_commands: {len(message.data)} values, expected {len(names)}"
+            f" ({', '.join(names)})"
+        )
+    return Command("voltage", frozen(message.data), now)
+
+
+def read_trajectory(arm: ArmModel, message: JointTrajectoryMessage, now: float) -> JointTrajectory:
+    """A checked trajectory; stamp 0 means now. Raises TrajectoryRefused."""
+    points = message.points
+    return parse(
+        arm,
+        message.joint_names,
+        [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in points],
+        [p.positions for p in points],
+        [p.velocities for p in points],
+        [p.accelerations for p in points],
+        start=to_seconds(message.header.stamp) or now,
+    )
+
+
+def _order(names: Sequence[str], given: Sequence[str]) -> list[int] | None:
+    """Index in ``given`` of each name; None when the order is the same already."""
+    if list(given) == list(names):
+        return None
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise InvalidValue(f"joint '{missing[0]}' is missing; got {list(given)}")
+    if len(set(given)) != len(given):
+        raise InvalidValue(f"a joint is named twice: {list(given)}")
+    return [list(given).index(name) for name in names]
+
+
+def _pick(
+    field: str,
+    values: Sequence[float],
+    given: Sequence[str],
+    pick: list[int] | None,
+    *,
+    optional: bool = False,
+) -> Vector:
+    if optional and len(values) == 0:
+        return frozen(np.zeros(len(given) if pick is None else len(pick)))
+    if len(values) != len(given):
+        raise InvalidValue(f"{len(values)} {field} entries for {len(given)} names")
+    vector = np.array(values, dtype=float)
+    return frozen(vector if pick is None else vector[pick])

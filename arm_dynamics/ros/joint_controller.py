@@ -1,0 +1,115 @@
+"""The joint controller node: joint states in, joint commands out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from arm_dynamics import plugins
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.pacer import Rate
+from arm_dynamics.ros.arm_parameters import PAYLOAD
+from arm_dynamics.ros.controller_state import ControllerState
+from arm_dynamics.ros.diagnostics import Diagnostics, Report
+from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
+from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
+from arm_dynamics.ros.process import run
+from arm_dynamics.ros.reference_topics import ReferenceTopics
+from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.topic_driver import TopicDriver
+from arm_dynamics.safety.events import Events
+
+WAIT = 0.1
+"""Time [s] after which a loop without states looks whether it should stop."""
+
+
+class JointControllerNode(Node):  # type: ignore[misc]
+    """Runs one control law on the arm behind ``driver``, by default the one behind topics."""
+
+    def __init__(self, driver: Driver | None = None) -> None:
+        super().__init__("joint_controller")
+        self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._topics = TopicDriver(self._nominal, self) if driver is None else None
+        self.loop = ControlLoop(
+            driver or self._topics,  # type: ignore[arg-type]
+            self._build_controller(),
+            Events(Throttle(self.get_logger()).warn),
+        )
+        self._references = ReferenceTopics(self, self.loop)
+        self._state = ControllerState(self, self.loop)
+        self._ticks = Rate()
+        self._diagnostics = Diagnostics(self, self._report)
+        self.add_on_set_parameters_callback(self._on_parameters)
+
+    def _build_controller(self) -> Controller:
+        laws = ", ".join(plugins.names("controllers"))
+        name = declare_fixed(self, "controller", "pid_gravity", f"control law: {laws}")
+        payload = declare_number(self, PAYLOAD.name, PAYLOAD, 0.0)
+        law = plugins.load("controllers", name)
+        controller: Controller = law(self._nominal, declare_gains(self, law(self._nominal)))
+        controller.use_model(self._nominal.with_payload(payload))
+        return controller
+
+    def run(self, stop: Event) -> None:
+        """Answer every state until told to stop."""
+        assert self._topics is not None
+        while not stop.is_set():
+            if self._topics.wait(WAIT):
+                self.tick()
+
+    def tick(self) -> bool:
+        """One step of the control loop; whether a command was written."""
+        command = self.loop.step()
+        self._state.observe()
+        self._ticks.count += command is not None
+        return command is not None
+
+    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
+        values: dict[str, Any] = {p.name: p.value for p in parameters}
+        controller = self.loop.controller
+        try:
+            gains = changed_gains(controller, values)
+            if gains is not None:
+                controller.configure(gains)
+            if PAYLOAD.name in values:
+                controller.use_model(self._nominal.with_payload(values[PAYLOAD.name]))
+        except ArmDynamicsError as error:
+            return result(error)
+        return result(None)
+
+    def _report(self) -> Report:
+        events, rate = self.loop.events, self._ticks.per_second()
+        error, joint = self._state.worst_error()
+        values = {
+            "controller": type(self.loop.controller).__name__,
+            "commands per second": f"{rate:.0f}",
+            "worst joint error [rad]": f"{error:.6f}",
+            "worst joint": joint,
+            **{kind: str(count) for kind, count in sorted(events.counts.items())},
+            **{f"last {kind}": text for kind, text in sorted(events.latest.items())},
+        }
+        return rate > 0, "running" if rate > 0 else "waiting for joint_states", values
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+
+    def build() -> tuple[list[Node], Callable[[Event], None]]:
+        node = JointControllerNode()
+        return [node], node.run
+
+    sys.exit(run(build))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""A subscription read by the loop itself instead of by an executor.
+
+An executor rebuilds its whole wait set around every message; a loop at 1 kHz cannot pay that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+
+class _NoExecutor(CallbackGroup):  # type: ignore[misc]
+    """Keeps an executor's hands off the subscriptions in it."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        pass
+
+
+class Mailbox:
+    """Messages of one topic, waited for and taken by the calling thread."""
+
+    def __init__(self, node: Node, message: type, topic: str, qos: QoSProfile | int) -> None:
+        self._subscription = node.create_subscription(
+            message, topic, _never, qos, callback_group=_NoExecutor()
+        )
+        self._waiting = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether a message came within ``timeout`` [s]."""
+        self._waiting.clear_entities()
+        self._waiting.add_subscription(self._subscription.handle)
+        self._waiting.wait(int(timeout * 1e9))
+        return bool(self._waiting.get_ready_entities("subscription"))
+
+    def take(self) -> Any | None:
+        """The oldest message not yet taken, or None."""
+        taken = self._subscription.handle.take_message(self._subscription.msg_type, False)
+        return None if taken is None else taken[0]
+
+    def newest(self) -> Any | None:
+        """The newest message not yet taken, or None."""
+        newest = message = self.take()
+        while message is not None:
+            newest, message = message, self.take()
+        return newest
+
+    @property
+    def publishers(self) -> int:
+        """How many publishers the topic has."""
+        return int(self._subscription.get_publisher_count())
+
+
+def _never(_: Any) -> None:
+    raise AssertionError("an executor took a message of a mailbox")

@@ -1,0 +1,73 @@
+"""ROS parameters from the package's own descriptions: ranges and texts are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, nextafter
+from typing import Any
+
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    ParameterDescriptor,
+    ParameterType,
+    SetParametersResult,
+)
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.parameters import Parameter
+
+LARGEST = 1e30
+"""Stands for infinity in a range, which ROS tools show as a slider."""
+
+
+def declare_fixed(node: Node, name: str, default: Any, description: str) -> Any:
+    """Declare a parameter that is set at the start only; return its value."""
+    descriptor = ParameterDescriptor(description=description, read_only=True)
+    if default == []:  # rclpy cannot tell the type of an empty list
+        descriptor.type = ParameterType.PARAMETER_DOUBLE_ARRAY
+        value = node.declare_parameter(name, RosParameter.Type.DOUBLE_ARRAY, descriptor).value
+        return list(value or [])
+    return node.declare_parameter(name, default, descriptor).value
+
+
+def declare_live(node: Node, name: str, default: Any, description: str) -> Any:
+    """Declare a parameter that may change while the node runs; return its value."""
+    return node.declare_parameter(name, default, ParameterDescriptor(description=description)).value
+
+
+def declare_number(node: Node, name: str, parameter: Parameter, default: float) -> float:
+    """Declare a live number with its unit and range; return its value."""
+    lower = nextafter(parameter.above, inf) if parameter.above > -inf else parameter.lower
+    descriptor = ParameterDescriptor(
+        description=f"{parameter.description} [{parameter.unit}], {parameter.allowed}",
+        floating_point_range=[
+            FloatingPointRange(
+                from_value=max(lower, -LARGEST), to_value=min(parameter.upper, LARGEST), step=0.0
+            )
+        ],
+    )
+    bounded = min(max(float(default), -LARGEST), LARGEST)
+    return float(node.declare_parameter(name, bounded, descriptor).value)
+
+
+def unbounded(value: float) -> float:
+    """The number that a parameter stands for: ``LARGEST`` is infinity."""
+    return inf if value >= LARGEST else value
+
+
+def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, float]]:
+    """Those named ``<prefix>.<joint>.<name>``, as joint → name → value."""
+    found: dict[str, dict[str, float]] = {}
+    for full_name, value in values.items():
+        head, _, rest = full_name.partition(".")
+        joint, _, name = rest.rpartition(".")
+        if head == prefix and joint:
+            found.setdefault(joint, {})[name] = unbounded(float(value))
+    return found
+
+
+def result(error: ArmDynamicsError | None) -> SetParametersResult:
+    """Success, or a refusal with the error's words."""
+    return SetParametersResult(successful=error is None, reason=str(error or ""))

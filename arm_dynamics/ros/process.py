@@ -1,0 +1,59 @@
+"""The life of one ROS process: signals in, services in the background, ordered shutdown."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from threading import Event, Thread
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from arm_dynamics.errors import ArmDynamicsError
+
+Work = Callable[[Event], None]
+
+
+def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None = None) -> int:
+    """Build nodes, spin their services in a thread, run the work here until told to stop.
+
+    SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, or 2
+    after a one-line message for input that the nodes refuse.
+    """
+    stop = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        nodes, work = build()
+        _spin_beside(nodes, work, stop)
+    except ArmDynamicsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+def _spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> None:
+    executor: Any = SingleThreadedExecutor()
+    for node in nodes:
+        executor.add_node(node)
+    # A service callback may keep the interpreter for this long before the loop gets it back.
+    sys.setswitchinterval(5e-4)
+    gc.collect()
+    gc.freeze()
+    thread = Thread(target=executor.spin, name="services")
+    thread.start()
+    try:
+        work(stop)
+    finally:
+        executor.shutdown()
+        thread.join()
+        for node in nodes:
+            node.destroy_node()

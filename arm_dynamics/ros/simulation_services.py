@@ -1,0 +1,75 @@
+"""Pause, step and reset of a simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rclpy.node import Node
+from std_srvs.srv import SetBool, Trigger
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.parameters import declare_live
+
+
+class SimulationServices:
+    """Answers ``~/pause``, ``~/step`` and ``~/reset``; ``reset`` is called with positions."""
+
+    def __init__(self, node: Node, arm: ArmModel, reset: Callable[[Vector], None]) -> None:
+        self._node, self._arm, self._reset_to = node, arm, reset
+        self.paused = False
+        self.steps_left = 0
+        poses = ", ".join(arm.poses)
+        declare_live(node, "reset_pose", "initial", f"pose that ~/reset takes: {poses}")
+        declare_live(node, "reset_positions", [], "positions that ~/reset takes; empty: the pose")
+        declare_live(node, "step_count", 1, "control periods that ~/step lets pass")
+        node.create_service(SetBool, "~/pause", self._pause)
+        node.create_service(Trigger, "~/step", self._step)
+        node.create_service(Trigger, "~/reset", self._reset)
+
+    @property
+    def standing(self) -> bool:
+        """Whether time stands still."""
+        return self.paused and self.steps_left == 0
+
+    def passed(self) -> None:
+        """One control period has passed."""
+        self.steps_left = max(0, self.steps_left - 1)
+
+    def check(self, values: dict[str, object]) -> None:
+        """Raise for a reset pose or positions that the arm does not have."""
+        if "reset_pose" in values:
+            self._arm.pose(str(values["reset_pose"]))
+        if values.get("reset_positions"):
+            self._arm.check_position("reset_positions", values["reset_positions"])  # type: ignore[arg-type]
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self.paused, self.steps_left = request.data, 0
+        response.success, response.message = True, "paused" if request.data else "running"
+        return response
+
+    def _step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if not self.paused:
+            response.success, response.message = False, "the simulator runs; pause it first"
+            return response
+        count = int(self._node.get_parameter("step_count").value)
+        self.steps_left += count
+        response.success, response.message = True, f"{count} control periods"
+        return response
+
+    def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        given = list(self._node.get_parameter("reset_positions").value or [])
+        name = self._node.get_parameter("reset_pose").value
+        try:
+            q = (
+                self._arm.check_position("reset_positions", given)
+                if given
+                else self._arm.pose(name)
+            )
+        except ArmDynamicsError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._reset_to(q)
+        response.success, response.message = True, f"at {given or name}"
+        return response

@@ -1,0 +1,164 @@
+"""The simulator node: commands in, joint states and the clock out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from math import inf
+from threading import Event
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.pacer import Pacer, RealTimeFactor
+from arm_dynamics.parameters import Parameter
+from arm_dynamics.ros.arm_parameters import changed_arm, declare_arm
+from arm_dynamics.ros.command_topics import CommandTopics
+from arm_dynamics.ros.diagnostics import Diagnostics, Report
+from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
+from arm_dynamics.ros.process import run
+from arm_dynamics.ros.simulation_services import SimulationServices
+from arm_dynamics.ros.state_topics import StateTopics
+from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.tool_trace import ToolTrace
+from arm_dynamics.simulation import Simulation
+
+FACTOR = Parameter(
+    "real_time_factor", 1.0, "1", "simulated seconds per second", above=0, upper=1000
+)
+TIMEOUT = Parameter("command_timeout", 0.1, "s", "age at which a command ends", above=0, upper=10)
+REPEAT = 0.1
+"""Time [s] after which a state that got no answer in lockstep is published again."""
+
+Advance = Callable[[], bool]
+
+
+class SimulatorNode(Node):  # type: ignore[misc]
+    """An arm in simulated time, moved by ``joint_commands`` or ``voltage_commands``."""
+
+    def __init__(self) -> None:
+        super().__init__("simulator")
+        self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._arm = declare_arm(self, self._nominal)
+        self.simulation = self._build_simulation()
+        self.lockstep = declare_fixed(
+            self, "lockstep", False, "wait for the command that answers each state"
+        )
+        clock = declare_fixed(self, "publish_clock", True, "be the source of /clock")
+        self.states = StateTopics(self, self._nominal, clock=clock)
+        self.commands = CommandTopics(self, self.simulation)
+        self.services = SimulationServices(self, self._nominal, self._reset_to)
+        self._trace = ToolTrace(self, self._nominal, lambda: self.simulation.state)
+        self._diagnostics = Diagnostics(self, self._report)
+        self._requests: deque[Callable[[], object]] = deque()
+        self.add_on_set_parameters_callback(self._on_parameters)
+
+    def _build_simulation(self) -> Simulation:
+        rate = declare_fixed(self, "rate", 500.0, "states published per simulated second [Hz]")
+        dt = declare_fixed(self, "dt", 1e-4, "time step of the physics [s]")
+        method = declare_fixed(self, "integrator", "semi_implicit_euler", "integration method")
+        start = declare_fixed(self, "initial_positions", [], "start pose; empty: the arm's own")
+        timeout = declare_number(self, TIMEOUT.name, TIMEOUT, 0.1)
+        factor = declare_number(self, FACTOR.name, FACTOR, 1.0)
+        declare_fixed(self, "joints", list(self._nominal.joint_names), "order of voltage_commands")
+        simulation = Simulation(
+            self._nominal,
+            q=start or None,
+            dt=dt,
+            period=1.0 / rate if rate > 0 else -inf,
+            timeout=timeout,
+            method=method,
+        )
+        simulation.use_arm(self._arm)
+        simulation.watch.events.listener = Throttle(self.get_logger()).warn
+        self.pacer = Pacer(simulation.period, factor)
+        self._factor = RealTimeFactor()
+        return simulation
+
+    def run(self, stop: Event, advance: Advance | None = None) -> None:
+        """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
+        advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
+        self.states.publish(self.simulation.state)
+        self.pacer.restart()
+        while not stop.is_set():
+            self._serve_requests()
+            if self.services.standing:
+                time.sleep(0.01)
+                self.pacer.restart()
+            elif advance():
+                self.services.passed()
+                self.states.publish(self.simulation.state)
+                self.pacer.wait()
+
+    def _in_real_time(self) -> bool:
+        """The newest command, if one came, for one period."""
+        self.commands.take()
+        self.simulation.advance()
+        return True
+
+    def _in_lockstep(self) -> bool:
+        """One period, but only when the present state has been answered."""
+        if self.commands.wait_for_answer(REPEAT):
+            self.simulation.advance()
+            return True
+        self.states.publish(self.simulation.state)
+        return False
+
+    def _serve_requests(self) -> None:
+        """What services and parameters asked for happens between two instants."""
+        while self._requests:
+            self._requests.popleft()()
+
+    def _reset_to(self, q: Any) -> None:
+        def reset() -> None:
+            self.simulation.reset(q)
+            self.states.publish(self.simulation.state)
+
+        self._requests.append(reset)
+
+    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
+        values = {p.name: p.value for p in parameters}
+        try:
+            self.services.check(values)
+            self._arm = arm = changed_arm(self._arm, values)
+        except ArmDynamicsError as error:
+            return result(error)
+        self._requests.append(lambda: self.simulation.use_arm(arm))
+        if FACTOR.name in values:
+            self.pacer.factor = values[FACTOR.name]
+        if TIMEOUT.name in values:
+            self.simulation.watch.timeout = values[TIMEOUT.name]
+        return result(None)
+
+    def _report(self) -> Report:
+        simulation, watch = self.simulation, self.simulation.watch
+        values = {
+            "simulated time [s]": f"{simulation.state.time:.3f}",
+            "real-time factor": f"{self._factor.since_last(simulation.state.time):.3f}",
+            "commands per second": f"{self.commands.accepted.per_second():.0f}",
+            "deadlines missed": str(self.pacer.missed),
+            "paused": str(self.services.paused).lower(),
+            **{kind: str(count) for kind, count in sorted(watch.events.counts.items())},
+            **{f"last {kind}": text for kind, text in sorted(watch.events.latest.items())},
+        }
+        return not watch.stopping, "safe stop" if watch.stopping else "running", values
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+
+    def build() -> tuple[list[Node], Callable[[Event], None]]:
+        node = SimulatorNode()
+        return [node], node.run
+
+    sys.exit(run(build))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""An arm behind topics: another node simulates it or moves its motors."""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.state import Command, State
+
+
+class TopicDriver(Driver):
+    """Reads ``joint_states``, writes ``joint_commands``; joints are matched by name."""
+
+    def __init__(self, arm: ArmModel, node: Node) -> None:
+        super().__init__(arm)
+        self._states = Mailbox(node, JointState, "joint_states", qos.NEWEST)
+        self._commands = node.create_publisher(JointState, "joint_commands", qos.STREAM)
+        self._message = JointState(name=list(arm.joint_names))
+
+    def wait(self, timeout: float) -> bool:
+        """Whether a new state came within ``timeout`` [s]."""
+        return self._states.wait(timeout)
+
+    def read(self) -> State:
+        """The newest state; raises DriverFault when none came or it cannot be read."""
+        message = self._states.newest()
+        if message is None:
+            raise DriverFault("joint_states: nothing new")
+        return conversions.read_state(self.arm.joint_names, message)
+
+    def write(self, command: Command) -> None:
+        """Publish the command under the stamp of the state that it answers."""
+        self._commands.publish(conversions.write_effort(self._message, command))

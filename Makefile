@@ -1,0 +1,51 @@
+# Everything runs in $(VENV), made by the first target that needs it; `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+RUN_EXTRAS := ros,viewer,record
+TEST_EXTRAS := $(RUN_EXTRAS),plot,test
+
+# The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
+ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
+ifneq ($(ROS_DISTRO)$(AMENT_PREFIX_PATH),)
+ISOLATED += -u AMENT_PREFIX_PATH -u COLCON_PREFIX_PATH -u CMAKE_PREFIX_PATH -u LD_LIBRARY_PATH \
+	-u ROS_DISTRO -u ROS_VERSION -u ROS_PYTHON_VERSION -u RMW_IMPLEMENTATION
+endif
+BIN := $(ISOLATED) $(VENV)/bin
+SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test sim test lint bench clean
+
+help: ## list the targets
+	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-8s %s\n", $$1, $$2}'
+
+setup: ## make the environment: the package, ROS 2 and Pinocchio as wheels, no more
+	@$(SETUP) $(RUN_EXTRAS)
+
+setup-test:
+	@$(SETUP) $(TEST_EXTRAS)
+
+sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends it
+	@$(PYTHON) scripts/sourced_ros.py
+	@$(SETUP) $(RUN_EXTRAS)
+	@$(BIN)/python scripts/foreground.py $(VENV)/bin/arm-dynamics sim $(ARGS)
+
+test: setup-test ## all tests: ARGS="-k motor" chooses
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: setup-test ## ruff, mypy and the contracts between layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup-test ## measure one step and the loop over ROS 2
+	@$(BIN)/python benchmarks/step.py
+	@$(BIN)/python benchmarks/ros_loop.py
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \
+		.import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

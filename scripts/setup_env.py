@@ -1,0 +1,267 @@
+"""Make or complete the project's virtual environment; do nothing when it is up to date.
+
+``setup_env.py --venv .venv --extras ros,viewer``. A record in the environment says what it holds
+and whether it was finished: an interrupted or outdated one is made again. Standard library only,
+and in words that old Pythons read, so that they can be told which Python is needed.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("setup.py", "setup.cfg", "pyproject.toml", "scripts/setup_env.py")
+LOWEST, HIGHEST = (3, 10), (3, 12)
+UNREACHABLE = ("NewConnectionError", "NameResolutionError", "Max retries", "Read timed out")
+# What a sourced ROS 2 leaves in the shell and pip would take for already installed packages.
+FOREIGN = ("PYTHONPATH", "PYTHONHOME", "AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH")
+
+
+class SetupFailed(Exception):
+    """The environment could not be made; the text says why and what to do."""
+
+
+def main() -> int:
+    """Bring the environment up to date; return the exit code."""
+    asked = _arguments()
+    venv = Path(asked.venv).absolute()
+    extras = sorted(set(asked.extras.split(",")))
+    try:
+        check_python()
+        bring_up_to_date(venv, extras, asked.constraint)
+    except SetupFailed as failure:
+        sys.stderr.write(f"\nsetup failed: {failure}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nsetup interrupted; the next call starts it again\n")
+        return 130
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Make the virtual environment of arm_dynamics.")
+    parser.add_argument("--venv", default=".venv", help="its folder (default: .venv)")
+    parser.add_argument("--extras", default="ros,viewer", help="sets of requirements, by comma")
+    parser.add_argument("--constraint", default="", help="a pip constraints file")
+    return parser.parse_args()
+
+
+def check_python() -> None:
+    """Raise SetupFailed, naming a suitable Python if there is one, outside 3.10 to 3.12."""
+    if LOWEST <= sys.version_info[:2] <= HIGHEST:
+        return
+    found = next(filter(None, map(_working, ("python3.12", "python3.11", "python3.10"))), None)
+    raise SetupFailed(
+        "{} is Python {}; arm_dynamics needs 3.10, 3.11 or 3.12.\nGive one by name: {}".format(
+            sys.executable,
+            platform.python_version(),
+            f"PYTHON={found}" if found else "PYTHON=/path/to/python3.12 (none found on PATH)",
+        )
+    )
+
+
+def _working(name: str) -> "str | None":
+    """The path of interpreter ``name`` if it is on PATH and starts."""
+    path = shutil.which(name)
+    if path and subprocess.call([path, "-c", ""], stderr=subprocess.DEVNULL) == 0:
+        return path
+    return None
+
+
+def bring_up_to_date(venv: Path, extras: list, constraint: str) -> None:
+    """Create ``venv`` or add what it lacks; raise SetupFailed."""
+    wanted = {"fingerprint": fingerprint(venv, constraint), "extras": extras, "complete": True}
+    held = read_record(venv)
+    if up_to_date(venv, held, wanted):
+        return
+    started = time.monotonic()
+    if held.get("fingerprint") == wanted["fingerprint"] and held["complete"]:
+        wanted["extras"] = sorted({*extras, *held["extras"]})
+        _say(f"environment {venv}: adding {', '.join(set(extras) - set(held['extras']))}")
+    else:
+        _say(f"environment {venv}: about 250 MB from PyPI, a minute or two")
+        create(venv)
+    write_record(venv, dict(wanted, complete=False))
+    install(venv, wanted["extras"], constraint)
+    write_record(venv, wanted)
+    _say(f"environment ready after {time.monotonic() - started:.0f} s")
+    if not wheels_exist():
+        _say(
+            "note: ROS 2 as wheels exists for Linux on x86_64 alone. On this machine the core "
+            "works; the nodes and `make sim` need an installed ROS 2 (see README)."
+        )
+
+
+def fingerprint(venv: Path, constraint: str) -> str:
+    """A hash of all that decides what the environment must hold."""
+    digest = hashlib.sha256(f"{sys.version}|{sys.base_prefix}|{venv}|{ROOT}".encode())
+    for source in (*SOURCES, *filter(None, [constraint])):
+        digest.update((ROOT / source).read_bytes())
+    return digest.hexdigest()
+
+
+def read_record(venv: Path) -> dict:
+    """What the environment says it holds; empty when it says nothing readable."""
+    try:
+        return json.loads((venv / "arm_dynamics.json").read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def write_record(venv: Path, record: dict) -> None:
+    """Keep ``record`` in the environment, whole or not at all."""
+    partial = venv / "arm_dynamics.json.partial"
+    partial.write_text(json.dumps(record))
+    partial.replace(venv / "arm_dynamics.json")
+
+
+def up_to_date(venv: Path, held: dict, wanted: dict) -> bool:
+    """Whether nothing needs doing."""
+    return (
+        held.get("complete") is True
+        and held.get("fingerprint") == wanted["fingerprint"]
+        and set(wanted["extras"]) <= set(held["extras"])
+        and (venv / "bin" / "python").exists()
+    )
+
+
+def create(venv: Path) -> None:
+    """Make an empty environment in place of an unfinished or outdated one of ours."""
+    if venv.exists() and not (venv / "arm_dynamics.json").exists() and any(venv.iterdir()):
+        raise SetupFailed(
+            f"{venv} exists and was not made by this script: remove it, or name another "
+            "folder: make VENV=..."
+        )
+    shutil.rmtree(str(venv), ignore_errors=True)
+    venv.mkdir(parents=True)
+    write_record(venv, {"complete": False})
+    if run([sys.executable, "-m", "venv", str(venv)], venv, "1/2 virtual environment"):
+        raise SetupFailed(
+            f"{sys.executable} -m venv failed, see above. On Debian and Ubuntu the module comes "
+            "with `apt install python3-venv`."
+        )
+
+
+def install(venv: Path, extras: list, constraint: str) -> None:
+    """Install the package, editable, with ``extras``; raise SetupFailed."""
+    command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--retries", "2"]
+    command += ["--disable-pip-version-check", "--progress-bar", "off"]
+    command += ["--constraint", constraint] if constraint else []
+    command += ["--editable", f"{ROOT}[{','.join(extras)}]"]
+    if run(command, venv, "2/2 packages") == 0:
+        return
+    log = (venv / "setup.log").read_text(errors="replace")
+    if any(sign in log for sign in UNREACHABLE):
+        raise SetupFailed(
+            "the package index could not be reached: is there a network? Then try "
+            f"again. All of pip's output: {venv / 'setup.log'}"
+        )
+    raise SetupFailed(f"pip failed, see above. All of its output: {venv / 'setup.log'}")
+
+
+def run(command: list, venv: Path, step: str) -> int:
+    """Run ``command``, its output into setup.log and, as progress, its latest line; its code."""
+    environment = {k: v for k, v in os.environ.items() if k not in FOREIGN}
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=str(ROOT),
+        universal_newlines=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+    )
+    lines = queue.Queue()
+    threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
+    try:
+        with (venv / "setup.log").open("a") as log:
+            last = _follow(lines, log, step)
+        code = process.wait()
+    except BaseException:
+        process.kill()
+        raise
+    if code:
+        sys.stdout.write("\n" + "".join(last))
+    return code
+
+
+def _read(stream: object, lines: queue.Queue) -> None:
+    """Pass every line on, then None."""
+    for line in stream:
+        lines.put(line)
+    lines.put(None)
+
+
+def _follow(lines: queue.Queue, log: object, step: str) -> list:
+    """Show the seconds gone by and the latest line until the end; return the last lines."""
+    progress, kept, latest = Progress(step), [], ""
+    while True:
+        try:
+            line = lines.get(timeout=0.5)
+        except queue.Empty:
+            progress.show(latest)
+            continue
+        if line is None:
+            progress.end()
+            return kept
+        log.write(line)
+        kept = [*kept, line][-20:]
+        latest = _readable(line) or latest
+        progress.show(latest)
+
+
+def _readable(line: str) -> str:
+    """What of a line of pip's is worth showing; "" for none of it."""
+    if line.startswith("Installing collected packages:"):
+        return "Installing {} packages".format(line.count(",") + 1)
+    return "" if line.startswith("WARNING") else line.strip()
+
+
+class Progress:
+    """One rewritten line on a terminal, a line every few seconds elsewhere."""
+
+    def __init__(self, step: str) -> None:
+        self.step, self.started = step, time.monotonic()
+        self.terminal = sys.stdout.isatty()
+        self.shown = self.started if self.terminal else self.started - 10.0
+        self.show("")
+
+    def show(self, text: str) -> None:
+        """Show ``text`` beside the time gone by, unless the last one is too recent."""
+        now = time.monotonic()
+        if now - self.shown < (0.1 if self.terminal else 5.0):
+            return
+        self.shown = now
+        width = shutil.get_terminal_size().columns - 1
+        line = f"  [{self.step}] {now - self.started:4.0f} s  {text}"[:width]
+        sys.stdout.write(f"\r\033[K{line}" if self.terminal else f"{line}\n")
+        sys.stdout.flush()
+
+    def end(self) -> None:
+        """Say that the step is over."""
+        line = f"  [{self.step}] {time.monotonic() - self.started:4.0f} s  finished"
+        sys.stdout.write(f"\r\033[K{line}\n" if self.terminal else f"{line}\n")
+        sys.stdout.flush()
+
+
+def wheels_exist() -> bool:
+    """Whether ROS 2 can be installed from PyPI here."""
+    return sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.errors import CommandRefused
+from arm_dynamics.errors import CommandRefused, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Command, State
@@ -19,7 +19,11 @@ class Guard:
         self._effort = np.array(arm.effort_limit)
 
     def check_state(self, state: State) -> bool:
-        """Whether every number of a measured state is finite; an event if not."""
+        """Whether a measured state has a finite number for every joint; an event if not."""
+        if not state.q.size == state.v.size == self.arm.nv:
+            sizes = f"{state.q.size} positions and {state.v.size} velocities"
+            self.events.report("state_refused", f"{sizes} measured for {self.arm.nv} joints")
+            return False
         bad = ~(np.isfinite(state.q) & np.isfinite(state.v))
         if bad.any():
             joint = self.arm.joint_names[int(np.flatnonzero(bad)[0])]
@@ -29,14 +33,22 @@ class Guard:
     def check_command(self, command: Command) -> Command:
         """The command within the effort limits.
 
-        Raises CommandRefused, after counting it, for a wrong size or a non-finite entry.
+        Raises CommandRefused, after counting it, for a wrong size, a non-finite entry or an
+        interface that a joint does not take.
         """
         try:
             checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
-        except CommandRefused as error:
+            self._require_taken(command.interface)
+        except (CommandRefused, UnknownName) as error:
             self.events.report("command_refused", str(error))
-            raise
+            raise CommandRefused(str(error)) from error
         return self._within_limits(checked) if checked.interface == "effort" else checked
+
+    def _require_taken(self, interface: str) -> None:
+        for actuator in self.arm.actuators:
+            if interface not in actuator.interfaces:
+                kind = f"interface of joint '{actuator.joint}'"
+                raise UnknownName(kind, interface, actuator.interfaces)
 
     def _within_limits(self, command: Command) -> Command:
         excess = np.abs(command.value) - self._effort

@@ -86,12 +86,17 @@ class ControlLoop:
     def follow(self, trajectory: JointTrajectory) -> None:
         """Enter a trajectory at the next tick from the reference then, without a jump.
 
-        Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, and before
-        the first state; the old trajectory then goes on.
+        Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, when it ends
+        in the past, and before the first state; the old trajectory then goes on.
         """
         state, reference = self.state, self.reference
         if state is None or reference is None:
             raise TrajectoryRefused("no state of the arm has come yet: nothing to start from")
+        if trajectory.end <= state.time:
+            raise TrajectoryRefused(
+                f"the last waypoint is due at {trajectory.end:.6g} s and it is {state.time:.6g} s:"
+                f" a time later than now is expected"
+            )
         check_limits(self.arm, trajectory.after(state.time, reference))
         self._next = trajectory
 

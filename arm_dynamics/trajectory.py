@@ -119,7 +119,7 @@ def parse(
     Raises TrajectoryRefused naming the joint or waypoint, its value and what is allowed.
     """
     order = _joint_order(arm, names)
-    _check_times(times)
+    _check_times(times, start)
     q = _table("positions", positions, len(times), names)
     v = _table("velocities", velocities, len(times), names)
     a = _table("accelerations", accelerations, len(times), names)
@@ -127,6 +127,7 @@ def parse(
         raise TrajectoryRefused("positions: none given; every waypoint needs them")
     if a is not None and v is None:
         raise TrajectoryRefused("accelerations given without velocities")
+    _check_end(v, names)
     return JointTrajectory(
         tuple(
             Waypoint(
@@ -186,12 +187,22 @@ def _joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
     return [list(names).index(n) for n in arm.joint_names]
 
 
-def _check_times(times: Sequence[float]) -> None:
-    if not times:
+def _check_end(v: Vector | None, names: Sequence[str]) -> None:
+    """A trajectory stands still at its end: nothing comes after it."""
+    if v is None:
+        return
+    for j in np.flatnonzero(v[-1]).tolist():
+        raise TrajectoryRefused(
+            f"joint '{names[j]}': velocity {v[-1, j]:.6g} rad/s at the last waypoint; 0 expected"
+        )
+
+
+def _check_times(times: Sequence[float], start: float) -> None:
+    if len(times) == 0:
         raise TrajectoryRefused("no waypoints; at least one is expected")
     previous = -np.inf
     for i, time in enumerate(times):
-        if not np.isfinite(time) or time < 0 or time <= previous:
+        if not np.isfinite(time) or time < 0 or start + time <= start + previous:
             raise TrajectoryRefused(
                 f"waypoint {i}: time_from_start {time} s; finite, not negative and strictly"
                 f" increasing times are expected (previous: {previous})"

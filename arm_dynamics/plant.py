@@ -37,10 +37,12 @@ class Plant:
         """The state after ``steps`` time steps of dt [s] under one constant command.
 
         ``tau`` of the result is the actuators' effort at the start of the last step.
-        Raises CommandRefused for a wrong interface, size or a non-finite entry, InvalidValue
-        for a bad state or time step, and when the motion leaves the finite numbers.
+        Raises UnknownName for an interface that a joint does not take, CommandRefused for a
+        wrong size or a non-finite entry, InvalidValue for a bad state, time step or number of
+        steps, and when the motion leaves the finite numbers.
         """
         dt = scalar("dt [s]", dt, above=0)
+        scalar("steps", steps, lower=1)
         self._accept(state, command)
         q, v = state.q, state.v
         for _ in range(steps):

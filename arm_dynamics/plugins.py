@@ -32,7 +32,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
 
 
 class PluginError(ArmDynamicsError):
-    """An installed plugin that cannot be imported."""
+    """A plugin, built in or installed, that cannot be imported."""
 
 
 def names(kind: str) -> tuple[str, ...]:
@@ -46,16 +46,17 @@ def load(kind: str, name: str) -> Any:
     Raises UnknownName listing the registered names, PluginError when its import fails.
     """
     target = BUILT_IN[kind].get(name)
-    if target is not None:
-        module, attribute = target.split(":")
-        return getattr(import_module(module), attribute)
-    entry = _installed(kind).get(name)
-    if entry is None:
-        raise UnknownName(kind.removesuffix("s"), name, names(kind))
     try:
-        return entry.load()
+        if target is not None:
+            module, attribute = target.split(":")
+            return getattr(import_module(module), attribute)
+        entry = _installed(kind).get(name)
+        if entry is not None:
+            target = entry.value
+            return entry.load()
     except Exception as error:
-        raise PluginError(f"{kind} plugin '{name}' ({entry.value}) failed: {error}") from error
+        raise PluginError(f"{kind} plugin '{name}' ({target}) failed: {error}") from error
+    raise UnknownName(kind.removesuffix("s"), name, names(kind))
 
 
 @cache

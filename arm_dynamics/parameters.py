@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf, isnan
+from math import inf, isinf, isnan
 
 from arm_dynamics.errors import InvalidValue, UnknownName
 
@@ -28,6 +28,8 @@ class Parameter:
     def check(self, owner: str, value: float) -> float:
         """Return ``value`` when it lies within the range; raise InvalidValue if not."""
         number = float(value)
+        if isinf(number) and number != self.default:
+            raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: finite expected")
         if isnan(number) or not self.lower <= number <= self.upper or number <= self.above:
             raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: {self.allowed}")
         return number

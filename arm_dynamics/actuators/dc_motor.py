@@ -7,7 +7,7 @@ from typing import ClassVar
 from arm_dynamics.actuators.base import Actuator
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.scalar import INF, clip, compiled, sign
+from arm_dynamics.scalar import INF, clip, compiled, maximum, sign
 
 
 @compiled
@@ -48,7 +48,7 @@ def dc_motor_effort(
     if by_voltage:
         inner = brush_voltage(clip(command, -supply, supply), drop, half)
     else:
-        reach = brush_voltage(supply, drop, half) if supply < INF else INF
+        reach = maximum(0.0, brush_voltage(supply, drop, half)) if supply < INF else INF
         inner = clip(resistance * command / (gear * kt) + back_emf, -reach, reach)
     current = clip((inner - back_emf) / resistance, -current_limit, current_limit)
     return gear * kt * current

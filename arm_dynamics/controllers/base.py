@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.errors import UnknownName
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter, complete
 from arm_dynamics.state import Command, Reference, State
@@ -42,10 +42,6 @@ class Controller(ABC):
         """
         for joint in gains:
             self.arm.index(joint)
-        if not self.parameters:
-            if any(gains.values()):
-                raise UnknownName("gain", next(iter(gains.values())).__str__(), ())
-            return
         found = self.found_from_model()
         rows = [
             complete(
@@ -60,7 +56,14 @@ class Controller(ABC):
         return {}
 
     def use_model(self, arm: ArmModel) -> None:
-        """Tell the law another model (a payload, say), gains and memory unchanged."""
+        """Tell the law another model (a payload, say), gains and memory unchanged.
+
+        Raises InvalidValue when it has other joints.
+        """
+        if arm.joint_names != self.arm.joint_names:
+            raise InvalidValue(
+                f"model with joints {arm.joint_names}: {self.arm.joint_names} expected"
+            )
         self.arm = arm
 
     def reset(self, state: State) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import frozen, scalar, vector
+from arm_dynamics.arrays import Vector, scalar, vector
+from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.plant import Plant
@@ -71,7 +71,12 @@ class Simulation:
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)
         speed = vector("initial v", [0.0] * position.size if v is None else v, position.size)
-        return replace(State.of(position, speed, time=time), tau=frozen([0.0] * position.size))
+        return State.of(position, speed, self._holding(position), time)
+
+    def _holding(self, q: Vector) -> Vector:
+        """The effort that carries the arm's weight, as far as the motors' limits go."""
+        limit = self.arm.effort_limit
+        return np.clip(gravity(self.arm, q), -limit, limit)
 
 
 def whole_steps(period: float, dt: float) -> int:

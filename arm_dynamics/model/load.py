@@ -28,11 +28,11 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
     """The arm of a bundled name ("five_dof") or of a URDF file.
 
     ``lock`` names joints to fix at their initial position, or at zero (grippers, mimic
-    joints). Raises UnknownName for an arm or joint that does not exist, UrdfRejected with
-    every fault of the file at once.
+    joints). Raises UnknownName for an arm that does not exist, UrdfRejected with every fault of
+    the file, and of ``lock``, at once.
     """
     path = find_urdf(arm)
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8", errors="replace")
     return parse_arm(text, path, lock)
 
 
@@ -59,8 +59,7 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
         for e in robot.iterfind("joint")
         if e.get("type") in MOVING
     }
-    _require_known(lock, tuple(all_joints))
-    links = _links(robot, {name: all_joints[name].initial for name in lock})
+    links = _links(robot, {n: all_joints[n].initial if n in all_joints else None for n in lock})
     joints = tuple(all_joints[name] for name in list(links.names)[1:])
     plain = ArmModel(
         robot.get("name", "arm"), text, source, links, joints, _tool_frame(robot, links)
@@ -68,14 +67,11 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
     return _with_default_stops(plain)
 
 
-def _require_known(lock: Sequence[str], known: tuple[str, ...]) -> None:
-    for name in lock:
-        if name not in known:
-            raise UnknownName("joint to lock", name, known)
+def _links(robot: ElementTree.Element, locked: dict[str, float | None]) -> Any:
+    """Pinocchio model in which every joint has one coordinate, limits apart.
 
-
-def _links(robot: ElementTree.Element, locked: dict[str, float]) -> Any:
-    """Pinocchio model in which every joint has one coordinate, limits apart."""
+    ``locked`` joints stand where given; at rest in their zero without a number.
+    """
     copy = ElementTree.fromstring(ElementTree.tostring(robot))
     for joint in copy.iterfind("joint"):
         for mimic in joint.findall("mimic"):
@@ -90,10 +86,12 @@ def _links(robot: ElementTree.Element, locked: dict[str, float]) -> Any:
     model = pin.buildModelFromXML(ElementTree.tostring(copy, encoding="unicode"))
     if not locked:
         return model
-    q = np.zeros(model.nq)
+    q = pin.neutral(model)
     for name, position in locked.items():
-        q[model.joints[model.getJointId(name)].idx_q] = position
-    return pin.buildReducedModel(model, [model.getJointId(n) for n in locked], q)
+        if position is not None:
+            q[model.joints[model.getJointId(name)].idx_q] = position
+    held = [model.getJointId(name) for name in locked if model.existJointName(name)]
+    return pin.buildReducedModel(model, held, q)
 
 
 def _joint(element: ElementTree.Element, motor: ElementTree.Element | None) -> Joint:
@@ -159,6 +157,6 @@ def _with_default_stops(arm: ArmModel) -> ArmModel:
         j
         if j.stop_stiffness >= 0
         else replace(j, stop_stiffness=m * STOP_RATE**2, stop_damping=2 * m * STOP_RATE)
-        for j, m in zip(arm.joints, inertia, strict=True)
+        for j, m in zip(arm.joints, inertia.tolist(), strict=True)
     )
     return replace(arm, joints=joints)

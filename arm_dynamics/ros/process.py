@@ -15,6 +15,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.ros.children import end_with_parent
 
 Work = Callable[[Event], None]
 
@@ -25,6 +26,7 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, or 2
     after a one-line message for input that the nodes refuse.
     """
+    end_with_parent()
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

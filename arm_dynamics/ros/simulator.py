@@ -53,7 +53,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
         clock = declare_fixed(self, "publish_clock", True, "be the source of /clock")
         self.states = StateTopics(self, self._nominal, clock=clock)
         self.commands = CommandTopics(self, self.simulation)
-        self.services = SimulationServices(self, self._nominal, self._reset_to)
+        self.control = SimulationServices(self, self._nominal, self._reset_to)
         self._trace = ToolTrace(self, self._nominal, lambda: self.simulation.state)
         self._diagnostics = Diagnostics(self, self._report)
         self._requests: deque[Callable[[], object]] = deque()
@@ -88,11 +88,11 @@ class SimulatorNode(Node):  # type: ignore[misc]
         self.pacer.restart()
         while not stop.is_set():
             self._serve_requests()
-            if self.services.standing:
+            if self.control.standing:
                 time.sleep(0.01)
                 self.pacer.restart()
             elif advance():
-                self.services.passed()
+                self.control.passed()
                 self.states.publish(self.simulation.state)
                 self.pacer.wait()
 
@@ -125,7 +125,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values = {p.name: p.value for p in parameters}
         try:
-            self.services.check(values)
+            self.control.check(values)
             self._arm = arm = changed_arm(self._arm, values)
         except ArmDynamicsError as error:
             return result(error)
@@ -143,7 +143,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
             "real-time factor": f"{self._factor.since_last(simulation.state.time):.3f}",
             "commands per second": f"{self.commands.accepted.per_second():.0f}",
             "deadlines missed": str(self.pacer.missed),
-            "paused": str(self.services.paused).lower(),
+            "paused": str(self.control.paused).lower(),
             **{kind: str(count) for kind, count in sorted(watch.events.counts.items())},
             **{f"last {kind}": text for kind, text in sorted(watch.events.latest.items())},
         }

@@ -1,0 +1,30 @@
+"""``arm-dynamics audit FILE``: one report of all faults."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.model.audit import audit, report
+from arm_dynamics.model.load import find_urdf
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print the report; 2 when there is an error among the faults, else 0."""
+    parser = argparse.ArgumentParser(prog="arm-dynamics audit", description=__doc__)
+    parser.add_argument("file", help="a URDF file or the name of a bundled arm")
+    parser.add_argument("--lock", nargs="*", default=[], metavar="JOINT", help="joints held still")
+    given = parser.parse_args(arguments)
+    path = find_urdf(given.file)
+    faults = audit(_read(path), path.parent, given.lock)
+    print(report(str(path), faults))
+    return 2 if any(fault.severity == "error" for fault in faults) else 0
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArmDynamicsError(f"{path} cannot be read as UTF-8 text: {error}") from error

@@ -1,0 +1,46 @@
+"""``arm-dynamics``: one sub-command a task; errors are one line and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from arm_dynamics.errors import ArmDynamicsError
+
+COMMANDS = {
+    "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
+    "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
+    "sim": ("arm_dynamics.ros.sim", "simulate an arm: two nodes and a browser page"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the sub-command named first; exits with its code."""
+    parser = argparse.ArgumentParser(prog="arm-dynamics", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (_, text) in COMMANDS.items():
+        commands.add_parser(name, help=text, add_help=False)
+    given, rest = parser.parse_known_args(arguments)
+    try:
+        sys.exit(_load(given.command).run(rest))
+    except ArmDynamicsError as error:
+        print(f"arm-dynamics {given.command}: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _load(command: str) -> Any:
+    """The module of a sub-command; only the chosen one is imported."""
+    module = COMMANDS[command][0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
+            raise
+        message = (
+            f"'{command}' needs rclpy: pip install 'arm_dynamics[ros]', or source a ROS 2"
+            " installation"
+        )
+        raise ArmDynamicsError(message) from error

@@ -1,0 +1,64 @@
+"""An arm without physics: sliders on a browser page set the joint states."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from threading import Event
+
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.parameters import declare_fixed
+from arm_dynamics.ros.process import run
+from arm_dynamics.ros.viewer import PORT, open_page
+
+PERIOD = 1 / 30
+
+
+class JointSlidersNode(Node):  # type: ignore[misc]
+    """Publishes ``joint_states`` as the sliders stand, and ``robot_description``."""
+
+    def __init__(self) -> None:
+        super().__init__("joint_sliders")
+        self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
+        self._q: Vector = self._arm.pose("initial")
+        self._states = self.create_publisher(JointState, "joint_states", qos.STREAM)
+        self._message = JointState(name=list(self._arm.joint_names))
+        self._message.header.frame_id = self._arm.base_frame
+        self._description = self.create_publisher(String, "robot_description", qos.LATCHED)
+        self._description.publish(String(data=self._arm.urdf))
+        self._page = open_page(self._arm, port, interactive=True)
+        self._page.on_target(self._moved)
+        self.get_logger().info(f"the sliders are at {self._page.url}")
+
+    def _moved(self, target: tuple[float, ...]) -> None:
+        self._q = frozen(target)
+
+    def run(self, stop: Event) -> None:
+        """Publish thirty times a second until told to stop."""
+        while not stop.wait(PERIOD):
+            self._page.show(self._q)
+            self._message.header.stamp = self.get_clock().now().to_msg()
+            self._message.position = conversions.doubles(self._q)
+            self._states.publish(self._message)
+        self._page.close()
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+
+    def build() -> tuple[list[Node], Callable[[Event], None]]:
+        node = JointSlidersNode()
+        return [node], node.run
+
+    sys.exit(run(build))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""``arm-dynamics sim``: an arm simulated, controlled and shown, with one status line a second."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from arm_dynamics import plugins, resources
+from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.ros.children import Children
+from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.tour import Tour
+
+START_UP = 60.0
+"""Time [s] that the nodes have until the first command has moved the arm."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Simulate until Ctrl-C (0) or the end of --duration (0 held, 1 not held)."""
+    options = _parser().parse_args(arguments)
+    _check(options)
+    # Everything here is one machine's business.
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    stop = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    children = Children()
+    node = rclpy.create_node("sim")
+    try:
+        _start(children, options)
+        return _Session(node, children, options).run(stop)
+    finally:
+        children.stop()
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
+    add = parser.add_argument
+    add("arm", nargs="?", default="five_dof", help="bundled arm or URDF file")
+    add("--controller", default="pid_gravity", help=", ".join(plugins.names("controllers")))
+    add("--duration", type=float, help="simulated seconds after which to end; default: Ctrl-C")
+    add("--headless", action="store_true", help="no browser page")
+    add("--motion", choices=("hold", "tour"), help="default: tour with a page, hold without")
+    add("--port", type=int, default=8080, help="port of the page")
+    add("--rate", type=float, default=500.0, help="control rate [Hz]")
+    add("--lockstep", action="store_true", help="the plant waits for every command")
+    add("--composed", action="store_true", help="simulator and controller in one process")
+    add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
+    add("--tolerance", type=float, default=0.01, help="largest joint error at the end [rad]")
+    return parser
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what the nodes would refuse, before any of them starts."""
+    load_arm(options.arm)
+    if options.controller not in plugins.names("controllers"):
+        raise UnknownName("controller", options.controller, plugins.names("controllers"))
+    for name in ("duration", "rate", "tolerance"):
+        value = getattr(options, name)
+        if value is not None and not 0 < value < 1e9:
+            raise ConfigError(f"--{name} {value}: a positive number is expected")
+    if options.params_file is not None and not options.params_file.is_file():
+        raise ConfigError(f"--params-file {options.params_file}: no such file")
+
+
+def _start(children: Children, options: argparse.Namespace) -> None:
+    ros = ["--ros-args", "-p", f"arm:={options.arm}"]
+    bundled = resources.folder("config") / f"{Path(options.arm).stem}.yaml"
+    params = options.params_file or (bundled if bundled.is_file() else None)
+    files = ["--params-file", str(params)] if params else []
+    simulator = ["-p", f"rate:={options.rate}", "-p", f"lockstep:={str(options.lockstep).lower()}"]
+    controller = ["-p", f"controller:={options.controller}"]
+    if options.composed:
+        arguments = [*ros[:1], *files, *ros[1:], *simulator, *controller]
+        children.start("composed", "arm_dynamics.ros.composed", arguments)
+    else:
+        arguments = [*ros[:1], *files, *ros[1:]]
+        children.start("simulator", "arm_dynamics.ros.simulator", [*arguments, *simulator])
+        children.start(
+            "joint_controller", "arm_dynamics.ros.joint_controller", [*arguments, *controller]
+        )
+    if not options.headless:
+        children.start("viewer", "arm_dynamics.ros.viewer", [*ros, "-p", f"port:={options.port}"])
+
+
+class _Session:
+    """Prints how the run goes, and judges it at its end."""
+
+    def __init__(self, node: Node, children: Children, options: argparse.Namespace) -> None:
+        self._node, self._children, self._options = node, children, options
+        self._status = Status()
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._status.read, 10)
+        motion = options.motion or ("hold" if options.headless else "tour")
+        self._tour = Tour(node, load_arm(options.arm)) if motion == "tour" else None
+
+    def run(self, stop: Event) -> int:
+        """Watch until the end; the exit code."""
+        seen, waited = 0, 0.0
+        while not stop.is_set():
+            rclpy.spin_once(self._node, timeout_sec=0.05)
+            ended = self._children.ended()
+            if ended is not None:
+                print(f"{ended[0]} ended by itself with code {ended[1]}", flush=True)
+                return ended[1] or 1
+            if self._running() and self._status.updates > seen:
+                seen = self._status.updates
+                self._report()
+                if self._over():
+                    return self._verdict()
+            waited = 0.0 if self._running() else waited + 0.05
+            if waited > START_UP:
+                print(f"no command reached the arm within {START_UP:.0f} s", flush=True)
+                return 1
+        print("stopped", flush=True)
+        return 0
+
+    def _running(self) -> bool:
+        return (self._status.number("commands per second") or 0) > 0
+
+    def _over(self) -> bool:
+        limit = self._options.duration
+        return limit is not None and (self._status.number("simulated time [s]") or 0) >= limit
+
+    def _report(self) -> None:
+        number = self._status.number
+        simulated = number("simulated time [s]") or 0.0
+        if self._tour is not None:
+            self._tour.go_on(simulated)
+        trouble = "".join(
+            f"  {name}: {text}"
+            for name, text in self._status.messages.items()
+            if not self._status.well[name]
+        )
+        print(
+            f"t {simulated:8.2f} s  real-time {number('real-time factor') or 0:5.2f}"
+            f"  worst joint error {number('worst joint error [rad]') or 0:.5f} rad"
+            f"  commands {number('commands per second') or 0:5.0f} /s"
+            f"  deadlines missed {number('deadlines missed') or 0:.0f}{trouble}",
+            flush=True,
+        )
+
+    def _verdict(self) -> int:
+        """0 when the arm is where it should be, 1 when not."""
+        error = self._status.number("worst joint error [rad]")
+        well = all(self._status.well.values())
+        held = error is not None and error <= self._options.tolerance and well
+        shown = "no controller" if error is None else f"{error:.5f} rad"
+        print(
+            f"{'held' if held else 'NOT HELD'}: worst joint error of the last second {shown}"
+            f" (limit {self._options.tolerance:g} rad) after"
+            f" {self._status.values['simulated time [s]']} s simulated",
+            flush=True,
+        )
+        return 0 if held else 1

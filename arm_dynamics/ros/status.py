@@ -1,0 +1,47 @@
+"""The state of a run in a few words, gathered from /diagnostics."""
+
+from __future__ import annotations
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+
+KEYS = (
+    "simulated time [s]",
+    "real-time factor",
+    "worst joint error [rad]",
+    "commands per second",
+    "deadlines missed",
+)
+
+
+class Status:
+    """The newest diagnostics of the simulator and the controller."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.messages: dict[str, str] = {}
+        self.well: dict[str, bool] = {}
+        self.updates = 0
+
+    def read(self, message: DiagnosticArray) -> None:
+        """Note what a DiagnosticArray says of our nodes; others are left alone."""
+        for status in message.status:
+            if status.hardware_id != "arm_dynamics":
+                continue
+            self.messages[status.name] = status.message
+            self.well[status.name] = status.level == DiagnosticStatus.OK
+            for pair in status.values:
+                if not (pair.key == "commands per second" and status.name != "simulator"):
+                    self.values[pair.key] = pair.value
+            self.updates += status.name == "simulator"
+
+    def number(self, key: str) -> float | None:
+        """One value as a number, or None when it has not come yet."""
+        return float(self.values[key]) if key in self.values else None
+
+    def shown(self) -> dict[str, str]:
+        """The values that a status line shows, with what is not running well."""
+        line = {key: self.values[key] for key in KEYS if key in self.values}
+        for name, message in self.messages.items():
+            if not self.well[name]:
+                line[name] = message
+        return line

@@ -1,0 +1,99 @@
+"""The viewer node: joint states and diagnostics on a page in the browser."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from math import isfinite
+from pathlib import Path
+from threading import Event
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.parameters import declare_fixed
+from arm_dynamics.ros.process import run
+from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.viewer.page import ArmPage
+
+PERIOD = 1 / 30
+PORT = 8080
+
+
+def open_page(arm: ArmModel, port: int, *, interactive: bool = False) -> ArmPage:
+    """A page on 127.0.0.1 that shows ``arm``."""
+    return ArmPage(
+        arm.urdf,
+        arm.joint_names,
+        limits=[(joint.lower, joint.upper) for joint in arm.joints],
+        tool_frame=arm.tool_frame,
+        folder=arm.source.parent if arm.source else Path(),
+        title=arm.name,
+        port=port,
+        interactive=interactive,
+        initial=arm.pose("initial"),
+    )
+
+
+class ViewerNode(Node):  # type: ignore[misc]
+    """Shows ``joint_states``; the page is view-only and bound to 127.0.0.1."""
+
+    def __init__(self) -> None:
+        super().__init__("viewer")
+        self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
+        self._states = Mailbox(self, JointState, "joint_states", qos.VIEW)
+        self._status = Status()
+        self._reference: Vector | None = None
+        self._throttle = Throttle(self.get_logger())
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._status.read, 10)
+        self.create_subscription(
+            JointTrajectory, "joint_controller/controller_state", self._note_reference, qos.VIEW
+        )
+        self.page = open_page(self._arm, port)
+        self.get_logger().info(f"the arm is shown at {self.page.url}")
+
+    def run(self, stop: Event) -> None:
+        """Show the newest state thirty times a second until told to stop."""
+        while not stop.wait(PERIOD):
+            message = self._states.newest()
+            if message is not None:
+                self._show(message)
+        self.page.close()
+
+    def _show(self, message: JointState) -> None:
+        try:
+            state = conversions.read_state(self._arm.joint_names, message)
+            self.page.show(
+                state.q, state.v, state.tau, self._status.shown(), self._reference, time=state.time
+            )
+        except ArmDynamicsError as error:
+            self._throttle.warn("not shown", str(error))
+
+    def _note_reference(self, message: JointTrajectory) -> None:
+        reference = message.points[0].positions if message.points else []
+        if len(reference) == self._arm.nv and all(isfinite(value) for value in reference):
+            self._reference = frozen(reference)
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+
+    def build() -> tuple[list[Node], Callable[[Event], None]]:
+        node = ViewerNode()
+        return [node], node.run
+
+    sys.exit(run(build))
+
+
+if __name__ == "__main__":
+    main()

@@ -34,7 +34,9 @@ def walk(arm: ArmModel) -> tuple[Waypoint, ...]:
         Waypoint(
             float(s * length),
             frozen(start + reach * (1 - np.cos(2 * np.pi * turns * s)) / 2),
-            frozen(reach * np.pi * turns * np.sin(2 * np.pi * turns * s) / length),
+            frozen(
+                reach * np.pi * turns * (np.sin(2 * np.pi * turns * s) if s < 1 else 0) / length
+            ),
         )
         for s in phases
     )

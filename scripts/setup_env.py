@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("setup.py", "setup.cfg", "pyproject.toml", "scripts/setup_env.py")
+SOURCES = ("setup.py", "setup.cfg")
 LOWEST, HIGHEST = (3, 10), (3, 12)
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "Max retries", "Read timed out")
 # What a sourced ROS 2 leaves in the shell and pip would take for already installed packages.

@@ -6,6 +6,7 @@ from setuptools import find_packages, setup
 
 NAME = "arm_dynamics"
 SHARE = Path("share") / NAME
+UNIT = ["pytest>=8", "hypothesis>=6.100"]
 # ROS 2 as wheels exists for this platform alone; elsewhere the nodes need an installed ROS 2.
 WHEELS = 'sys_platform == "linux" and platform_machine == "x86_64"'
 
@@ -57,9 +58,9 @@ setup(
         "viewer": ["viser>=1.1", "yourdfpy>=0.0.56"],
         "plot": ["matplotlib>=3.8"],
         "record": ["rosbags>=0.11"],
+        "unit": UNIT,
         "test": [
-            "pytest>=8",
-            "hypothesis>=6.100",
+            *UNIT,
             "ruff>=0.6",
             "mypy>=1.11",
             "import-linter>=2.1",

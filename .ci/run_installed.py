@@ -1,0 +1,56 @@
+"""Run an installed simulator, listen to it and end it: ``run_installed.py EXECUTABLE SECONDS``.
+
+Fails unless joint_states come at a steady pace with increasing stamps, and SIGINT ends it with 0.
+"""
+
+import signal
+import subprocess
+import sys
+import time
+
+import rclpy
+from sensor_msgs.msg import JointState
+
+LEAST = 100
+"""States [1/s] that must arrive; the simulator publishes 500."""
+
+
+def main(executable: str, seconds: float) -> None:
+    """Raise SystemExit with the reason when anything is not as it should be."""
+    process = subprocess.Popen([executable])
+    try:
+        stamps = listen(seconds)
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=20)
+    print(f"{len(stamps)} joint states in {seconds:g} s, exit code {code}")
+    if len(stamps) < LEAST * seconds:
+        sys.exit(f"expected at least {LEAST * seconds:g} joint states")
+    if any(later <= earlier for earlier, later in zip(stamps, stamps[1:], strict=False)):
+        sys.exit("stamps of joint_states do not increase")
+    sys.exit(code)
+
+
+def listen(seconds: float, patience: float = 20.0) -> list[float]:
+    """Stamps [s] of the joint states within ``seconds`` after the first one."""
+    stamps: list[float] = []
+    rclpy.init()
+    node = rclpy.create_node("listener")
+    node.create_subscription(JointState, "joint_states", lambda m: stamps.append(_time(m)), 50)
+    end = time.monotonic() + patience
+    while not stamps and time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.5)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    node.destroy_node()
+    rclpy.shutdown()
+    return stamps
+
+
+def _time(message: JointState) -> float:
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))

@@ -1,0 +1,63 @@
+"""Arms that several tests use."""
+
+import itertools
+from functools import cache
+
+import numpy as np
+from hypothesis import settings
+
+from arm_dynamics import load_arm
+from arm_dynamics.model.load import parse_arm
+
+# Laws compile at their first call; the same examples come in every run.
+settings.register_profile("project", deadline=None, derandomize=True)
+settings.load_profile("project")
+
+LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'
+FREE = '<limit effort="{effort}" velocity="100"/>'
+LINK = """<link name="{name}_link"><inertial><origin xyz="{centre}"/><mass value="{mass}"/>
+<inertia ixx="{ixx}" iyy="{ixx}" izz="{ixx}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link="{parent}"/>
+<child link="{name}_link"/><axis xyz="{axis}"/>{limit}
+<dynamics damping="{damping}" friction="{friction}"/></joint>"""
+
+
+def chain_urdf(*joints, more=""):
+    """URDF of a serial chain, each joint a dict that changes these defaults."""
+    text, parent = ['<link name="base"/>'], "base"
+    for i, changes in enumerate(joints):
+        values = {
+            "name": f"J{i + 1}", "kind": "revolute", "parent": parent, "axis": "0 1 0",
+            "xyz": "0.5 0 0" if i else "0 0 0", "centre": "0.25 0 0", "mass": 1.0, "ixx": 0.02,
+            "lower": -3.0, "upper": 3.0, "effort": 100.0, "damping": 0.0, "friction": 0.0,
+        } | changes  # fmt: skip
+        limit = (FREE if values["kind"] == "continuous" else LIMIT).format(**values)
+        text += [LINK.format(**values), JOINT.format(**values, limit=limit)]
+        parent = f"{values['name']}_link"
+    return f'<robot name="chain">{"".join(text)}{more}</robot>'
+
+
+def chain(*joints, more=""):
+    return parse_arm(chain_urdf(*joints, more=more))
+
+
+@cache
+def five_dof():
+    return load_arm("five_dof")
+
+
+@cache
+def heavy_rotors():
+    """five_dof with geared motors and 0.5 kg in its hand."""
+    arm = five_dof().with_motors(gear_ratio=20.0, rotor_inertia=2e-5)
+    return arm.with_payload(0.5, (0.01, 0.02, -0.03))
+
+
+def displaced():
+    """Every start 0.2 rad away from the initial pose in R2, R3 and R5, within the limits."""
+    arm = five_dof()
+    for signs in itertools.product((0.2, -0.2), repeat=3):
+        q = np.array(arm.pose("initial"))
+        q[[1, 2, 4]] += signs
+        if (arm.lower <= q).all() and (q <= arm.upper).all():
+            yield q

@@ -1,0 +1,205 @@
+"""Rigid-body dynamics: published values, and the identities that any arm obeys."""
+
+import json
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof, heavy_rotors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import dynamics
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.model.load import parse_arm
+
+SAMPLES = json.loads((Path(__file__).parent / "data/five_dof/mass_gravity_bias.json").read_text())
+ARMS = (five_dof(), heavy_rotors(), chain({}, {"kind": "prismatic", "axis": "1 0 0"}, {}))
+
+seeds = st.integers(0, 2**32 - 1)
+arms = st.sampled_from(ARMS)
+exactly = settings(max_examples=60)
+
+
+def drawn(arm, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-3, 3, arm.nv), rng.uniform(-5, 5, arm.nv), rng.uniform(-20, 20, arm.nv)
+
+
+def slope(function, x, h=1e-6):
+    """Central difference of ``function`` in each entry of ``x``, last axis."""
+    steps = np.eye(x.size) * h
+    return np.stack([(function(x + e) - function(x - e)) / (2 * h) for e in steps], axis=-1)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_published_values(sample):
+    arm, q, v = five_dof(), sample["q"], sample["qd"]
+    near = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(dynamics.mass_matrix(arm, q), sample["M"], **near)
+    np.testing.assert_allclose(dynamics.gravity(arm, q), sample["g"], **near)
+    np.testing.assert_allclose(dynamics.nle(arm, q, v), sample["bias"], **near)
+    assert dynamics.kinetic_energy(arm, q, v) == pytest.approx(sample["kinetic"], rel=1e-12)
+    assert dynamics.potential_energy(arm, q) == pytest.approx(sample["potential"], rel=1e-12)
+
+
+def test_pendulum_closed_form():
+    arm = chain({"mass": 2.0, "centre": "0.25 0 0", "ixx": 0.03})
+    inertia = 0.03 + 2 * 0.25**2
+    np.testing.assert_allclose(dynamics.mass_matrix(arm, [0.7]), [[inertia]], rtol=1e-14)
+    # y points away: positive q lowers the link from +x.
+    np.testing.assert_allclose(
+        dynamics.gravity(arm, [0.7]), [-2 * 9.81 * 0.25 * np.cos(0.7)], rtol=1e-14
+    )
+    assert dynamics.potential_energy(arm, [0.7]) == pytest.approx(-2 * 9.81 * 0.25 * np.sin(0.7))
+
+
+@exactly
+@given(arms, seeds)
+def test_mass_matrix_is_symmetric_and_positive_definite(arm, seed):
+    q, v, _ = drawn(arm, seed)
+    M = dynamics.mass_matrix(arm, q)
+    assert (M == M.T).all()
+    assert np.linalg.eigvalsh(M).min() > 0
+    assert dynamics.kinetic_energy(arm, q, v) == pytest.approx(0.5 * v @ M @ v, rel=1e-13)
+
+
+@exactly
+@given(arms, seeds)
+def test_forward_dynamics_inverts_inverse_dynamics(arm, seed):
+    q, v, a = drawn(arm, seed)
+    tau = dynamics.rnea(arm, q, v, a)
+    condition = np.linalg.cond(dynamics.mass_matrix(arm, q))
+    np.testing.assert_allclose(dynamics.aba(arm, q, v, tau), a, atol=1e-12 * condition)
+    by_parts = dynamics.mass_matrix(arm, q) @ a + dynamics.nle(arm, q, v)
+    np.testing.assert_allclose(tau, by_parts, rtol=1e-11, atol=1e-11)
+
+
+@exactly
+@given(arms, seeds)
+def test_coriolis_matrix(arm, seed):
+    q, v, _ = drawn(arm, seed)
+    C = dynamics.coriolis_matrix(arm, q, v)
+    bias = C @ v + dynamics.gravity(arm, q)
+    np.testing.assert_allclose(bias, dynamics.nle(arm, q, v), rtol=1e-11, atol=1e-11)
+    M_dot = slope(lambda x: np.array(dynamics.mass_matrix(arm, x)), q) @ v
+    skew = M_dot - 2 * C
+    np.testing.assert_allclose(skew, -skew.T, atol=1e-7)
+
+
+@exactly
+@given(arms, seeds)
+def test_gravity_is_the_slope_of_potential_energy(arm, seed):
+    q, _, _ = drawn(arm, seed)
+    numeric = slope(lambda x: dynamics.potential_energy(arm, x), q)
+    np.testing.assert_allclose(dynamics.gravity(arm, q), numeric, atol=1e-7)
+
+
+@exactly
+@given(arms, seeds)
+def test_power_of_the_joints_is_the_change_of_energy(arm, seed):
+    q, v, tau = drawn(arm, seed)
+    a, h = dynamics.aba(arm, q, v, tau), 1e-6
+
+    def energy(t):
+        at, speed = q + t * v + t * t / 2 * a, v + t * a
+        return dynamics.kinetic_energy(arm, at, speed) + dynamics.potential_energy(arm, at)
+
+    rate, noise = (energy(h) - energy(-h)) / (2 * h), 1e-9 * (1 + abs(energy(0)))
+    assert rate == pytest.approx(v @ tau, rel=1e-6, abs=noise + 1e-4 * h * np.abs(a).max() ** 2)
+
+
+def test_rotors_add_to_the_diagonal_alone():
+    plain, geared = five_dof(), five_dof().with_motors(gear_ratio=20.0, rotor_inertia=2e-5)
+    q, v = drawn(plain, 3)[:2]
+    added = dynamics.mass_matrix(geared, q) - dynamics.mass_matrix(plain, q)
+    np.testing.assert_allclose(added, 20**2 * 2e-5 * np.eye(5), atol=1e-15)
+    np.testing.assert_array_equal(dynamics.nle(geared, q, v), dynamics.nle(plain, q, v))
+
+
+@exactly
+@given(seeds, st.floats(1e-3, 5), st.tuples(*[st.floats(-0.3, 0.3)] * 3))
+def test_payload_equals_a_mass_welded_to_the_tool(seed, mass, centre):
+    text = five_dof().urdf.replace(
+        "</robot>",
+        f"""<link name="load"><inertial><mass value="{mass!r}"/>
+        <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="weld" type="fixed"><parent link="tool"/><child link="load"/>
+        <origin xyz="{centre[0]!r} {centre[1]!r} {centre[2]!r}"/></joint></robot>""",
+    )
+    welded, told = parse_arm(text), five_dof().with_payload(mass, centre)
+    q, v, a = drawn(told, seed)
+    for function, inputs in (
+        (dynamics.mass_matrix, (q,)),
+        (dynamics.rnea, (q, v, a)),
+        (dynamics.potential_energy, (q,)),
+    ):
+        np.testing.assert_allclose(
+            function(told, *inputs), function(welded, *inputs), rtol=1e-11, atol=1e-11
+        )
+
+
+def test_payload_comes_and_goes():
+    arm = five_dof()
+    again = arm.with_payload(2.0).with_payload(0.0)
+    q = drawn(arm, 1)[0]
+    np.testing.assert_array_equal(dynamics.mass_matrix(again, q), dynamics.mass_matrix(arm, q))
+
+
+def test_gravity_follows_the_field():
+    q = drawn(five_dof(), 5)[0]
+    g = dynamics.gravity(five_dof(), q)
+    np.testing.assert_allclose(
+        dynamics.gravity(five_dof().with_gravity([0, 0, 9.81]), q), -g, atol=1e-12
+    )
+    assert (dynamics.gravity(five_dof().with_gravity([0, 0, 0]), q) == 0).all()
+    for change in (lambda a: a.with_joint("R2", damping=1.0), lambda a: a.with_payload(0.0)):
+        tilted = change(five_dof().with_gravity([0, 0, -1.62]))
+        np.testing.assert_allclose(dynamics.gravity(tilted, q), g * 1.62 / 9.81, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (dynamics.mass_matrix, ["q"]),
+        (dynamics.gravity, ["q"]),
+        (dynamics.potential_energy, ["q"]),
+        (dynamics.coriolis_matrix, ["q", "v"]),
+        (dynamics.nle, ["q", "v"]),
+        (dynamics.kinetic_energy, ["q", "v"]),
+        (dynamics.rnea, ["q", "v", "a"]),
+        (dynamics.aba, ["q", "v", "tau"]),
+    ],
+)
+def test_errors_name_the_culprit(function, arguments):
+    good = {name: [0.1] * 5 for name in arguments}
+    assert np.isfinite(function(five_dof(), *good.values())).all()
+    for name in arguments:
+        for bad, said in (
+            ([0.1] * 4, rf"^{name}: shape \(4,\) given, \(5,\) expected"),
+            ([0.1, 0.2, np.nan, 0, 0], rf"^{name}\[2\] = nan"),
+            ([0.1, 0.2, 0, 0, np.inf], rf"^{name}\[4\] = inf"),
+            (["a"] * 5, rf"^{name}: "),
+        ):
+            with pytest.raises(InvalidValue, match=said):
+                function(five_dof(), *(good | {name: bad}).values())
+
+
+def test_results_are_read_only_and_threads_do_not_mix():
+    arm, (q, v, a) = heavy_rotors(), drawn(heavy_rotors(), 9)
+    alone = dynamics.rnea(arm, q, v, a)
+    assert not alone.flags.writeable
+    wrong = []
+
+    def work(seed):
+        other = drawn(arm, seed)
+        expected = dynamics.rnea(arm, *other)
+        wrong.extend(i for i in range(300) if (dynamics.rnea(arm, *other) != expected).any())
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -1,0 +1,124 @@
+"""Friction: closed forms of one joint, break-away of many, and the conditions of the impulse."""
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import dynamics
+from arm_dynamics.friction import dry_velocity, viscous_effort
+from arm_dynamics.plant import Plant
+from arm_dynamics.state import Command, State
+
+MASS = 0.02 + 0.25**2
+"""Inertia of the joint of ``chain({})`` [kg·m²]."""
+
+
+def run(arm, state, effort, dt=1e-3, steps=1000):
+    return Plant(arm).step(state, Command.checked("effort", effort, arm.nv), dt, steps)
+
+
+def turntable(friction):
+    return chain({"axis": "0 0 1", "friction": friction, "kind": "continuous"})
+
+
+def test_sliding_joint_slows_at_f_over_m_then_stands_still():
+    state = run(turntable(0.1), State.of([0.0], [1.0]), [0.0], dt=1e-4, steps=5000)
+    assert state.v[0] == pytest.approx(1 - 0.1 / MASS * 0.5, rel=1e-10)
+    stopped = run(turntable(0.1), state, [0.0], dt=1e-4, steps=5000)
+    assert stopped.v[0] == 0.0
+    assert stopped.q[0] == pytest.approx(MASS / (2 * 0.1), rel=1e-3)
+    assert run(turntable(0.1), stopped, [0.0]).q[0] == stopped.q[0]
+
+
+@pytest.mark.parametrize("push", [0.0999, -0.0999, 0.05, 0.0])
+def test_a_joint_at_rest_stays_exactly_below_break_away(push):
+    state = run(turntable(0.1), State.of([0.3]), [push])
+    assert (state.q[0], state.v[0]) == (0.3, 0.0)
+
+
+@pytest.mark.parametrize("push", [0.1001, -0.1001, 3.0])
+def test_above_break_away_the_excess_accelerates(push):
+    state = run(turntable(0.1), State.of([0.3]), [push])
+    assert state.v[0] == pytest.approx((push - np.sign(push) * 0.1) / MASS, rel=1e-9)
+
+
+def test_viscous_friction_decays_exponentially():
+    arm = chain({"axis": "0 0 1", "damping": 0.4, "kind": "continuous"})
+    state = run(arm, State.of([0.0], [2.0]), [0.0], dt=1e-5, steps=20000)
+    assert state.v[0] == pytest.approx(2 * np.exp(-0.4 * 0.2 / MASS), rel=1e-4)
+    assert viscous_effort(2.0, 0.4) == -0.8
+
+
+def holding(arm, q, share):
+    """Whether the arm stays at rest when friction is ``share`` of what gravity asks."""
+    weight = np.abs(dynamics.gravity(arm, q))
+    for name, f in zip(arm.joint_names, share * weight + 1e-6, strict=True):
+        arm = arm.with_joint(name, friction=f)
+    state = run(arm, State.of(q), [0.0] * arm.nv, steps=200)
+    return (state.q == q).all() and (state.v == 0).all(), state
+
+
+def test_gravity_is_held_exactly_up_to_the_break_away_effort():
+    q = np.array([0.0, -1.1, 0.3, 0.2, 0.4])
+    free = five_dof().with_actuator("ideal")
+    assert holding(free, q, 1.001)[0]
+    held, state = holding(free, q, 0.999)
+    assert not held
+    # What moves goes down: the energy of position falls.
+    assert dynamics.potential_energy(free, state.q) < dynamics.potential_energy(free, q)
+
+
+def test_a_held_joint_feels_its_neighbour_through_the_mass_matrix():
+    """A torque on joint 2 pushes joint 1 by M12/M22 of it, and friction answers to that."""
+    arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_gravity([0, 0, 0])
+    M = dynamics.mass_matrix(arm, [0.0, 0.0])
+    push = 0.4
+    reaction = push * M[0, 1] / M[1, 1]
+    for share, stays in ((1.01, True), (0.99, False)):
+        rough = arm.with_joint("J1", friction=share * reaction)
+        state = run(rough, State.of([0.0, 0.0]), [0.0, push], dt=1e-4, steps=1)
+        assert (state.v[0] == 0.0) == stays
+        assert state.v[1] > 0
+
+
+def test_motor_friction_counts_at_the_joint():
+    arm = five_dof().with_gravity([0, 0, 0])
+    arm = arm.with_motors(gear_ratio=10.0, coulomb_friction=0.02)
+    below, above = (run(arm, State.of([0.0] * 5), [u, 0, 0, 0, 0]) for u in (0.199, 0.201))
+    assert (below.q == 0).all()
+    assert above.v[0] > 0
+    # The geared constants: kt N = 100 N·m/A at the joint, and the current loop holds the effort.
+    assert below.tau[0] == pytest.approx(0.199, rel=1e-12)
+
+
+@st.composite
+def impulses(draw):
+    size = draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    root = rng.normal(size=(size, size))
+    M = root @ root.T + 0.3 * np.eye(size)
+    bound = np.where(rng.random(size) < 0.2, 0.0, rng.exponential(1.0, size))
+    return M, rng.normal(size=size), bound
+
+
+@settings(max_examples=300)
+@given(impulses())
+def test_the_impulse_meets_coulombs_law(case):
+    M, v, bound = case
+    after = dry_velocity(v, np.linalg.inv(M), bound)
+    impulse = M @ (after - v)
+    assert (np.abs(impulse) <= bound + 1e-8).all()
+    moving = after != 0
+    np.testing.assert_allclose(impulse[moving], -(bound * np.sign(after))[moving], atol=1e-8)
+    # Friction only takes energy, and takes the most that it may.
+    assert after @ M @ after <= v @ M @ v + 1e-9
+    assert impulse @ after <= 1e-9
+
+
+@given(st.floats(-10, 10), st.floats(0.1, 10), st.floats(0, 5))
+def test_one_joint_is_a_dead_band(v, m, bound):
+    after = dry_velocity(np.array([v]), np.array([[1 / m]]), np.array([bound]))[0]
+    expected = np.sign(v) * max(0.0, abs(v) - bound / m)
+    assert after == pytest.approx(expected, abs=1e-12)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import rclpy
 from sensor_msgs.msg import JointState
@@ -26,7 +27,7 @@ def main(executable: str, seconds: float) -> None:
     print(f"{len(stamps)} joint states in {seconds:g} s, exit code {code}")
     if len(stamps) < LEAST * seconds:
         sys.exit(f"expected at least {LEAST * seconds:g} joint states")
-    if any(later <= earlier for earlier, later in zip(stamps, stamps[1:], strict=False)):
+    if any(later <= earlier for earlier, later in pairwise(stamps)):
         sys.exit("stamps of joint_states do not increase")
     sys.exit(code)
 

@@ -1,0 +1,174 @@
+"""What pip, colcon and rosdep read: complete, consistent, and installed where ROS 2 looks."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from configparser import ConfigParser
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "arm_dynamics"
+SCRIPTS = [e for e in distribution("arm_dynamics").entry_points if e.group == "console_scripts"]
+ROS = {"rclpy", "launch", "launch_ros", "ament_index_python"}
+HIDDEN = """\
+import importlib.metadata as metadata
+found = metadata.distribution
+def distribution(name):
+    if name == "pin":
+        raise metadata.PackageNotFoundError(name)
+    return found(name)
+metadata.distribution = distribution
+"""
+
+
+def manifest() -> ET.Element:
+    return ET.parse(ROOT / "package.xml").getroot()
+
+
+def imported(file: Path) -> set[str]:
+    """First parts of all module names that ``file`` imports."""
+    tree = ast.walk(ast.parse(file.read_text()))
+    names = [[a.name for a in n.names] for n in tree if isinstance(n, ast.Import)]
+    tree = ast.walk(ast.parse(file.read_text()))
+    names += [[n.module or ""] for n in tree if isinstance(n, ast.ImportFrom) and not n.level]
+    return {name.split(".")[0] for group in names for name in group}
+
+
+def test_every_folder_of_modules_is_a_package():
+    folders = {file.parent for file in PACKAGE.rglob("*.py")}
+    assert [f for f in sorted(folders) if not (f / "__init__.py").is_file()] == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_executable_has_its_function(script):
+    file = ROOT / (script.module.replace(".", "/") + ".py")
+    functions = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
+    assert script.attr in functions
+
+
+def test_executables_are_those_of_the_nodes_and_the_command():
+    nodes = {"simulator", "joint_controller", "composed", "viewer", "joint_sliders"}
+    assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
+
+
+def test_manifest_is_one_that_colcon_takes_for_ament_python():
+    root = manifest()
+    assert root.get("format") == "3"
+    assert root.findtext("export/build_type") == "ament_python"
+    # catkin_pkg's own pattern: with any other address colcon silently builds a plain package.
+    pattern = (
+        r"^[-a-zA-Z0-9_%+]+(\.[-a-zA-Z0-9_%+]+)*@[-a-zA-Z0-9%]+(\.[-a-zA-Z0-9%]+)*\.[a-zA-Z]{2,}$"
+    )
+    assert re.match(pattern, root.find("maintainer").get("email"))
+
+
+def test_manifest_and_distribution_have_one_version_and_license():
+    metadata = distribution("arm_dynamics").metadata
+    assert manifest().findtext("version") == metadata["Version"]
+    assert manifest().findtext("license") == "Apache-2.0"
+    assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
+
+
+def test_every_ros_package_that_is_imported_is_declared():
+    declared = {e.text for e in manifest() if e.tag.endswith("depend")}
+    files = [*(PACKAGE / "ros").rglob("*.py"), *(ROOT / "launch").rglob("*.py")]
+    used = {name for file in files for name in imported(file)}
+    ros = {name for name in used if name in ROS or name.endswith(("_msgs", "_srvs", "_interfaces"))}
+    assert {"rclpy", "sensor_msgs"} <= ros
+    assert ros <= declared
+
+
+def test_every_required_distribution_has_its_rosdep_key():
+    keys = {"pin": "pinocchio", "pyyaml": "python3-yaml"}
+    required = {
+        re.split(r"[<>=!~;\[ ]", r)[0]
+        for r in distribution("arm_dynamics").requires
+        if "extra ==" not in r
+    }
+    declared = {e.text for e in manifest() if e.tag.endswith("depend")}
+    assert {"pin", "numpy"} <= required
+    assert {keys.get(name, f"python3-{name}") for name in required} <= declared
+
+
+def test_nodes_hold_no_linear_algebra():
+    for file in (PACKAGE / "ros").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            assert not isinstance(node, ast.MatMult), file
+            assert not (isinstance(node, ast.Attribute) and node.attr == "linalg"), file
+
+
+def test_scripts_go_where_ros2_run_looks():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert setup["install"]["install_scripts"] == "$base/lib/arm_dynamics"
+    assert setup["develop"]["script_dir"] == "$base/lib/arm_dynamics"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    """A workspace in which colcon has built a copy of the package."""
+    folder = tmp_path_factory.mktemp("workspace")
+    source = folder / "src" / "arm_dynamics"
+    kept = ["arm_dynamics", "config", "launch", "resource", "urdf"]
+    for name in kept:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ["setup.py", "setup.cfg", "package.xml", "pyproject.toml", "LICENSE"]:
+        shutil.copy(ROOT / name, source)
+    assert "(ros.ament_python)" in colcon(folder, "list")
+    colcon(folder, "build")
+    return folder
+
+
+def colcon(folder: Path, verb: str) -> str:
+    tool = shutil.which("colcon", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    assert tool, "colcon is missing: `make test` installs it"
+    done = subprocess.run(
+        [tool, verb], cwd=folder, check=False, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_colcon_installs_every_resource_and_executable(workspace):
+    prefix = workspace / "install" / "arm_dynamics"
+    for kind in ("urdf", "config", "launch"):
+        files = [
+            p for p in (ROOT / kind).rglob("*") if p.is_file() and "__pycache__" not in p.parts
+        ]
+        for file in files:
+            installed = prefix / "share" / "arm_dynamics" / file.relative_to(ROOT)
+            assert installed.read_bytes() == file.read_bytes()
+    assert (prefix / "share/ament_index/resource_index/packages/arm_dynamics").is_file()
+    installed = {p.name for p in (prefix / "lib" / "arm_dynamics").iterdir()}
+    assert installed == {script.name for script in SCRIPTS}
+
+
+def test_colcon_installs_every_module(workspace):
+    (installed,) = (workspace / "install").glob("arm_dynamics/lib/python*/site-packages")
+    sources = {p.relative_to(ROOT) for p in PACKAGE.rglob("*.py")}
+    assert {p.relative_to(installed) for p in installed.rglob("arm_dynamics/**/*.py")} == sources
+
+
+def test_installed_command_runs_where_pinocchio_has_no_python_metadata(workspace, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(HIDDEN)
+    (installed,) = (workspace / "install").glob("arm_dynamics/lib/python*/site-packages")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{installed}"}
+    command = workspace / "install/arm_dynamics/lib/arm_dynamics/arm-dynamics"
+    done = subprocess.run(
+        [command, "list"],
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "five_dof" in done.stdout

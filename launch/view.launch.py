@@ -1,0 +1,74 @@
+"""robot_state_publisher and RViz for an arm whose joint_states somebody else publishes."""
+
+import os
+
+from ament_index_python.resources import has_resource
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from arm_dynamics import resources
+from arm_dynamics.model.load import load_arm
+
+SWITCH = ["true", "false"]
+
+
+def generate_launch_description():
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "arm", default_value="five_dof", description="bundled arm or URDF file"
+            ),
+            DeclareLaunchArgument(
+                "rviz", default_value="true", choices=SWITCH, description="show the arm in RViz"
+            ),
+            DeclareLaunchArgument(
+                "use_sim_time",
+                default_value="false",
+                choices=SWITCH,
+                description="time comes from /clock",
+            ),
+            OpaqueFunction(function=_actions),
+        ]
+    )
+
+
+def _actions(context):
+    """What runs; an arm that cannot be loaded ends the launch here."""
+    arm = load_arm(LaunchConfiguration("arm").perform(context))
+    time = {"use_sim_time": LaunchConfiguration("use_sim_time").perform(context) == "true"}
+    # Without its type, launch would read the text as YAML.
+    description = ParameterValue(arm.urdf, value_type=str)
+    actions = [
+        _if_installed(
+            "robot_state_publisher",
+            "no /tf",
+            Node(
+                package="robot_state_publisher",
+                executable="robot_state_publisher",
+                parameters=[time, {"robot_description": description}],
+                output="screen",
+            ),
+        )
+    ]
+    if LaunchConfiguration("rviz").perform(context) == "true":
+        picture = str(resources.folder("config") / "arm.rviz")
+        rviz = Node(
+            package="rviz2",
+            executable="rviz2",
+            arguments=["-d", picture, "-f", arm.base_frame],
+            parameters=[time],
+            output="screen",
+        )
+        actions.append(_if_installed("rviz2", "no RViz", rviz))
+    return actions
+
+
+def _if_installed(package, otherwise, action):
+    """The action, or a word on what is missing and how to get it."""
+    if has_resource("packages", package):
+        return action
+    name = f"ros-{os.environ.get('ROS_DISTRO', '<distro>')}-{package.replace('_', '-')}"
+    return LogInfo(msg=f"{package} is not installed: {otherwise} (sudo apt install {name})")

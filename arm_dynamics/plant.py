@@ -14,6 +14,9 @@ from arm_dynamics.integrators import integrator
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Command, State
 
+RUNAWAY = 1e6
+"""Speed [rad/s] at which a motion on its way out of the finite numbers is called lost."""
+
 
 class Plant:
     """M(q) v̇ + C(q, v) v + g(q) = tau_motor(command, v) - friction + stops.
@@ -47,7 +50,7 @@ class Plant:
         q, v = state.q, state.v
         for _ in range(steps):
             q, v = self._instant(q, v, dt)
-        self._require_finite(state, q, v, dt)
+        self._require_finite(q, v, state, dt, steps)
         tau = self._rows[row.EFFORT]
         return State(state.time + steps * dt, frozen(q), frozen(v), frozen(tau), state.act)
 
@@ -65,7 +68,7 @@ class Plant:
 
     def _instant(self, q: Vector, v: Vector, dt: float) -> tuple[Vector, Vector]:
         q_next, v_next = self.integrator.step(self.acceleration, q, v, dt)
-        if self._has_dry_friction:
+        if self._has_dry_friction and np.isfinite(v_next).all():
             inverse = np.array(np.linalg.inv(mass_matrix(self.arm, q)), dtype=float)
             v_rubbed = dry_velocity(v_next, inverse, dt * self._dry)
             q_next, v_next = q_next + dt * (v_rubbed - v_next), v_rubbed
@@ -89,11 +92,19 @@ class Plant:
         self._rows[row.COMMAND] = command.value
         self._rows[row.BY_VOLTAGE] = command.interface == "voltage"
 
-    def _require_finite(self, state: State, q: Vector, v: Vector, dt: float) -> None:
-        bad = ~(np.isfinite(q) & np.isfinite(v))
-        if bad.any():
-            joint = self.arm.joints[int(np.flatnonzero(bad)[0])].name
+    def _require_finite(self, q: Vector, v: Vector, state: State, dt: float, steps: int) -> None:
+        if not (np.isfinite(q) & np.isfinite(v)).all():
+            joint, time = self._first_to_leave(state, dt, steps)
             raise InvalidValue(
-                f"joint '{joint}' left the finite numbers after t = {state.time:.6g} s"
+                f"joint '{joint}' left the finite numbers at t = {time:.6g} s"
                 f" with dt = {dt:g} s ({self.integrator.name}): use a smaller dt"
             )
+
+    def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
+        """The motion once more, up to the first joint that no arm could follow."""
+        q, v, time = state.q, state.v, state.time
+        for _ in range(steps):
+            (q, v), time = self._instant(q, v, dt), time + dt
+            if not np.abs(v).max() < RUNAWAY:
+                break
+        return self.arm.joint_names[int(np.argmax(np.abs(v)))], time

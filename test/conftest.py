@@ -50,6 +50,8 @@ def five_dof():
 def heavy_rotors():
     """five_dof with geared motors and 0.5 kg in its hand."""
     arm = five_dof().with_motors(gear_ratio=20.0, rotor_inertia=2e-5)
+    for name, k in zip(arm.joint_names, (10, 10, 10, 1, 1), strict=True):
+        arm = arm.with_motor(name, kt=k / 20, ke=k / 20)
     return arm.with_payload(0.5, (0.01, 0.02, -0.03))
 
 

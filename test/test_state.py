@@ -1,0 +1,104 @@
+"""The values that travel: read-only, checked, and precise about what is wrong."""
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from arm_dynamics.arrays import frozen, scalar, vector
+from arm_dynamics.errors import ArmDynamicsError, CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.parameters import Parameter, complete
+from arm_dynamics.state import INTERFACES, Command, Reference, State
+
+
+def test_states_are_copies_that_do_not_change():
+    mine = np.array([1.0, 2.0])
+    state = State.of(mine)
+    mine[0] = 9
+    assert (state.q == [1, 2]).all()
+    assert (state.v == 0).all()
+    assert state.nv == 2
+    with pytest.raises(ValueError, match="read-only"):
+        state.q[0] = 3
+    with pytest.raises(FrozenInstanceError):
+        state.time = 3.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([1, np.nan],), r"q\[1\] = nan"),
+        (([1, 2], [0]), r"v: shape \(1,\) given, \(2,\) expected"),
+        (([1, 2], [0, np.inf]), r"v\[1\] = inf"),
+        (([1, 2], [0, 0], [0]), r"tau: shape"),
+        (("ab",), "q: 'ab' is not a list"),
+        (([[1, 2]],), "q: shape"),
+        (([None],), "q"),
+    ],
+)
+def test_bad_states_are_named(arguments, said):
+    with pytest.raises(InvalidValue, match=said):
+        State.of(*arguments)
+
+
+def test_commands():
+    command = Command.checked("voltage", [1, 2], 2, stamp=0.25)
+    assert (command.interface, command.stamp) == ("voltage", 0.25)
+    assert not command.value.flags.writeable
+    with pytest.raises(CommandRefused, match=r"effort command\[0\] = inf: a finite"):
+        Command.checked("effort", [np.inf, 0], 2)
+    with pytest.raises(CommandRefused, match=r"shape \(3,\) given, \(2,\) expected"):
+        Command.checked("effort", [0, 0, 0], 2)
+    with pytest.raises(UnknownName, match="'torque'; known: " + ", ".join(sorted(INTERFACES))):
+        Command.checked("torque", [0, 0], 2)
+
+
+def test_a_reference_stands_still():
+    reference = Reference.hold([1.0, 2.0])
+    assert (reference.q == [1, 2]).all()
+    assert not reference.v.any()
+    assert not reference.a.any()
+    assert not reference.q.flags.writeable
+
+
+def test_scalars_within_their_range():
+    assert scalar("dt", 1, above=0) == 1.0
+    for keywords, value, said in (
+        ({"above": 0}, 0, "dt = 0.0: must be above 0"),
+        ({"lower": 1}, 0.5, "must be at least 1"),
+        ({"upper": 1}, 1.5, "must be at most 1"),
+        ({}, np.nan, "finite"),
+    ):
+        with pytest.raises(InvalidValue, match=said):
+            scalar("dt", value, **keywords)
+
+
+def test_vectors_and_frozen_arrays():
+    assert frozen([1, 2]).dtype == np.float64
+    assert vector("x", (1, 2, 3), 3).tolist() == [1, 2, 3]
+    with pytest.raises(InvalidValue, match="x: "):
+        vector("x", [[1], [1, 2]], 2)
+
+
+def test_every_error_has_one_root():
+    for kind in (InvalidValue, CommandRefused, UnknownName):
+        assert issubclass(kind, ArmDynamicsError)
+
+
+FORCE = Parameter("force", 1.0, "N", "how hard", lower=0, upper=10)
+TIME = Parameter("time", None, "s", "how long", above=0)
+
+
+def test_parameters():
+    assert complete("press", (FORCE, TIME), {"time": 2}) == {"force": 1.0, "time": 2.0}
+    assert (FORCE.allowed, TIME.allowed) == ("at least 0 and at most 10", "above 0")
+    for given, error, said in (
+        ({}, InvalidValue, r"press: time \[s\] is missing"),
+        ({"time": 0}, InvalidValue, "press: time = 0 s: above 0"),
+        ({"time": 1, "force": 11}, InvalidValue, "force = 11 N: at least 0 and at most 10"),
+        ({"time": np.nan}, InvalidValue, "time = nan"),
+        ({"time": np.inf}, InvalidValue, "time = inf s: finite"),
+        ({"time": 1, "colour": 1}, UnknownName, "parameter of press 'colour'; known: force, time"),
+    ):
+        with pytest.raises(error, match=said):
+            complete("press", (FORCE, TIME), given)

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import time
 
+SHORTEST = 0.75
+"""Share of a period that is left between two instants even when catching up."""
+
 
 class Pacer:
-    """Sleeps until each period is due; counts deadlines missed and measures the rate.
+    """Sleeps until each period is due; counts deadlines missed.
 
-    A deadline is missed when a period ends more than one period late; the schedule then
-    starts anew instead of being caught up in a burst.
+    A late period is caught up a quarter at a time, so that whoever answers keeps time to do
+    so. More than one period late counts as a missed deadline, and the schedule starts anew.
     """
 
     def __init__(self, period: float, factor: float = 1.0) -> None:
         self.period = period
         self.factor = factor
         self.missed = 0
-        self._due = time.monotonic()
+        self.restart()
 
     def restart(self) -> None:
         """Begin a new schedule now, after a pause."""
-        self._due = time.monotonic()
+        self._due = self._last = time.monotonic()
 
     def wait(self) -> None:
-        """Sleep until the next period is due; with factor 0 return at once."""
-        if self.factor <= 0:
-            return
+        """Sleep until the next period is due."""
         interval = self.period / self.factor
         self._due += interval
-        ahead = self._due - time.monotonic()
+        now = time.monotonic()
+        if now - self._due > interval:
+            self.missed += 1
+            self._due = now
+        ahead = max(self._due, self._last + SHORTEST * interval) - now
         if ahead > 0:
             time.sleep(ahead)
-        elif ahead < -interval:
-            self.missed += 1
-            self._due = time.monotonic()
+        self._last = time.monotonic()
 
 
 class Rate:

@@ -10,23 +10,28 @@ from arm_dynamics.errors import CommandRefused
 from arm_dynamics.pacer import Rate
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.wire import Joints, JointStateReader
+from arm_dynamics.round_trip import SAME, RoundTrip
 from arm_dynamics.simulation import Simulation
 
 
 class CommandTopics:
     """Hands the newest command to the simulation; counts those accepted."""
 
-    def __init__(self, node: Node, simulation: Simulation) -> None:
+    def __init__(self, node: Node, simulation: Simulation, round_trip: RoundTrip) -> None:
+        self._round_trip = round_trip
         self._simulation = simulation
-        self._efforts = Mailbox(node, JointState, "joint_commands", qos.NEWEST)
+        self._names = simulation.arm.joint_names
+        self._efforts = Mailbox(node, JointState, "joint_commands", qos.NEWEST, raw=True)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.NEWEST)
+        self._reader = JointStateReader()
         self.accepted = Rate()
 
     def take(self) -> None:
         """Offer what has come since the last call."""
         effort, voltage = self._efforts.newest(), self._voltages.newest()
         if effort is not None:
-            self._offer_effort(effort)
+            self._offer_effort(self._reader.read(effort))
         if voltage is not None:
             self._offer_voltage(voltage)
 
@@ -35,28 +40,29 @@ class CommandTopics:
 
         A refused answer is an answer: time goes on, and the last good command decays.
         """
-        stamp = conversions.to_time(self._simulation.state.time)
         if not self._efforts.wait(timeout):
             return False
         message = self._efforts.newest()
-        if message is None or message.header.stamp != stamp:
+        if message is None:
             return False
-        self._offer_effort(message)
+        answer = self._reader.read(message)
+        if abs(answer.time - self._simulation.state.time) > SAME:
+            return False
+        self._offer_effort(answer)
         return True
 
-    def _offer_effort(self, message: JointState) -> None:
-        names = self._simulation.arm.joint_names
+    def _offer_effort(self, message: Joints) -> None:
+        self._round_trip.receive(message.time, self._efforts.received)
         try:
-            command = conversions.read_effort(names, message)
+            command = conversions.read_effort(self._names, message)
         except CommandRefused as error:
             self._simulation.watch.refuse(str(error))
         else:
             self.accepted.count += self._simulation.offer(command)
 
     def _offer_voltage(self, message: Float64MultiArray) -> None:
-        names, now = self._simulation.arm.joint_names, self._simulation.state.time
         try:
-            command = conversions.read_voltage(names, message, now)
+            command = conversions.read_voltage(self._names, message, self._simulation.state.time)
         except CommandRefused as error:
             self._simulation.watch.refuse(str(error))
         else:

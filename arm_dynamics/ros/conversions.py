@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.wire import Joints
 from arm_dynamics.state import Command, State
 from arm_dynamics.trajectory import JointTrajectory, parse
 
@@ -34,45 +34,29 @@ def doubles(values: Vector) -> array[float]:
     return array("d", values.tobytes())
 
 
-def write_state(message: JointState, state: State, time: float) -> JointState:
-    """Fill position, velocity and effort of every joint; names are set once by the caller."""
-    message.header.stamp = to_time(time)
-    message.position = doubles(state.q)
-    message.velocity = doubles(state.v)
-    message.effort = doubles(state.tau)
-    return message
-
-
-def read_state(names: Sequence[str], message: JointState) -> State:
+def read_state(names: tuple[str, ...], message: Joints) -> State:
     """Joint states in the order of ``names``; raises DriverFault naming what is missing.
 
     Velocity and effort may be left out as a whole (they are then 0); a wrong length may not.
     """
     try:
-        pick = _order(names, message.name)
-        q = _pick("position", message.position, message.name, pick)
-        v = _pick("velocity", message.velocity, message.name, pick, optional=True)
-        tau = _pick("effort", message.effort, message.name, pick, optional=True)
+        pick = _order(names, message.names)
+        q = _pick("position", message.position, message.names, pick)
+        v = _pick("velocity", message.velocity, message.names, pick, optional=True)
+        tau = _pick("effort", message.effort, message.names, pick, optional=True)
     except InvalidValue as error:
         raise DriverFault(f"joint_states: {error}") from error
-    return State(to_seconds(message.header.stamp), q, v, tau)
+    return State(message.time, q, v, tau)
 
 
-def write_effort(message: JointState, command: Command) -> JointState:
-    """Fill a joint_commands message; its stamp is that of the state it answers."""
-    message.header.stamp = to_time(command.stamp)
-    message.effort = doubles(command.value)
-    return message
-
-
-def read_effort(names: Sequence[str], message: JointState) -> Command:
+def read_effort(names: tuple[str, ...], message: Joints) -> Command:
     """An effort command from joint_commands; raises CommandRefused naming the fault."""
     try:
-        pick = _order(names, message.name)
-        value = _pick("effort", message.effort, message.name, pick)
+        pick = _order(names, message.names)
+        value = _pick("effort", message.effort, message.names, pick)
     except InvalidValue as error:
         raise CommandRefused(f"joint_commands: {error}") from error
-    return Command("effort", value, to_seconds(message.header.stamp))
+    return Command("effort", value, message.time)
 
 
 def read_voltage(names: Sequence[str], message: Float64MultiArray, now: float) -> Command:
@@ -102,29 +86,30 @@ def read_trajectory(arm: ArmModel, message: JointTrajectoryMessage, now: float) 
     )
 
 
-def _order(names: Sequence[str], given: Sequence[str]) -> list[int] | None:
+def _order(names: tuple[str, ...], given: tuple[str, ...]) -> list[int] | None:
     """Index in ``given`` of each name; None when the order is the same already."""
-    if list(given) == list(names):
+    if given == names:
         return None
     missing = [name for name in names if name not in given]
     if missing:
         raise InvalidValue(f"joint '{missing[0]}' is missing; got {list(given)}")
     if len(set(given)) != len(given):
         raise InvalidValue(f"a joint is named twice: {list(given)}")
-    return [list(given).index(name) for name in names]
+    return [given.index(name) for name in names]
 
 
 def _pick(
     field: str,
-    values: Sequence[float],
-    given: Sequence[str],
+    values: Vector,
+    given: tuple[str, ...],
     pick: list[int] | None,
     *,
     optional: bool = False,
 ) -> Vector:
-    if optional and len(values) == 0:
+    if optional and values.size == 0:
         return frozen(np.zeros(len(given) if pick is None else len(pick)))
-    if len(values) != len(given):
-        raise InvalidValue(f"{len(values)} {field} entries for {len(given)} names")
-    vector = np.array(values, dtype=float)
-    return frozen(vector if pick is None else vector[pick])
+    if values.size != len(given):
+        raise InvalidValue(f"{values.size} {field} entries for {len(given)} names")
+    vector = values if pick is None else values[pick]
+    vector.flags.writeable = False
+    return vector

@@ -27,12 +27,16 @@ class _NoExecutor(CallbackGroup):  # type: ignore[misc]
 
 
 class Mailbox:
-    """Messages of one topic, waited for and taken by the calling thread."""
+    """Messages of one topic, waited for and taken by the calling thread; bytes if ``raw``."""
 
-    def __init__(self, node: Node, message: type, topic: str, qos: QoSProfile | int) -> None:
+    def __init__(
+        self, node: Node, message: type, topic: str, qos: QoSProfile | int, *, raw: bool = False
+    ) -> None:
+        self._raw = raw
         self._subscription = node.create_subscription(
-            message, topic, _never, qos, callback_group=_NoExecutor()
+            message, topic, _never, qos, callback_group=_NoExecutor(), raw=raw
         )
+        self.received = 0.0
         self._waiting = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 
     def wait(self, timeout: float) -> bool:
@@ -44,11 +48,15 @@ class Mailbox:
 
     def take(self) -> Any | None:
         """The oldest message not yet taken, or None."""
-        taken = self._subscription.handle.take_message(self._subscription.msg_type, False)
-        return None if taken is None else taken[0]
+        taken = self._subscription.handle.take_message(self._subscription.msg_type, self._raw)
+        if taken is None:
+            return None
+        message, info = taken
+        self.received = info["received_timestamp"] * 1e-9
+        return message
 
     def newest(self) -> Any | None:
-        """The newest message not yet taken, or None."""
+        """The newest message not yet taken, or None; ``received`` is when it came."""
         newest = message = self.take()
         while message is not None:
             newest, message = message, self.take()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from arm_dynamics.drivers.base import Driver
-from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.command_publisher import CommandPublisher
 from arm_dynamics.state import Command, State
 
 
@@ -16,8 +15,7 @@ class Mirror(Driver):
     def __init__(self, driver: Driver, node: Node) -> None:
         super().__init__(driver.arm)
         self._driver = driver
-        self._commands = node.create_publisher(JointState, "joint_commands", qos.STREAM)
-        self._message = JointState(name=list(driver.arm.joint_names))
+        self._commands = CommandPublisher(node, driver.arm)
 
     def read(self) -> State:
         """The driver's newest state."""
@@ -26,4 +24,4 @@ class Mirror(Driver):
     def write(self, command: Command) -> None:
         """Write and publish one command."""
         self._driver.write(command)
-        self._commands.publish(conversions.write_effort(self._message, command))
+        self._commands.publish(command)

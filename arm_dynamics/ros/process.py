@@ -33,7 +33,7 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
         nodes, work = build()
-        _spin_beside(nodes, work, stop)
+        spin_beside(nodes, work, stop)
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)
         return 2
@@ -42,7 +42,8 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     return 0
 
 
-def _spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> None:
+def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> None:
+    """Spin the nodes' services in a thread while ``work`` runs here; end both in order."""
     executor: Any = SingleThreadedExecutor()
     for node in nodes:
         executor.add_node(node)

@@ -27,6 +27,7 @@ from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.state_topics import StateTopics
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tool_trace import ToolTrace
+from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.simulation import Simulation
 
 FACTOR = Parameter(
@@ -51,8 +52,9 @@ class SimulatorNode(Node):  # type: ignore[misc]
             self, "lockstep", False, "wait for the command that answers each state"
         )
         clock = declare_fixed(self, "publish_clock", True, "be the source of /clock")
-        self.states = StateTopics(self, self._nominal, clock=clock)
-        self.commands = CommandTopics(self, self.simulation)
+        self.round_trip = RoundTrip()
+        self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
+        self.commands = CommandTopics(self, self.simulation, self.round_trip)
         self.control = SimulationServices(self, self._nominal, self._reset_to)
         self._trace = ToolTrace(self, self._nominal, lambda: self.simulation.state)
         self._diagnostics = Diagnostics(self, self._report)
@@ -142,6 +144,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
             "simulated time [s]": f"{simulation.state.time:.3f}",
             "real-time factor": f"{self._factor.since_last(simulation.state.time):.3f}",
             "commands per second": f"{self.commands.accepted.per_second():.0f}",
+            "round trip p50 / p99 [ms]": self.round_trip.summary(),
             "deadlines missed": str(self.pacer.missed),
             "paused": str(self.control.paused).lower(),
             **{kind: str(count) for kind, count in sorted(watch.events.counts.items())},

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+import time
+
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros import qos
+from arm_dynamics.ros.wire import FIELDS, JointStateWriter, clock
+from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.state import State
 
 
 class StateTopics:
     """Publishes every state; stamps are simulated time where /clock is published too."""
 
-    def __init__(self, node: Node, arm: ArmModel, *, clock: bool) -> None:
-        self._clock = node.get_clock()
-        self._ticks = node.create_publisher(Clock, "/clock", qos.STREAM) if clock else None
+    def __init__(
+        self, node: Node, arm: ArmModel, round_trip: RoundTrip, *, publish_clock: bool
+    ) -> None:
+        self._round_trip = round_trip
+        self._now = node.get_clock().now
+        self._ticks = node.create_publisher(Clock, "/clock", qos.STREAM) if publish_clock else None
         self._states = node.create_publisher(JointState, "joint_states", qos.STREAM)
-        self._message = JointState(name=list(arm.joint_names))
-        self._message.header.frame_id = arm.base_frame
+        self._writer = JointStateWriter(arm.joint_names, FIELDS, arm.base_frame)
         self._description = node.create_publisher(String, "robot_description", qos.LATCHED)
         self._description.publish(String(data=arm.urdf))
 
     def publish(self, state: State) -> None:
         """Publish one instant."""
         if self._ticks is None:
-            stamp = self._clock.now().nanoseconds * 1e-9
+            stamp = self._now().nanoseconds * 1e-9
         else:
             stamp = state.time
-            self._ticks.publish(Clock(clock=conversions.to_time(stamp)))
-        self._states.publish(conversions.write_state(self._message, state, stamp))
+            self._ticks.publish(clock(stamp))
+        self._round_trip.send(stamp, time.time())
+        self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))

@@ -9,7 +9,9 @@ from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.command_publisher import CommandPublisher
 from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.state import Command, State
 
 
@@ -18,9 +20,10 @@ class TopicDriver(Driver):
 
     def __init__(self, arm: ArmModel, node: Node) -> None:
         super().__init__(arm)
-        self._states = Mailbox(node, JointState, "joint_states", qos.NEWEST)
-        self._commands = node.create_publisher(JointState, "joint_commands", qos.STREAM)
-        self._message = JointState(name=list(arm.joint_names))
+        self._names = arm.joint_names
+        self._states = Mailbox(node, JointState, "joint_states", qos.NEWEST, raw=True)
+        self._reader = JointStateReader()
+        self._commands = CommandPublisher(node, arm)
 
     def wait(self, timeout: float) -> bool:
         """Whether a new state came within ``timeout`` [s]."""
@@ -31,8 +34,8 @@ class TopicDriver(Driver):
         message = self._states.newest()
         if message is None:
             raise DriverFault("joint_states: nothing new")
-        return conversions.read_state(self.arm.joint_names, message)
+        return conversions.read_state(self._names, self._reader.read(message))
 
     def write(self, command: Command) -> None:
         """Publish the command under the stamp of the state that it answers."""
-        self._commands.publish(conversions.write_effort(self._message, command))
+        self._commands.publish(command)

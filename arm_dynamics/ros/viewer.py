@@ -23,6 +23,7 @@ from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.viewer.page import ArmPage
 
 PERIOD = 1 / 30
@@ -51,7 +52,8 @@ class ViewerNode(Node):  # type: ignore[misc]
         super().__init__("viewer")
         self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
-        self._states = Mailbox(self, JointState, "joint_states", qos.VIEW)
+        self._states = Mailbox(self, JointState, "joint_states", qos.VIEW, raw=True)
+        self._reader = JointStateReader()
         self._status = Status()
         self._reference: Vector | None = None
         self._throttle = Throttle(self.get_logger())
@@ -70,9 +72,9 @@ class ViewerNode(Node):  # type: ignore[misc]
                 self._show(message)
         self.page.close()
 
-    def _show(self, message: JointState) -> None:
+    def _show(self, message: bytes) -> None:
         try:
-            state = conversions.read_state(self._arm.joint_names, message)
+            state = conversions.read_state(self._arm.joint_names, self._reader.read(message))
             self.page.show(
                 state.q, state.v, state.tau, self._status.shown(), self._reference, time=state.time
             )

@@ -1,0 +1,205 @@
+"""Trajectories: boundary values, derivatives, continuity, and refusals that say why."""
+
+import numpy as np
+import pytest
+from conftest import five_dof
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.state import Reference
+from arm_dynamics.trajectory import JointTrajectory, Waypoint, between, check_limits, parse
+
+NAMES = five_dof().joint_names
+HOME = five_dof().pose("initial")
+
+some = st.floats(-5, 5)
+rows = st.lists(some, min_size=3, max_size=3).map(np.array)
+durations = st.floats(0.1, 10)
+
+
+def waypoint(draw, time, order):
+    return Waypoint(time, draw(rows), *[draw(rows) for _ in range(order)])
+
+
+@st.composite
+def segments(draw):
+    order = draw(st.integers(0, 2))
+    start = draw(st.floats(-5, 5))
+    return order, waypoint(draw, start, order), waypoint(draw, start + draw(durations), order)
+
+
+@given(segments())
+def test_both_ends_are_met(case):
+    order, start, end = case
+    for point in (start, end):
+        reference = between(start, end, point.time)
+        scale = 1e-9 * (1 + 1 / (end.time - start.time)) ** 2 * 100
+        np.testing.assert_allclose(reference.q, point.q, atol=scale)
+        if order > 0:
+            np.testing.assert_allclose(reference.v, point.v, atol=scale)
+        if order > 1:
+            np.testing.assert_allclose(reference.a, point.a, atol=scale)
+
+
+@given(segments(), st.floats(0.05, 0.95))
+def test_velocity_and_acceleration_are_the_derivatives(case, share):
+    _, start, end = case
+    T = end.time - start.time
+    t, h = start.time + share * T, 1e-5 * T
+    before, at, after = (between(start, end, x) for x in (t - h, t, t + h))
+    scale = (5 + 5 * T + 5 * T * T) / T
+    np.testing.assert_allclose((after.q - before.q) / (2 * h), at.v, atol=1e-6 * scale)
+    np.testing.assert_allclose((after.v - before.v) / (2 * h), at.a, atol=1e-6 * scale / T)
+
+
+@given(segments(), st.floats(0, 1))
+def test_the_degree_is_the_lowest(case, share):
+    """Positions alone give a line: the share of the way is the share of the time."""
+    _, start, end = case
+    t = start.time + share * (end.time - start.time)
+    line = between(Waypoint(start.time, start.q), Waypoint(end.time, end.q), t)
+    np.testing.assert_allclose(line.q, start.q + share * (end.q - start.q), atol=1e-9)
+    assert not line.a.any()
+
+
+def test_a_cubic_between_rests_by_hand():
+    start, end = (Waypoint(t, np.array([q]), np.zeros(1)) for t, q in ((1.0, 0.0), (3.0, 4.0)))
+    middle = between(start, end, 2.0)
+    # q = 3 h (s/T)² - 2 h (s/T)³, with its top speed 1.5 h / T half-way.
+    assert (middle.q[0], middle.v[0], middle.a[0]) == pytest.approx((2.0, 3.0, 0.0))
+    assert between(start, end, 1.5).q[0] == pytest.approx(4 * (3 / 16 - 2 / 64))
+
+
+def route(order, times=(1.0, 2.0, 3.5), start=0.0):
+    q = [HOME + np.array([0.1, 0.1, -0.1, 0.2, 0.1]) * k for k in range(len(times))]
+    v = [np.full(5, 0.05 * (k < len(times) - 1)) for k in range(len(times))]
+    a = [np.full(5, 0.1 * (k < len(times) - 1)) for k in range(len(times))]
+    return parse(five_dof(), NAMES, times, q, *(v, a)[:order], start=start)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_continuity_at_the_waypoints_and_rest_outside(order):
+    trajectory, h = route(order), 1e-9
+    for time in (1.0, 2.0, 3.5):
+        before, after = trajectory.at(time - h), trajectory.at(time + h)
+        np.testing.assert_allclose(before.q, after.q, atol=1e-7)
+        if order > 0 and time == 2.0:
+            np.testing.assert_allclose(before.v, after.v, atol=1e-7)
+        if order > 1 and time == 2.0:
+            np.testing.assert_allclose(before.a, after.a, atol=1e-6)
+    for time, k in ((-5.0, 0), (99.0, -1)):
+        reference = trajectory.at(time)
+        np.testing.assert_array_equal(reference.q, trajectory.waypoints[k].q)
+        assert not reference.v.any()
+        assert not reference.a.any()
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_entering_starts_where_the_reference_is(order):
+    present = Reference(HOME + 0.05, np.full(5, 0.3), np.full(5, -0.2))
+    entered = route(order).after(1.4, present)
+    assert [w.time for w in entered.waypoints] == [1.4, 2.0, 3.5]
+    start = entered.at(1.4 + 1e-12)
+    np.testing.assert_allclose(start.q, present.q, atol=1e-10)
+    if order > 0:
+        np.testing.assert_allclose(start.v, present.v, atol=1e-10)
+    if order > 1:
+        np.testing.assert_allclose(start.a, present.a, atol=1e-9)
+    for time in (2.0, 2.7, 3.5):
+        np.testing.assert_allclose(entered.at(time).q, route(order).at(time).q, atol=1e-12)
+
+
+def test_holding():
+    hold = JointTrajectory.hold(HOME, 2.0)
+    assert hold.end == 2.0
+    for time in (0.0, 2.0, 9.0):
+        np.testing.assert_array_equal(hold.at(time).q, HOME)
+
+
+def test_joints_are_matched_by_name():
+    order = [3, 0, 4, 1, 2]
+    q = np.array(HOME)[order]
+    trajectory = parse(five_dof(), [NAMES[i] for i in order], [1.0], [q], start=5.0)
+    np.testing.assert_array_equal(trajectory.waypoints[0].q, HOME)
+    assert trajectory.end == 6.0
+
+
+def test_references_are_read_only():
+    for order in (0, 1, 2):
+        reference = route(order).at(1.7)
+        assert not any(x.flags.writeable for x in (reference.q, reference.v, reference.a))
+
+
+Z = [0.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("names", "times", "tables", "said"),
+    [
+        (NAMES[:4], [1], [[Z]], "missing joint 'R5'"),
+        ((*NAMES, "R9"), [1], [[Z]], r"unknown joint 'R9'; each of R1, R2, R3, R4, R5"),
+        ((*NAMES, "R1"), [1], [[Z]], "repeated joint 'R1'"),
+        (NAMES, [], [[]], "no waypoints"),
+        (NAMES, [1, 1], [[Z, Z]], r"waypoint 1: time_from_start 1 s; .*strictly increasing"),
+        (NAMES, [2, 1], [[Z, Z]], r"waypoint 1: .*previous: 2"),
+        (NAMES, [-1], [[Z]], "waypoint 0: time_from_start -1 s"),
+        (NAMES, [1, np.nan], [[Z, Z]], "waypoint 1: time_from_start nan s"),
+        (NAMES, [1], [[]], "positions: none given"),
+        (NAMES, [1, 2], [[Z]], "positions: 1 rows for 2 waypoints"),
+        (NAMES, [1, 2], [[Z, Z[:3]]], "waypoint 1: 3 positions for 5 joints"),
+        (NAMES, [1, 2], [[Z, []]], "waypoint 1: 0 positions for 5 joints"),
+        (NAMES, [1], [[[0, 0, np.nan, 0, 0]]], "joint 'R3': positions of waypoint 0 is nan"),
+        (NAMES, [1], [[Z], [[0, np.inf, 0, 0, 0]]], "joint 'R2': velocities of waypoint 0 is inf"),
+        (NAMES, [1, 2], [[Z, Z], [Z, []]], "waypoint 1: 0 velocities for 5 joints"),
+        (NAMES, [1], [[Z], [], [Z]], "accelerations given without velocities"),
+        (NAMES, [1], [[Z], [[0, 0, 0, 0.5, 0]]], r"'R4': velocity 0.5 rad/s at the last waypoint"),
+    ],
+)
+def test_refusals_say_what_is_wrong(names, times, tables, said):
+    with pytest.raises(TrajectoryRefused, match=said):
+        parse(five_dof(), names, times, *tables)
+
+
+def test_times_that_the_clock_cannot_tell_apart_are_refused():
+    with pytest.raises(TrajectoryRefused, match="waypoint 1"):
+        parse(five_dof(), NAMES, [1.0, 1.0 + 1e-9], [Z, Z], start=1.7e9)
+
+
+def entered(q, time, **more):
+    trajectory = parse(five_dof(), NAMES, [time], [q], **more)
+    return trajectory.after(0.0, Reference.hold(HOME))
+
+
+def test_limits_name_joint_value_limit_and_time():
+    arm = five_dof()
+    check_limits(arm, entered([0, -1.0, 0.3, 0, 0], 1.0))
+    with pytest.raises(TrajectoryRefused, match=r"'R2': position .* rad at .* \[-1.2, 0.7\]"):
+        check_limits(arm, entered([0, -1.3, 0.3, 0, 0], 10.0))
+    with pytest.raises(TrajectoryRefused, match=r"'R1': velocity 2 rad/s at .* the limit 1.2"):
+        check_limits(arm, entered([1.0, -1.1, 0.3, 0, 0], 0.5))
+
+
+def test_a_spline_that_swings_over_is_refused_though_its_waypoints_are_within():
+    arm, q = five_dof(), [0, -1.15, 0.3, 0, 0]
+    slow = parse(arm, NAMES, [1.0, 2.0], [q, q], [[0] * 5] * 2)
+    check_limits(arm, slow.after(0.0, Reference.hold(HOME)))
+    swinging = parse(arm, NAMES, [1.0, 2.0], [q, q], [[0, -0.5, 0, 0, 0], [0] * 5])
+    with pytest.raises(TrajectoryRefused, match=r"joint 'R2': position -1.2"):
+        check_limits(arm, swinging.after(0.0, Reference.hold(HOME)))
+
+
+def test_coming_back_from_beyond_a_limit_is_allowed_and_going_further_is_not():
+    arm, outside = five_dof(), np.array([0, -1.25, 0.3, 0, 0])
+
+    def way_to(angle):
+        trajectory = parse(arm, NAMES, [1.0], [[0, angle, 0.3, 0, 0]])
+        return trajectory.after(0.0, Reference.hold(outside))
+
+    check_limits(arm, way_to(-1.1))
+    with pytest.raises(TrajectoryRefused, match=r"'R2': position -1\.2"):
+        check_limits(arm, way_to(-1.3))
+
+
+def test_a_continuous_joint_may_turn_for_ever():
+    check_limits(five_dof(), entered([60.0, -1.1, 0.3, 0, 0], 100.0))

@@ -1,0 +1,215 @@
+"""Control laws: the PID against a recursion by hand, and one contract for every law."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import dynamics, plugins
+from arm_dynamics.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.state import Reference, State
+
+FLAT = five_dof().with_gravity([0, 0, 0])
+numbers = st.floats(-1e6, 1e6)
+vectors = st.lists(numbers, min_size=5, max_size=5).map(np.array)
+
+
+def at(q, v=None, time=0.0):
+    return State.of(q, v, time=time)
+
+
+def started(kind, arm, gains=None, state=None):
+    law = kind(arm, gains)
+    law.reset(state or at(arm.pose("initial")))
+    return law
+
+
+# PID ------------------------------------------------------------------------------------------
+
+
+def test_pid_follows_the_recursion():
+    """One joint: integral, filter, clamp and saturation written as scalars."""
+    arm = chain({"effort": 6.0})
+    gains = {"p": 5.0, "i": 8.0, "d": 0.7, "i_clamp": 0.2, "d_filter": 0.01}
+    law = started(Pid, arm, {"J1": gains | {"ff_velocity_scale": 0.5}}, at([0.3], [0.2]))
+    rng, dt, integral, filtered = np.random.default_rng(4), 0.004, 0.0, 0.2
+    saturated = clamped = 0
+    for k in range(300):
+        q, v, q_ref, v_ref = rng.normal(size=4) * (1 if k < 200 else 0.2)
+        filtered += dt / (dt + 0.01) * (v - filtered)
+        error = q_ref - q
+        wanted = 5 * error + integral + 0.7 * (0.5 * v_ref - filtered)
+        expected = min(max(wanted, -6.0), 6.0)
+        reference = Reference(np.array([q_ref]), np.array([v_ref]), np.zeros(1))
+        command = law.update(at([q], [v], k * dt), reference, dt)
+        assert command.value[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert command.stamp == k * dt
+        if (wanted - expected) * error <= 0:
+            integral += dt * 8 * error
+        clamped += abs(integral) > 0.2
+        integral = min(max(integral, -0.2), 0.2)
+        saturated += wanted != expected
+    assert saturated > 10
+    assert clamped > 0
+
+
+def test_a_step_of_the_reference_causes_no_derivative_kick():
+    law = started(Pid, FLAT, {n: {"p": 0.0, "i": 0.0, "d": 50.0} for n in FLAT.joint_names})
+    state = at(FLAT.pose("initial"))
+    jumped = Reference.hold(state.q + 1.0)
+    assert not law.update(state, jumped, 1e-3).value.any()
+
+
+def test_gains_from_the_model_are_of_equal_bandwidth():
+    law, m = Pid(FLAT), np.diag(dynamics.mass_matrix(FLAT, FLAT.pose("initial")))
+    np.testing.assert_allclose(law.gains["p"], 900 * m)
+    np.testing.assert_allclose(law.gains["d"], 48 * m)
+    np.testing.assert_allclose(law.gains["i"], 4500 * m)
+    roots = np.roots([1, 48, 900, 4500])
+    assert roots.real.max() < 0
+
+
+def test_gravity_is_added_from_the_laws_own_model():
+    told, state = five_dof().with_payload(0.5), at([0.1, -0.8, 0.2, 0.3, -0.4])
+    goal, g = Reference.hold(state.q + 0.01), dynamics.gravity(told, state.q)
+    with_g, without = (started(kind, told, state=state) for kind in (PidGravity, Pid))
+    added = with_g.update(state, goal, 0.0).value - without.update(state, goal, 0.0).value
+    np.testing.assert_allclose(added, g, atol=1e-12)
+    free = started(GravityCompensation, told, state=state).update(state, goal, 0.0)
+    np.testing.assert_array_equal(free.value, g)
+
+
+def test_gravity_compensation_damps_and_ignores_the_reference():
+    arm = five_dof()
+    law = started(GravityCompensation, arm, {"R3": {"d": 2.0}})
+    state = at([0, -1, 0.2, 0, 0], [0, 0, 0.5, 0, 0])
+    answers = [law.update(state, Reference.hold(q), 1e-3).value for q in (state.q, state.q + 1)]
+    np.testing.assert_array_equal(*answers)
+    free = dynamics.gravity(arm, state.q)
+    np.testing.assert_allclose(answers[0] - free, [0, 0, -1, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Pid, PidGravity])
+def test_no_wind_up(kind):
+    """After seconds against the limit, the effort leaves it as soon as the error is gone."""
+    law = started(kind, FLAT, {n: {"p": 400.0, "i": 1e4, "d": 0.0} for n in FLAT.joint_names})
+    q = np.array(FLAT.pose("initial"))
+    for k in range(2000):
+        value = law.update(at(q, time=k * 2e-3), Reference.hold(q + 1.0), 2e-3).value
+    assert (value == FLAT.effort_limit).all()
+    after = law.update(at(q, time=4.0), Reference.hold(q), 2e-3).value
+    assert (np.abs(after) < 0.25 * FLAT.effort_limit).all()
+
+
+# The contract ---------------------------------------------------------------------------------
+
+LAWS = [plugins.load("controllers", name) for name in plugins.names("controllers")]
+
+
+@pytest.mark.parametrize("kind", LAWS, ids=plugins.names("controllers"))
+class TestContract:
+    def test_at_rest_on_the_reference_nothing_but_weight_is_lifted(self, kind):
+        law, q = started(kind, FLAT), FLAT.pose("initial")
+        for k in range(50):
+            command = law.update(at(q, time=k * 2e-3), Reference.hold(q), 2e-3 * (k > 0))
+            np.testing.assert_allclose(command.value, 0, atol=1e-12)
+
+    @given(q=vectors, v=vectors, goal=vectors, dt=st.floats(0, 1))
+    def test_finite_and_within_the_limits(self, kind, q, v, goal, dt):
+        arm = five_dof()
+        law = started(kind, arm)
+        for k, step in enumerate((0.0, dt, dt)):
+            command = law.update(at(q, v, k * dt), Reference(goal, v, q), step)
+            assert np.isfinite(command.value).all()
+            assert (np.abs(command.value) <= arm.effort_limit).all()
+            assert command.value.shape == (5,)
+            assert not command.value.flags.writeable
+            assert command.stamp == k * dt
+            assert all(command.interface in a.interfaces for a in arm.actuators)
+
+    def test_reset_is_clean(self, kind):
+        state = at([0.1, -1.0, 0.2, 0.1, 0.3], [0.1, 0.2, 0.3, 0.4, 0.5])
+        goal = Reference.hold(state.q + 0.01)
+        fresh = started(kind, five_dof(), state=state).update(state, goal, 2e-3).value
+        used = started(kind, five_dof())
+        for k in range(100):
+            used.update(at(state.q + 0.3, [1.0] * 5, k * 2e-3), goal, 2e-3)
+        used.reset(state)
+        np.testing.assert_array_equal(used.update(state, goal, 2e-3).value, fresh)
+
+    def test_inputs_stay_and_answers_repeat(self, kind):
+        runs = []
+        for _ in range(2):
+            law, rng = started(kind, five_dof()), np.random.default_rng(1)
+            states = [at(rng.normal(size=5), rng.normal(size=5), k * 2e-3) for k in range(30)]
+            copies = [np.array(s.q) for s in states]
+            runs.append([law.update(s, Reference.hold(s.q * 0.9), 2e-3).value for s in states])
+            assert all((s.q == q).all() for s, q in zip(states, copies, strict=True))
+        np.testing.assert_array_equal(*runs)
+
+    def test_live_gains_keep_the_memory(self, kind):
+        """Setting the gains in force again, in mid-course, changes nothing."""
+        one, two = started(kind, five_dof()), started(kind, five_dof())
+        q = np.array(five_dof().pose("initial"))
+        for k in range(100):
+            state = at(q + 0.01 * np.sin(k), time=k * 2e-3)
+            if k == 50:
+                names = five_dof().joint_names
+                two.configure(
+                    {n: {g: two.gains[g][i] for g in two.gains} for i, n in enumerate(names)}
+                )
+            answers = [law.update(state, Reference.hold(q), 2e-3).value for law in (one, two)]
+            np.testing.assert_array_equal(*answers)
+
+    def test_bad_gains_are_refused_and_the_old_ones_stay(self, kind):
+        law = kind(five_dof())
+        before = {name: gain.copy() for name, gain in law.gains.items()}
+        wrong = [
+            ({"R9": {}}, UnknownName, "R9"),
+            ({"R2": {"warp": 1.0}}, UnknownName, "'R2' 'warp'"),
+        ]
+        for p in kind.parameters:
+            wrong += [({"R2": {p.name: np.nan}}, InvalidValue, f"'R2': {p.name} = nan")]
+            wrong += [({"R2": {p.name: p.lower - 1}}, InvalidValue, f"'R2': {p.name} = ")]
+        for gains, error, said in wrong:
+            with pytest.raises(error, match=said):
+                law.configure(gains)
+            with pytest.raises(error, match=said):
+                kind(five_dof(), gains)
+        assert {name: gain.tolist() for name, gain in law.gains.items()} == {
+            name: gain.tolist() for name, gain in before.items()
+        }
+
+    def test_another_model_changes_the_feedforward_alone(self, kind):
+        law = started(kind, five_dof())
+        state = at([0, -0.9, 0.2, 0.1, 0.2])
+        goal = Reference.hold(state.q + 0.01)
+        light = law.update(state, goal, 0.0).value
+        gains = {name: gain.tolist() for name, gain in law.gains.items()}
+        law.use_model(five_dof().with_payload(0.5))
+        added = law.update(state, goal, 0.0).value - light
+        load = dynamics.gravity(five_dof().with_payload(0.5), state.q)
+        load = load - dynamics.gravity(five_dof(), state.q)
+        assert np.allclose(added, load, atol=1e-9) or np.allclose(added, 0, atol=1e-12)
+        assert gains == {name: gain.tolist() for name, gain in law.gains.items()}
+
+    def test_a_model_with_other_joints_is_refused(self, kind):
+        with pytest.raises(InvalidValue, match="J1"):
+            kind(five_dof()).use_model(chain({}))
+
+    def test_parameters_are_described(self, kind):
+        for parameter in kind.parameters:
+            assert parameter.unit
+            assert parameter.description
+
+    def test_it_holds_an_arm_with_other_joints(self, kind):
+        arm = replace(chain({}, {"kind": "prismatic", "axis": "1 0 0"}), name="other")
+        q = np.array([0.2, 0.1])
+        command = started(kind, arm, state=at(q)).update(at(q), Reference.hold(q), 0.0)
+        assert command.value.shape == (2,)

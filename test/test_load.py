@@ -1,0 +1,175 @@
+"""Loading arms: by name or path, with or without motors, locked joints, turns counted."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import chain, chain_urdf, five_dof
+
+from arm_dynamics import dynamics, load_arm, resources
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.model.audit import UrdfRejected
+from arm_dynamics.model.load import parse_arm
+
+
+def test_the_bundled_arm_is_as_its_urdf_says():
+    arm = load_arm("five_dof")
+    assert (arm.name, arm.nv, arm.tool_frame, arm.base_frame) == (
+        "five_dof", 5, "tool", "base_link",
+    )  # fmt: skip
+    assert arm.joint_names == ("R1", "R2", "R3", "R4", "R5")
+    assert arm.lower.tolist() == [-math.inf, -1.2, -math.pi, -math.pi, -1.1]
+    assert arm.upper.tolist() == [math.inf, 0.7, 0.6, math.pi, 1.1]
+    assert arm.pose("initial").tolist() == [0, -1.1, 0.3, 0, 0]
+    assert arm.effort_limit.tolist() == [120, 120, 120, 12, 12]
+    assert arm.velocity_limit.tolist() == [1.2, 1.2, 1.2, 12, 12]
+    assert arm.model.nq == arm.model.nv == 5
+    assert {joint.actuator for joint in arm.joints} == {"dc_motor"}
+    assert arm.joints[0].kind == "continuous"
+
+
+def test_a_path_is_the_same_arm(tmp_path):
+    path = tmp_path / "copy.urdf"
+    path.write_text(five_dof().urdf)
+    for given in (path, str(path)):
+        arm = load_arm(given)
+        assert arm.source == path
+        q = [0.3, -1, 0.2, 1, 0.5]
+        np.testing.assert_array_equal(
+            dynamics.mass_matrix(arm, q), dynamics.mass_matrix(five_dof(), q)
+        )
+
+
+def test_comments_in_other_encodings_do_not_matter(tmp_path):
+    path = tmp_path / "latin.urdf"
+    path.write_bytes("<!-- für -->".encode("latin-1") + chain_urdf({}).encode())
+    assert load_arm(path).nv == 1
+
+
+@pytest.mark.parametrize("name", ["six_dof", "missing.urdf", "/tmp", ""])
+def test_unknown_arms_list_the_bundled_ones(name):
+    with pytest.raises(UnknownName, match=f"'{name}'; known: .*five_dof"):
+        load_arm(name)
+
+
+def test_a_plain_urdf_gets_ideal_actuators():
+    arm = chain({"effort": 7.0}, {"kind": "continuous", "effort": 3.0})
+    assert {joint.actuator for joint in arm.joints} == {"ideal"}
+    assert arm.actuators[0].effort("effort", 99.0, 0, 0) == 7.0
+    assert all(joint.stop_stiffness > 0 for joint in arm.joints)
+    assert arm.upper.tolist() == [3.0, math.inf]
+    assert arm.tool_frame == "J2_link"
+    assert all(type(joint.stop_stiffness) is float for joint in arm.joints)
+
+
+def test_the_initial_pose_of_a_plain_urdf_is_within_limits():
+    arm = chain({"lower": 0.5, "upper": 1.0}, {"lower": -2.0, "upper": -1.0})
+    assert arm.pose("initial").tolist() == [0.5, -1.0]
+    assert arm.pose("zero").tolist() == [0.5, -1.0]
+
+
+def test_a_continuous_joint_is_the_same_after_every_turn_and_still_counts():
+    arm, q = five_dof(), np.array([0.4, -1, 0.2, 1, 0.5])
+    turned = q + np.array([6 * np.pi, 0, 0, 0, 0])
+    np.testing.assert_allclose(
+        dynamics.mass_matrix(arm, turned), dynamics.mass_matrix(arm, q), atol=1e-12
+    )
+    assert arm.check_position("q", turned)[0] == turned[0]
+
+
+def test_locked_joints_stand_at_their_initial_position():
+    whole, locked = five_dof(), load_arm("five_dof", lock=["R2", "R5"])
+    assert locked.joint_names == ("R1", "R3", "R4")
+    keep, q = [0, 2, 3], np.array([0.5, -1.1, 0.2, 0.7, 0.0])
+    M = dynamics.mass_matrix(whole, q)[np.ix_(keep, keep)]
+    np.testing.assert_allclose(dynamics.mass_matrix(locked, q[keep]), M, atol=1e-12)
+    np.testing.assert_allclose(
+        dynamics.gravity(locked, q[keep]), dynamics.gravity(whole, q)[keep], atol=1e-12
+    )
+    assert locked.pose("initial").tolist() == [0, 0.3, 0]
+
+
+MOUNT = """<link name="cart"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="drift" type="floating"><parent link="J1_link"/><child link="cart"/></joint>"""
+
+
+def test_joints_of_many_coordinates_are_refused_unless_locked():
+    text = chain_urdf({}, more=MOUNT)
+    with pytest.raises(UrdfRejected, match=r"'drift'.*floating"):
+        parse_arm(text)
+    assert parse_arm(text, lock=["drift"]).joint_names == ("J1",)
+
+
+MIMIC = """<link name="finger"><inertial><mass value="0.1"/>
+<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="grip" type="prismatic"><parent link="J1_link"/><child link="finger"/>
+<axis xyz="0 1 0"/><limit lower="0" upper="0.1" effort="1" velocity="1"/>
+<mimic joint="J1" multiplier="0.1"/></joint>"""
+
+
+def test_mimic_joints_are_never_ignored_in_silence():
+    text = chain_urdf({}, more=MIMIC)
+    with pytest.raises(UrdfRejected, match="'grip'"):
+        parse_arm(text)
+    assert parse_arm(text, lock=["grip"]).joint_names == ("J1",)
+
+
+def test_a_joint_to_lock_that_is_none_is_refused():
+    with pytest.raises(UrdfRejected, match=r"'R9' is to be locked.*R1, R2, R3, R4, R5"):
+        load_arm("five_dof", lock=["R9"])
+
+
+def test_broken_urdfs_are_rejected_with_all_faults():
+    text = chain_urdf({"mass": -1.0}, {"axis": "0 0 0"})
+    with pytest.raises(UrdfRejected) as caught:
+        parse_arm(text)
+    assert len(caught.value.faults) >= 2
+
+
+def test_positions_outside_the_limits_are_named():
+    with pytest.raises(InvalidValue, match=r"start: joint 'R2' = 1 rad is outside \[-1.2, 0.7\]"):
+        five_dof().check_position("start", [0, 1.0, 0, 0, 0])
+
+
+def test_changes_name_what_does_not_exist():
+    arm = five_dof()
+    for call, said in (
+        (lambda: arm.pose("yoga"), "'yoga'; known: initial, zero"),
+        (lambda: arm.index("R9"), "'R9'; known: R1, R2"),
+        (lambda: arm.with_joint("R2", colour=1.0), "'R2' 'colour'; known: damping"),
+        (lambda: arm.with_motor("R2", colour=1.0), "'R2' 'colour'"),
+        (lambda: arm.with_actuator("steam"), "'steam'; known"),
+    ):
+        with pytest.raises(UnknownName, match=said):
+            call()
+    for call, said in (
+        (lambda: arm.with_payload(-1), "payload mass"),
+        (lambda: arm.with_payload(np.nan), "payload mass"),
+        (lambda: arm.with_payload(1, [0, 0]), "payload centre"),
+        (lambda: arm.with_gravity([0, 0, np.inf]), r"gravity\[2\]"),
+        (lambda: arm.with_joint("R2", damping=-1.0), "joint 'R2' damping"),
+    ):
+        with pytest.raises(InvalidValue, match=said):
+            call()
+    assert arm.joints == load_arm("five_dof").joints
+
+
+def test_resources_of_the_source_tree_and_of_an_installation(tmp_path, monkeypatch):
+    source = resources.folder("urdf")
+    assert (source / "five_dof.urdf").is_file()
+    assert "five_dof" in resources.names("urdf", ".urdf")
+    package = tmp_path / "lib/python3.11/site-packages/arm_dynamics"
+    share = tmp_path / "share/arm_dynamics/urdf"
+    for folder in (package, share):
+        folder.mkdir(parents=True)
+    (share / "mine.urdf").write_text(five_dof().urdf)
+    monkeypatch.setattr(resources, "__file__", str(package / "resources.py"))
+    assert resources.folder("urdf") == share
+    assert resources.names("urdf", ".urdf") == ("mine",)
+    assert load_arm("mine").nv == 5
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "workspace"))
+    (tmp_path / "workspace/share/arm_dynamics/config").mkdir(parents=True)
+    assert resources.folder("config") == tmp_path / "workspace/share/arm_dynamics/config"
+    with pytest.raises(UnknownName, match="resource folder 'music'"):
+        resources.folder("music")

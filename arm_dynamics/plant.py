@@ -31,6 +31,7 @@ class Plant:
         self._data = arm.model.createData()
         self._rows = row.pack(arm.joints, arm.actuators)
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
+        self._command: Command | None = None
         self._interface = "effort"
         friction = [j.friction for j in arm.joints]
         self._dry = np.array(friction) + [a.dry_friction for a in arm.actuators]
@@ -46,7 +47,9 @@ class Plant:
         """
         dt = scalar("dt [s]", dt, above=0)
         scalar("steps", steps, lower=1)
-        self._accept(state, command)
+        self._accept_state(state)
+        if command is not self._command or command.value.flags.writeable:
+            self._accept_command(command)  # one look at a frozen command is enough
         q, v = state.q, state.v
         for _ in range(steps):
             q, v = self._instant(q, v, dt)
@@ -74,7 +77,7 @@ class Plant:
             q_next, v_next = q_next + dt * (v_rubbed - v_next), v_rubbed
         return q_next, v_next
 
-    def _accept(self, state: State, command: Command) -> None:
+    def _accept_state(self, state: State) -> None:
         if state.q.shape != (self.arm.nv,) or state.v.shape != (self.arm.nv,):
             raise InvalidValue(
                 f"state has {state.q.size} positions and {state.v.size} velocities,"
@@ -82,13 +85,15 @@ class Plant:
             )
         if not (np.isfinite(state.q).all() and np.isfinite(state.v).all()):
             raise InvalidValue(f"state is not finite: q = {state.q}, v = {state.v}")
+
+    def _accept_command(self, command: Command) -> None:
         Command.checked(command.interface, command.value, self.arm.nv)
         for actuator in self.arm.actuators:
             if command.interface not in actuator.interfaces:
                 raise UnknownName(
                     f"interface of joint '{actuator.joint}'", command.interface, actuator.interfaces
                 )
-        self._interface = command.interface
+        self._command, self._interface = command, command.interface
         self._rows[row.COMMAND] = command.value
         self._rows[row.BY_VOLTAGE] = command.interface == "voltage"
 

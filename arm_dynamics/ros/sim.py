@@ -14,7 +14,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from arm_dynamics import plugins, resources
+from arm_dynamics import plugins
+from arm_dynamics.config import parameter_file
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros.children import Children
@@ -78,8 +79,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _start(children: Children, options: argparse.Namespace) -> None:
     ros = ["--ros-args", "-p", f"arm:={options.arm}"]
-    bundled = resources.folder("config") / f"{Path(options.arm).stem}.yaml"
-    params = options.params_file or (bundled if bundled.is_file() else None)
+    params = options.params_file or parameter_file(options.arm)
     files = ["--params-file", str(params)] if params else []
     simulator = ["-p", f"rate:={options.rate}", "-p", f"lockstep:={str(options.lockstep).lower()}"]
     controller = ["-p", f"controller:={options.controller}"]

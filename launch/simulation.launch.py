@@ -3,7 +3,6 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
     IncludeLaunchDescription,
@@ -17,6 +16,7 @@ from launch_ros.actions import Node
 from arm_dynamics import plugins, resources
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import find_urdf, load_arm
+from launch import LaunchDescription
 
 SWITCH = ["true", "false"]
 ARGUMENTS = (
@@ -119,6 +119,8 @@ def _positive(name, text):
 
 def _simulator_ended(event, context):
     """Without the arm there is nothing left to do; its failure is that of the launch."""
-    if event.returncode > 0 and not context.is_shutdown:
+    if context.is_shutdown:
+        return None
+    if event.returncode != 0:
         raise RuntimeError(f"{event.process_name} ended with code {event.returncode}")
     return Shutdown(reason="the simulator ended")

@@ -1,0 +1,120 @@
+"""Simulated time: whole steps, resets, live changes, the driver that is a simulator."""
+
+import numpy as np
+import pytest
+from conftest import five_dof
+
+from arm_dynamics import dynamics, plugins
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.plant import Plant
+from arm_dynamics.simulation import Simulation, whole_steps
+from arm_dynamics.state import Command
+
+
+def command(value, interface="effort"):
+    return Command.checked(interface, value, len(value))
+
+
+def test_whole_steps():
+    assert whole_steps(2e-3, 1e-4) == 20
+    assert whole_steps(1e-3, 1e-3) == 1
+    for period, dt, said in (
+        (2.5e-4, 1e-4, "no whole multiple of dt 0.0001 s; nearest allowed"),
+        (1e-5, 1e-4, "period .*at least 0.0001"),
+        (1e-3, 0.0, "dt .*above 0"),
+        (np.nan, 1e-4, "period .*finite"),
+    ):
+        with pytest.raises(InvalidValue, match=said):
+            whole_steps(period, dt)
+
+
+def test_it_starts_at_rest_in_the_initial_pose():
+    sim = Simulation(five_dof())
+    np.testing.assert_array_equal(sim.state.q, five_dof().pose("initial"))
+    assert not sim.state.v.any()
+    assert (sim.state.time, sim.period) == (0.0, pytest.approx(2e-3))
+    with pytest.raises(InvalidValue, match="initial q: joint 'R2'"):
+        Simulation(five_dof(), q=[0, 2, 0, 0, 0])
+    with pytest.raises(InvalidValue, match="initial v: shape"):
+        Simulation(five_dof(), v=[0, 2])
+
+
+def test_a_period_is_the_plants_steps_under_one_command():
+    sim, tell = Simulation(five_dof()), command([1.0, -2, 3, -0.4, 0.5], "voltage")
+    expected = Plant(five_dof()).step(sim.state, tell, 1e-4, 20)
+    assert sim.offer(tell)
+    after = sim.advance()
+    for name in ("q", "v", "tau"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))
+    assert after.time == pytest.approx(2e-3, rel=1e-12)
+
+
+def test_two_runs_are_the_same_to_the_last_bit():
+    ends = []
+    for _ in range(2):
+        sim, rng = Simulation(five_dof()), np.random.default_rng(2)
+        for _ in range(100):
+            sim.offer(command(rng.normal(size=5)))
+            sim.advance()
+        ends.append(np.concatenate([sim.state.q, sim.state.v, [sim.state.time]]))
+    np.testing.assert_array_equal(*ends)
+
+
+def test_uncommanded_it_is_held_from_the_first_moment():
+    sim = Simulation(five_dof())
+    for _ in range(500):
+        sim.advance()
+        np.testing.assert_allclose(sim.state.q, five_dof().pose("initial"), atol=1e-9)
+
+
+def test_a_reset_keeps_the_time_and_forgets_the_commands():
+    sim = Simulation(five_dof())
+    for _ in range(50):
+        sim.offer(command([5.0] * 5))
+        sim.advance()
+    goal = [0.2, -0.9, 0.1, 0.3, 0.4]
+    state = sim.reset(goal)
+    np.testing.assert_array_equal(state.q, goal)
+    assert state.time == pytest.approx(0.1)
+    assert not state.v.any()
+    for _ in range(100):
+        sim.advance()
+    np.testing.assert_allclose(sim.state.q, goal, atol=1e-9)
+    assert not sim.watch.events.counts
+    with pytest.raises(InvalidValue, match="'R2'"):
+        sim.reset([0, 9, 0, 0, 0])
+    np.testing.assert_allclose(sim.state.q, goal, atol=1e-9)
+    np.testing.assert_array_equal(sim.reset().q, five_dof().pose("initial"))
+
+
+def test_a_changed_arm_goes_on_in_the_same_state():
+    sim = Simulation(five_dof())
+    sim.offer(command([1.0] * 5))
+    before = sim.advance()
+    heavier = five_dof().with_payload(0.5)
+    sim.use_arm(heavier)
+    assert sim.arm is heavier
+    assert sim.state is before
+    expected = Plant(heavier).step(before, command([1.0] * 5), 1e-4, 20)
+    np.testing.assert_array_equal(sim.advance().q, expected.q)
+
+
+def test_the_simulated_driver_moves_only_when_written():
+    assert plugins.load("drivers", "simulated") is Simulated
+    driver = Simulated(five_dof())
+    first = driver.read()
+    assert driver.read() is first
+    driver.write(command(dynamics.gravity(five_dof(), first.q)))
+    assert driver.read().time == pytest.approx(2e-3)
+    driver.close()
+    driver.close()
+
+
+def test_the_drivers_safe_stop_brings_the_arm_to_rest():
+    arm = five_dof()
+    driver = Simulated(arm, Simulation(arm, q=[0, -0.8, 0, 0, 0], v=[1, 0.5, -0.5, 2, -1]))
+    driver.safe_stop()
+    state = driver.read()
+    assert np.abs(state.v).max() < 1e-3
+    assert ((arm.lower <= state.q) & (state.q <= arm.upper)).all()

@@ -6,7 +6,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros import conversions, qos
 
@@ -30,7 +30,10 @@ class ReferenceTopics:
             self._loop.events.report("trajectory_refused", str(error))
 
     def _hold(self, message: JointState) -> None:
+        names, positions = message.name, message.position
         try:
-            self._loop.hold(dict(zip(message.name, message.position, strict=False)))
+            if len(names) != len(positions) or not names:
+                raise InvalidValue(f"reference: {len(positions)} positions for {len(names)} names")
+            self._loop.hold(dict(zip(names, positions, strict=True)))
         except ArmDynamicsError as error:
             self._loop.events.report("reference_refused", str(error))

@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.wire import Joints
+from arm_dynamics.ros.wire import Joints, split
 from arm_dynamics.state import Command, State
 from arm_dynamics.trajectory import JointTrajectory, parse
 
@@ -25,7 +25,7 @@ def to_seconds(stamp: Time) -> float:
 
 def to_time(seconds: float) -> Time:
     """Seconds as a message's time, to the nearest nanosecond."""
-    sec, nanosec = divmod(round(seconds * 1e9), 1_000_000_000)
+    sec, nanosec = split(seconds)
     return Time(sec=sec, nanosec=nanosec)
 
 

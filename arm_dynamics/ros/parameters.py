@@ -37,14 +37,25 @@ def declare_live(node: Node, name: str, default: Any, description: str) -> Any:
     return node.declare_parameter(name, default, ParameterDescriptor(description=description)).value
 
 
+def declare_list(node: Node, name: str, description: str) -> None:
+    """Declare a live list of numbers that is empty unless given at the start."""
+    # rclpy takes an empty list for bytes and `ros2 param set` for booleans: no type is fixed.
+    descriptor = ParameterDescriptor(description=description, dynamic_typing=True)
+    if not node.declare_parameter(name, [], descriptor).value:
+        node.set_parameters([RosParameter(name, RosParameter.Type.DOUBLE_ARRAY, [])])
+
+
 def declare_number(node: Node, name: str, parameter: Parameter, default: float) -> float:
     """Declare a live number with its unit and range; return its value."""
     lower = nextafter(parameter.above, inf) if parameter.above > -inf else parameter.lower
     descriptor = ParameterDescriptor(
         description=f"{parameter.description} [{parameter.unit}], {parameter.allowed}",
         floating_point_range=[
+            # A whole number here would reach the message as garbage.
             FloatingPointRange(
-                from_value=max(lower, -LARGEST), to_value=min(parameter.upper, LARGEST), step=0.0
+                from_value=float(max(lower, -LARGEST)),
+                to_value=float(min(parameter.upper, LARGEST)),
+                step=0.0,
             )
         ],
     )

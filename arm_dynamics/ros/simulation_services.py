@@ -8,9 +8,9 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.parameters import declare_live
+from arm_dynamics.ros.parameters import declare_list, declare_live
 
 
 class SimulationServices:
@@ -22,7 +22,7 @@ class SimulationServices:
         self.steps_left = 0
         poses = ", ".join(arm.poses)
         declare_live(node, "reset_pose", "initial", f"pose that ~/reset takes: {poses}")
-        declare_live(node, "reset_positions", [], "positions that ~/reset takes; empty: the pose")
+        declare_list(node, "reset_positions", "positions that ~/reset takes; empty: the pose")
         declare_live(node, "step_count", 1, "control periods that ~/step lets pass")
         node.create_service(SetBool, "~/pause", self._pause)
         node.create_service(Trigger, "~/step", self._step)
@@ -38,11 +38,14 @@ class SimulationServices:
         self.steps_left = max(0, self.steps_left - 1)
 
     def check(self, values: dict[str, object]) -> None:
-        """Raise for a reset pose or positions that the arm does not have."""
+        """Raise for a pose or positions that the arm does not have, and a count below 1."""
         if "reset_pose" in values:
             self._arm.pose(str(values["reset_pose"]))
         if values.get("reset_positions"):
             self._arm.check_position("reset_positions", values["reset_positions"])  # type: ignore[arg-type]
+        count = values.get("step_count", 1)
+        if isinstance(count, int) and count < 1:
+            raise InvalidValue(f"step_count = {count}: at least 1 is expected")
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.paused, self.steps_left = request.data, 0

@@ -36,6 +36,13 @@ class Joints(NamedTuple):
     effort: Vector
 
 
+def split(seconds: float) -> tuple[int, int]:
+    """Whole seconds and nanoseconds."""
+    whole = int(seconds // 1)
+    carry, nanoseconds = divmod(round((seconds - whole) * 1e9), 1_000_000_000)
+    return whole + carry, nanoseconds
+
+
 def joints(message: JointState) -> Joints:
     """The content of a message."""
     stamp = message.header.stamp
@@ -121,7 +128,7 @@ class JointStateWriter:
 
     def write(self, time: float, *values: Vector) -> bytes:
         """The message of ``time`` [s] with one vector per field."""
-        STAMP.pack_into(self._bytes, AT, *divmod(round(time * 1e9), 1_000_000_000))
+        STAMP.pack_into(self._bytes, AT, *split(time))
         for place, vector in zip(self._slots, values, strict=True):
             self._bytes[place] = vector.tobytes()
         return bytes(self._bytes)
@@ -129,4 +136,4 @@ class JointStateWriter:
 
 def clock(time: float, head: bytes = bytes(serialize_message(Clock()))[:AT]) -> bytes:
     """A serialized Clock of ``time`` [s]."""
-    return head + STAMP.pack(*divmod(round(time * 1e9), 1_000_000_000))
+    return head + STAMP.pack(*split(time))

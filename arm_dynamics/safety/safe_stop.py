@@ -5,25 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.dynamics import rnea
+from arm_dynamics.dynamics import mass_matrix, rnea
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Command, State
 
 STOP_TIME = 0.1
 """Time constant [s] at which the velocity decays."""
-RAMP = 0.05
+RAMP = 0.02
 """Time [s] over which the last command gives way to the stop."""
 BANDWIDTH = 20.0
 """Natural frequency [rad/s] that holds the stopping path against model error."""
+FASTEST = 100.0
+"""Highest natural frequency [rad/s] that a control period of some milliseconds allows."""
+GRIP = 0.4
+"""Stiffness per effort limit [1/rad]: a light wrist must hold a load it knows nothing of."""
 
 
 class SafeStop:
     """A ramped stop with gravity held.
 
     Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
-    effort: tau = RNEA(q, v, -v_d/T + 2w (v_d - v) + w² (q_d - q)),
+    effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
     blended from the last command over RAMP. T is shortened per joint so that the path ends
-    short of its limit. Source: inverse-dynamics control, Siciliano et al. (2009), 8.5.2.
+    short of its limit. K = w² M_ii, or GRIP of the effort limit where that is more and not
+    faster than FASTEST; D = 1.6 sqrt(K M_ii). Source: PD control with computed feedforward,
+    Siciliano et al. (2009), 8.5.1.
     """
 
     def __init__(self, arm: ArmModel, state: State, last_effort: Vector) -> None:
@@ -32,16 +38,20 @@ class SafeStop:
         self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
         self._rest = np.clip(state.q, arm.lower, arm.upper)
         self._times = self._stop_times(state)
+        m = np.diag(mass_matrix(arm, state.q))
+        self._K = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
+        self._D = 1.6 * np.sqrt(self._K * m)
 
     def command(self, state: State) -> Command:
         """Effort command (nv,) [N·m] within the effort limits."""
-        s, T, w = state.time - self._start.time, self._times, BANDWIDTH
+        s, T = state.time - self._start.time, self._times
         decay = np.exp(-s / T)
         v_d = self._start.v * decay
         q_d = np.clip(self._rest + self._start.v * T * (1 - decay), self.arm.lower, self.arm.upper)
-        a = -v_d / T + 2 * w * (v_d - state.v) + w**2 * (q_d - state.q)
+        hold = rnea(self.arm, state.q, state.v, -v_d / T)
+        hold = hold + self._K * (q_d - state.q) + self._D * (v_d - state.v)
         share = min(1.0, max(0.0, s / RAMP))
-        tau = (1 - share) * self._last + share * rnea(self.arm, state.q, state.v, a)
+        tau = (1 - share) * self._last + share * hold
         limit = self.arm.effort_limit
         return Command.checked("effort", np.clip(tau, -limit, limit), self.arm.nv, state.time)
 

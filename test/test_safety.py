@@ -1,0 +1,190 @@
+"""Safety: what is refused, how the arm stops, how the next command takes over."""
+
+import numpy as np
+import pytest
+from conftest import displaced, five_dof
+
+from arm_dynamics import dynamics
+from arm_dynamics.errors import CommandRefused, InvalidValue
+from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.guard import Guard
+from arm_dynamics.safety.safe_stop import SafeStop
+from arm_dynamics.safety.watch import CommandWatch
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.state import Command, State
+
+BAD = [
+    (Command("effort", np.array([0, np.nan, 0, 0, 0])), r"effort command\[1\] = nan"),
+    (Command("effort", np.array([0, 0, -np.inf, 0, 0])), r"effort command\[2\] = -inf"),
+    (Command("effort", np.zeros(4)), r"\(4,\) given, \(5,\) expected"),
+    (Command("voltage", np.array([np.nan] * 5)), r"voltage command\[0\] = nan"),
+    (Command("position", np.zeros(5)), "'R1' 'position'; known: effort, voltage"),
+    (Command("steam", np.zeros(5)), "'steam'"),
+]
+
+
+def command(value, stamp=0.0):
+    return Command.checked("effort", value, 5, stamp)
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD)
+def test_the_guard_refuses_names_and_counts(bad, said):
+    told = []
+    events = Events(lambda kind, message: told.append((kind, message)))
+    guard = Guard(five_dof(), events)
+    for count in (1, 2):
+        with pytest.raises(CommandRefused, match=said):
+            guard.check_command(bad)
+        assert events.counts == {"command_refused": count}
+    assert told[-1] == ("command_refused", events.latest["command_refused"])
+
+
+def test_the_guard_clamps_and_says_so():
+    events = Events()
+    guard = Guard(five_dof(), events)
+    fine = command([120.0, -120, 0, 12, -12])
+    assert guard.check_command(fine).value.tolist() == fine.value.tolist()
+    assert not events.counts
+    clamped = guard.check_command(command([500.0, 0, -1, 20, 0], stamp=3.0))
+    assert clamped.value.tolist() == [120, 0, -1, 12, 0]
+    assert clamped.stamp == 3.0
+    assert "'R1': effort 500 N·m clamped to the limit 120" in events.latest["effort_clamped"]
+
+
+def test_the_guard_refuses_states_that_are_none():
+    events = Events()
+    guard = Guard(five_dof(), events)
+    assert guard.check_state(State.of([0.0] * 5))
+    zero = np.zeros(5)
+    assert not guard.check_state(State(0.0, zero, np.array([0, 0, 0, np.nan, 0]), zero))
+    assert "'R4'" in events.latest["state_refused"]
+    assert not guard.check_state(State(0.0, np.zeros(4), zero, zero))
+    assert "4 positions and 5 velocities measured for 5 joints" in events.latest["state_refused"]
+    assert events.counts["state_refused"] == 2
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD)
+def test_after_refusals_the_last_good_command_decays(bad, said):
+    del said
+    sim = Simulation(five_dof())
+    good = command(dynamics.gravity(five_dof(), sim.state.q))
+    sim.offer(good)
+    stopping = []
+    for _ in range(100):
+        assert sim.offer(bad) is False
+        stopping.append(sim.watch.stopping)
+        sim.advance()
+    assert sim.watch.events.counts["command_refused"] == 100
+    # 0.1 s at 2 ms: the good command holds for 50 periods and is not renewed by bad ones.
+    assert stopping.index(True) in (51, 52)
+    assert sim.watch.events.counts["command_timeout"] == 1
+    assert "no command for 0.10" in sim.watch.events.latest["command_timeout"]
+
+
+STARTS = [
+    # pose, velocity, last command
+    ([0.0, -1.1, 0.3, 0.0, 0.0], [0.0] * 5, [0.0] * 5),
+    ([0.5, -0.6, -0.4, 0.5, 0.3], [1.0, 0.8, -0.8, 3.0, -2.0], [5.0, 3.0, -3.0, 0.5, -0.2]),
+    ([0.5, -1.0, 0.3, 0.5, -0.7], [-1.0, -1.0, 1.0, -6.0, -4.0], [-9.0, -9.0, 9.0, -0.5, -0.5]),
+    ([2.0, 0.4, 0.4, 3.0, 0.9], [1.2, 1.2, 1.0, 2.0, 2.0], [0.0, 8.0, 5.0, 0.0, 0.0]),
+    ([0.0, -0.5, -1.5, -2.8, 0.0], [0.0, 0.0, -1.2, -5.0, 5.0], [0.0, 0.0, -8.0, -0.3, 0.3]),
+]
+
+
+def stopped(start, payload=0.0, seconds=1.0):
+    """States from the moment that commands cease; the last one keeps its hold for no time."""
+    q, v, last = start
+    arm = five_dof()
+    sim = Simulation(arm.with_payload(payload), q=q, v=v, timeout=2e-3)
+    sim.watch.arm = arm  # the watch knows nothing of the payload
+    sim.offer(command(last))
+    return [sim.advance() for _ in range(round(seconds / sim.period) + 2)]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_moving_arm_comes_to_rest_within_its_limits(start):
+    arm, states = five_dof(), stopped(start)
+    assert np.abs(states[-1].v).max() < 1e-3
+    for state in states:
+        assert ((arm.lower <= state.q) & (state.q <= arm.upper)).all()
+        assert (np.abs(state.tau) <= arm.effort_limit).all()
+    held = dynamics.gravity(arm, states[-1].q)
+    np.testing.assert_allclose(states[-1].tau, held, atol=0.05)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_the_stop_begins_without_a_step_of_torque(start):
+    states = stopped(start, seconds=0.3)
+    steps = np.abs(np.diff([s.tau for s in states], axis=0))
+    # In one period of 2 ms no torque changes by more than a tenth of what its motor can.
+    assert (steps.max(axis=0) <= 0.1 * five_dof().effort_limit).all()
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_an_untold_payload_sags_a_little_and_is_held(start):
+    with_load, without = (stopped(start, payload, 1.5) for payload in (0.5, 0.0))
+    assert np.abs(with_load[-1].v).max() < 1e-3
+    sag = np.abs(with_load[-1].q - without[-1].q)
+    # The wrist's own inertia is a tenth of the load's: it gives way more than the arm does.
+    assert (sag < [0.01, 0.02, 0.05, 0.35, 0.35]).all()
+
+
+def test_a_voltage_command_that_ceases_is_followed_by_the_same_stop():
+    arm = five_dof()
+    sim = Simulation(arm, q=[0, -0.8, 0, 0, 0])
+    for _ in range(100):
+        sim.offer(Command.checked("voltage", [3.0, 2, -2, 1, 0.5], 5))
+        sim.advance()
+    assert np.abs(sim.state.v).max() > 0.1
+    for _ in range(575):
+        sim.advance()
+    assert np.abs(sim.state.v).max() < 1e-3
+    assert sim.watch.stopping
+
+
+def test_a_new_command_takes_over_at_once():
+    sim = Simulation(five_dof())
+    sim.offer(command([2.0, -8, -3, 0, 0]))
+    for _ in range(200):
+        sim.advance()
+    assert sim.watch.stopping
+    fresh = command(dynamics.gravity(five_dof(), sim.state.q), sim.state.time)
+    before = sim.state
+    assert sim.offer(fresh)
+    assert not sim.watch.stopping
+    after = sim.advance()
+    np.testing.assert_allclose(after.q, before.q, atol=1e-3)
+    np.testing.assert_allclose(after.tau, fresh.value, rtol=1e-9, atol=1e-12)
+
+
+def test_time_outs_are_checked():
+    for bad in (0.0, -1.0, np.nan):
+        with pytest.raises(InvalidValue, match="command timeout"):
+            CommandWatch(five_dof(), bad)
+
+
+def test_no_command_ever_is_no_time_out():
+    watch = CommandWatch(five_dof())
+    state = State.of(five_dof().pose("initial"))
+    assert watch.command(state).interface == "effort"
+    assert watch.stopping
+    assert not watch.events.counts
+
+
+@pytest.mark.parametrize("q", list(displaced()))
+def test_a_stop_at_rest_is_the_weight(q):
+    arm = five_dof()
+    state = State.of(q, tau=dynamics.gravity(arm, q), time=3.0)
+    stop = SafeStop(arm, state, state.tau)
+    np.testing.assert_allclose(stop.command(state).value, state.tau, atol=1e-12)
+
+
+def test_a_stop_from_beyond_a_limit_leads_back_inside():
+    arm = five_dof()
+    sim = Simulation(arm)
+    outside = State.of([0, -1.25, 0.3, 0, 1.15], [0, -0.5, 0, 0, 0.5])
+    sim.state = outside
+    for _ in range(500):
+        sim.advance()
+    assert np.abs(sim.state.v).max() < 1e-3
+    assert ((arm.lower - 2e-3 <= sim.state.q) & (sim.state.q <= arm.upper + 2e-3)).all()

@@ -1,0 +1,271 @@
+"""The control loop: settling as promised, and every way in which a tick can go wrong."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import yaml
+from conftest import displaced, five_dof
+
+from arm_dynamics import dynamics, plugins, resources
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import DriverFault, InvalidValue, TrajectoryRefused, UnknownName
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.state import Command, State
+from arm_dynamics.trajectory import JointTrajectory, parse
+
+HOME = five_dof().pose("initial")
+
+
+@cache
+def gains():
+    path = resources.folder("config") / "five_dof.yaml"
+    return yaml.safe_load(path.read_text())["joint_controller"]["ros__parameters"]["gains"]
+
+
+class Late(Simulated):
+    """A simulated arm whose motors get each command some periods late."""
+
+    def __init__(self, arm, simulation, periods):
+        super().__init__(arm, simulation)
+        hold = dynamics.gravity(arm, simulation.state.q)
+        self._under_way = [Command.checked("effort", hold, arm.nv)] * periods
+
+    def write(self, command):
+        self._under_way.append(command)
+        super().write(self._under_way.pop(0))
+
+
+def errors(start, carried, told, period=2e-3, late=0, seconds=2.0):
+    """Largest joint error [rad] after each period, the reference stepping to the pose."""
+    arm = five_dof()
+    sim = Simulation(arm.with_payload(carried), q=start, period=period)
+    law = PidGravity(arm.with_payload(told), gains())
+    loop = ControlLoop(Late(arm, sim, late), law)
+    loop.step()
+    loop.hold(dict(zip(arm.joint_names, HOME, strict=True)))
+    found = []
+    for _ in range(round(seconds / period)):
+        loop.step()
+        found.append(np.abs(sim.state.q - HOME).max())
+    assert not loop.events.counts
+    return np.array(found)
+
+
+@pytest.mark.parametrize("start", list(displaced()), ids=lambda q: str(np.round(q - HOME, 1)))
+@pytest.mark.parametrize(
+    ("carried", "told", "tolerance", "within"),
+    [(0.0, 0.0, 1e-3, 1.0), (0.5, 0.5, 1e-3, 1.6), (0.5, 0.0, 0.02, 1.0)],
+    ids=["empty", "load told", "load not told"],
+)
+def test_a_displaced_arm_settles(start, carried, told, tolerance, within):
+    """On the 12 V supply, at 500 Hz, each motor within its limits."""
+    found = errors(start, carried, told)
+    assert (found[round(within / 2e-3) :] < tolerance).all()
+    assert found[-1] < 1e-3
+
+
+@pytest.mark.parametrize(("period", "late"), [(2e-3, 1), (2e-3, 2), (1e-3, 0), (1e-3, 2)])
+@pytest.mark.parametrize(("carried", "told"), [(0.0, 0.0), (0.5, 0.5), (0.5, 0.0)])
+def test_it_settles_late_and_faster_too(period, late, carried, told):
+    found = errors(next(displaced()), carried, told, period, late)
+    assert (found[round(1.8 / period) :] < (1e-3 if told == carried else 0.02)).all()
+
+
+def test_displaced_starts_exist():
+    assert len(list(displaced())) == 4
+
+
+def test_a_trajectory_is_followed():
+    arm, loop = five_dof(), None
+    sim = Simulation(arm)
+    loop = ControlLoop(Simulated(arm, sim), PidGravity(arm, gains()))
+    loop.step()
+    goal = HOME + np.array([0.4, 0.3, -0.3, 0.5, 0.4])
+    zero = np.zeros((1, 5))
+    loop.follow(parse(arm, arm.joint_names, [1.5], [goal], zero, zero, start=sim.state.time))
+    worst, jump, before = 0.0, 0.0, loop.reference.q
+    for _ in range(1000):
+        loop.step()
+        worst = max(worst, np.abs(loop.reference.q - sim.state.q).max())
+        jump = max(jump, np.abs(loop.reference.q - before).max())
+        before = loop.reference.q
+    assert worst < 0.03
+    assert jump < 1.2 * 2e-3
+    np.testing.assert_allclose(sim.state.q, goal, atol=1e-3)
+    np.testing.assert_array_equal(loop.reference.q, goal)
+
+
+# Ticks ----------------------------------------------------------------------------------------
+
+
+class Script(Driver):
+    """Plays a list of states (or faults) and keeps what is written."""
+
+    def __init__(self, *states):
+        super().__init__(five_dof())
+        self.states = list(states)
+        self.written = []
+
+    def read(self):
+        state = self.states.pop(0)
+        if isinstance(state, Exception):
+            raise state
+        return state
+
+    def write(self, command):
+        self.written.append(command)
+
+
+class Counting(Controller):
+    """Answers with the number of updates; keeps what it was given."""
+
+    def __init__(self, arm, answers=None):
+        super().__init__(arm)
+        self.calls, self.resets, self.answers = [], [], answers
+
+    def reset(self, state):
+        self.resets.append(state.time)
+
+    def update(self, state, reference, dt):
+        self.calls.append((state.time, reference, dt))
+        value = np.full(5, float(len(self.calls)))
+        return Command("effort", self.answers.pop(0) if self.answers else value, state.time)
+
+
+def at(time, q=HOME):
+    return State.of(q, time=time)
+
+
+def played(*states, answers=None):
+    driver = Script(*states)
+    loop = ControlLoop(driver, Counting(five_dof(), answers))
+    return driver, loop, [loop.step() for _ in states]
+
+
+def test_the_first_tick_takes_over_without_moving():
+    q = HOME + 0.05
+    _, loop, commands = played(at(5.0, q), at(5.002, q + 0.01))
+    assert loop.controller.resets == [5.0]
+    (_, first, dt), (_, second, later) = loop.controller.calls
+    np.testing.assert_array_equal(first.q, q)
+    np.testing.assert_array_equal(second.q, q)
+    assert not first.v.any()
+    assert (dt, later) == (0.0, pytest.approx(0.002))
+    assert [c.stamp for c in commands] == [5.0, 5.002]
+
+
+def test_taking_over_holds_an_arm_that_stands():
+    arm = five_dof()
+    for name in plugins.names("controllers"):
+        loop = ControlLoop(Script(at(0.0)), plugins.load("controllers", name)(arm))
+        expected = 0 if name == "pid" else dynamics.gravity(arm, HOME)
+        np.testing.assert_allclose(loop.step().value - expected, 0, atol=1e-12)
+
+
+def test_the_same_state_again_gets_the_same_answer_without_an_update():
+    driver, loop, commands = played(at(0.0), at(0.002), at(0.002), at(0.002), at(0.004))
+    assert commands[1] is commands[2] is commands[3]
+    assert len(driver.written) == 5
+    assert [dt for _, _, dt in loop.controller.calls] == pytest.approx([0, 0.002, 0.002])
+
+
+@pytest.mark.parametrize("jump", [-1.0, -0.001, 0.26, 100.0])
+def test_a_jump_in_time_takes_over_anew(jump):
+    moved = HOME + 0.1
+    _, loop, _ = played(at(10.0), at(10.002), at(10.002 + jump, moved))
+    assert loop.controller.resets == [10.0, 10.002 + jump]
+    _, reference, dt = loop.controller.calls[-1]
+    np.testing.assert_array_equal(reference.q, moved)
+    assert dt == 0.0
+    assert loop.events.counts["took_over"] == 1
+
+
+def test_a_short_gap_is_bridged():
+    _, loop, _ = played(at(0.0), at(0.2))
+    assert loop.controller.resets == [0.0]
+    assert not loop.events.counts
+
+
+def test_states_that_are_none_are_counted_and_nothing_is_written():
+    bad = State(0.002, np.array([0, np.nan, 0, 0, 0]), np.zeros(5), np.zeros(5))
+    short = State(0.002, np.zeros(4), np.zeros(4), np.zeros(4))
+    driver, loop, commands = played(at(0.0), bad, short, DriverFault("cable"), at(0.004))
+    assert [c is None for c in commands] == [False, True, True, True, False]
+    assert len(driver.written) == 2
+    assert loop.events.counts == {"state_refused": 2, "driver_fault": 1}
+    assert loop.events.latest["driver_fault"] == "cable"
+
+
+@pytest.mark.parametrize("answer", [np.full(5, np.nan), np.zeros(4)])
+def test_a_bad_command_is_not_written(answer):
+    driver, loop, commands = played(at(0.0), at(0.002), answers=[answer, np.zeros(5)])
+    assert commands[0] is None
+    assert len(driver.written) == 1
+    assert loop.events.counts == {"command_refused": 1}
+
+
+def test_too_much_is_clamped():
+    driver, loop, _ = played(at(0.0), answers=[np.full(5, 50.0)])
+    assert driver.written[0].value.tolist() == [50, 50, 50, 12, 12]
+    assert loop.events.counts == {"effort_clamped": 1}
+
+
+def test_references_and_trajectories_that_are_refused_leave_the_old_one():
+    arm = five_dof()
+    driver = Script(at(0.0), at(0.002))
+    loop = ControlLoop(driver, Counting(arm))
+    names = arm.joint_names
+    with pytest.raises(TrajectoryRefused, match="no state"):
+        loop.follow(JointTrajectory.hold(HOME, 1.0))
+    with pytest.raises(TrajectoryRefused, match="no state"):
+        loop.hold({"R1": 0.0})
+    loop.step()
+    for call, error, said in (
+        (lambda: loop.hold({"R9": 0.0}), UnknownName, "R9"),
+        (lambda: loop.hold({"R2": 2.0}), InvalidValue, "reference: joint 'R2' = 2 rad"),
+        (lambda: loop.hold({"R2": np.nan}), InvalidValue, r"reference\[1\] = nan"),
+        (lambda: loop.follow(parse(arm, names, [9.0], [HOME + 5.0 * (np.arange(5) == 1)])),
+         TrajectoryRefused, "joint 'R2': position"),
+        (lambda: loop.follow(parse(arm, names, [0.0], [HOME])), TrajectoryRefused, "is due at 0 s"),
+        (lambda: loop.follow(JointTrajectory.hold([0, 9, 0, 0, 0], -1.0)), TrajectoryRefused,
+         "due at -1 s and it is 0 s"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=said):
+            call()
+    loop.step()
+    np.testing.assert_array_equal(loop.controller.calls[-1][1].q, HOME)
+
+
+def test_a_reference_steps_the_named_joints_alone():
+    driver = Script(at(0.0), at(0.002))
+    loop = ControlLoop(driver, Counting(five_dof()))
+    loop.step()
+    loop.hold({"R3": 0.1, "R1": 7.0})
+    loop.step()
+    np.testing.assert_array_equal(loop.reference.q, [7.0, HOME[1], 0.1, HOME[3], HOME[4]])
+
+
+def test_a_restarted_controller_takes_over_a_stopped_arm_without_a_jump():
+    """Motion, silence until the safe stop, then a new loop on the same simulation."""
+    arm = five_dof()
+    sim = Simulation(arm)
+    first = ControlLoop(Simulated(arm, sim), PidGravity(arm, gains()))
+    first.step()
+    first.hold({"R2": -0.8, "R4": 0.5})
+    for _ in range(100):
+        first.step()
+    assert np.abs(sim.state.v).max() > 0.1
+    for _ in range(600):
+        sim.advance()
+    rest = sim.state
+    second = ControlLoop(Simulated(arm, sim), PidGravity(arm, gains()))
+    second.step()
+    assert np.abs(sim.state.tau - rest.tau).max() < 0.05
+    for _ in range(500):
+        second.step()
+        np.testing.assert_allclose(sim.state.q, rest.q, atol=1e-3)

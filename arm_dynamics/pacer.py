@@ -40,27 +40,13 @@ class Pacer:
 
 
 class Rate:
-    """Events per second since the last reading."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._read = (0, time.monotonic())
-
-    def per_second(self) -> float:
-        """Events counted since the last call, per second."""
-        (count, then), now = self._read, time.monotonic()
-        self._read = (self.count, now)
-        return (self.count - count) / max(now - then, 1e-9)
-
-
-class RealTimeFactor:
-    """Simulated seconds per second of wall time since the last reading."""
+    """How fast a growing number grows: events, or simulated seconds, per second."""
 
     def __init__(self) -> None:
         self._read = (0.0, time.monotonic())
 
-    def since_last(self, simulated: float) -> float:
-        """The factor between the last call and this one."""
+    def of(self, value: float) -> float:
+        """Growth per second of wall time since the last call."""
         (before, then), now = self._read, time.monotonic()
-        self._read = (simulated, now)
-        return (simulated - before) / max(now - then, 1e-9)
+        self._read = (value, now)
+        return (value - before) / max(now - then, 1e-9)

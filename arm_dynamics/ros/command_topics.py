@@ -7,7 +7,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from arm_dynamics.errors import CommandRefused
-from arm_dynamics.pacer import Rate
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.wire import Joints, JointStateReader
@@ -16,7 +15,7 @@ from arm_dynamics.simulation import Simulation
 
 
 class CommandTopics:
-    """Hands the newest command to the simulation; counts those accepted."""
+    """Hands the newest command to the simulation."""
 
     def __init__(self, node: Node, simulation: Simulation, round_trip: RoundTrip) -> None:
         self._round_trip = round_trip
@@ -25,7 +24,6 @@ class CommandTopics:
         self._efforts = Mailbox(node, JointState, "joint_commands", qos.NEWEST, raw=True)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.NEWEST)
         self._reader = JointStateReader()
-        self.accepted = Rate()
 
     def take(self) -> None:
         """Offer what has come since the last call."""
@@ -58,7 +56,7 @@ class CommandTopics:
         except CommandRefused as error:
             self._simulation.watch.refuse(str(error))
         else:
-            self.accepted.count += self._simulation.offer(command)
+            self._simulation.offer(command)
 
     def _offer_voltage(self, message: Float64MultiArray) -> None:
         try:
@@ -66,4 +64,4 @@ class CommandTopics:
         except CommandRefused as error:
             self._simulation.watch.refuse(str(error))
         else:
-            self.accepted.count += self._simulation.offer(command)
+            self._simulation.offer(command)

@@ -47,7 +47,7 @@ class JointControllerNode(Node):  # type: ignore[misc]
         )
         self._references = ReferenceTopics(self, self.loop)
         self._state = ControllerState(self, self.loop)
-        self._ticks = Rate()
+        self._ticks, self._rate = 0, Rate()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
 
@@ -71,7 +71,7 @@ class JointControllerNode(Node):  # type: ignore[misc]
         """One step of the control loop; whether a command was written."""
         command = self.loop.step()
         self._state.observe()
-        self._ticks.count += command is not None
+        self._ticks += command is not None
         return command is not None
 
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
@@ -88,7 +88,7 @@ class JointControllerNode(Node):  # type: ignore[misc]
         return result(None)
 
     def _report(self) -> Report:
-        events, rate = self.loop.events, self._ticks.per_second()
+        events, rate = self.loop.events, self._rate.of(self._ticks)
         error, joint = self._state.worst_error()
         values = {
             "controller": type(self.loop.controller).__name__,

@@ -12,10 +12,11 @@ from rcl_interfaces.msg import (
     ParameterType,
     SetParametersResult,
 )
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.parameters import Parameter
 
 LARGEST = 1e30
@@ -27,21 +28,20 @@ def declare_fixed(node: Node, name: str, default: Any, description: str) -> Any:
     descriptor = ParameterDescriptor(description=description, read_only=True)
     if default == []:  # rclpy cannot tell the type of an empty list
         descriptor.type = ParameterType.PARAMETER_DOUBLE_ARRAY
-        value = node.declare_parameter(name, RosParameter.Type.DOUBLE_ARRAY, descriptor).value
-        return list(value or [])
-    return node.declare_parameter(name, default, descriptor).value
+        return list(_declare(node, name, RosParameter.Type.DOUBLE_ARRAY, descriptor) or [])
+    return _declare(node, name, default, descriptor)
 
 
 def declare_live(node: Node, name: str, default: Any, description: str) -> Any:
     """Declare a parameter that may change while the node runs; return its value."""
-    return node.declare_parameter(name, default, ParameterDescriptor(description=description)).value
+    return _declare(node, name, default, ParameterDescriptor(description=description))
 
 
 def declare_list(node: Node, name: str, description: str) -> None:
     """Declare a live list of numbers that is empty unless given at the start."""
     # rclpy takes an empty list for bytes and `ros2 param set` for booleans: no type is fixed.
     descriptor = ParameterDescriptor(description=description, dynamic_typing=True)
-    if not node.declare_parameter(name, [], descriptor).value:
+    if not _declare(node, name, [], descriptor):
         node.set_parameters([RosParameter(name, RosParameter.Type.DOUBLE_ARRAY, [])])
 
 
@@ -60,7 +60,15 @@ def declare_number(node: Node, name: str, parameter: Parameter, default: float) 
         ],
     )
     bounded = min(max(float(default), -LARGEST), LARGEST)
-    return float(node.declare_parameter(name, bounded, descriptor).value)
+    return float(_declare(node, name, bounded, descriptor))
+
+
+def _declare(node: Node, name: str, default: Any, descriptor: ParameterDescriptor) -> Any:
+    """The value in force; raises ConfigError for one of a wrong type or out of its range."""
+    try:
+        return node.declare_parameter(name, default, descriptor).value
+    except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+        raise ConfigError(f"{node.get_name()}: {error}") from error
 
 
 def unbounded(value: float) -> float:

@@ -24,6 +24,8 @@ class SimulationServices:
         declare_live(node, "reset_pose", "initial", f"pose that ~/reset takes: {poses}")
         declare_list(node, "reset_positions", "positions that ~/reset takes; empty: the pose")
         declare_live(node, "step_count", 1, "control periods that ~/step lets pass")
+        given = ("reset_pose", "reset_positions", "step_count")
+        self.check({name: node.get_parameter(name).value for name in given})
         node.create_service(SetBool, "~/pause", self._pause)
         node.create_service(Trigger, "~/step", self._step)
         node.create_service(Trigger, "~/reset", self._reset)

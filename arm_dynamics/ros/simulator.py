@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.pacer import Pacer, RealTimeFactor
+from arm_dynamics.pacer import Pacer, Rate
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.ros.arm_parameters import changed_arm, declare_arm
 from arm_dynamics.ros.command_topics import CommandTopics
@@ -80,7 +80,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
         simulation.use_arm(self._arm)
         simulation.watch.events.listener = Throttle(self.get_logger()).warn
         self.pacer = Pacer(simulation.period, factor)
-        self._factor = RealTimeFactor()
+        self._factor, self._command_rate = Rate(), Rate()
         return simulation
 
     def run(self, stop: Event, advance: Advance | None = None) -> None:
@@ -142,8 +142,8 @@ class SimulatorNode(Node):  # type: ignore[misc]
         simulation, watch = self.simulation, self.simulation.watch
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",
-            "real-time factor": f"{self._factor.since_last(simulation.state.time):.3f}",
-            "commands per second": f"{self.commands.accepted.per_second():.0f}",
+            "real-time factor": f"{self._factor.of(simulation.state.time):.3f}",
+            "commands per second": f"{self._command_rate.of(watch.accepted):.0f}",
             "round trip p50 / p99 [ms]": self.round_trip.summary(),
             "deadlines missed": str(self.pacer.missed),
             "paused": str(self.control.paused).lower(),

@@ -22,6 +22,7 @@ class CommandWatch:
         self.arm = arm
         self.timeout = scalar("command timeout [s]", timeout, above=0)
         self.events = events or Events()
+        self.accepted = 0
         self._guard = Guard(arm, self.events)
         self._accepted: Command | None = None
         self._since = 0.0
@@ -39,6 +40,7 @@ class CommandWatch:
         except CommandRefused:
             return False
         self._since, self._stop = now, None
+        self.accepted += 1
         return True
 
     def refuse(self, message: str) -> None:

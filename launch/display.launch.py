@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ament_index_python.resources import has_resource
+from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
     IncludeLaunchDescription,
@@ -12,8 +13,6 @@ from launch.actions import (
 )
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-
-from launch import LaunchDescription
 
 SWITCH = ["true", "false"]
 ARGUMENTS = (

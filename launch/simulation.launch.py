@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
     IncludeLaunchDescription,
@@ -16,7 +17,6 @@ from launch_ros.actions import Node
 from arm_dynamics import plugins, resources
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import find_urdf, load_arm
-from launch import LaunchDescription
 
 SWITCH = ["true", "false"]
 ARGUMENTS = (

@@ -3,6 +3,7 @@
 import os
 
 from ament_index_python.resources import has_resource
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -10,7 +11,6 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from arm_dynamics import resources
 from arm_dynamics.model.load import load_arm
-from launch import LaunchDescription
 
 SWITCH = ["true", "false"]
 

@@ -44,3 +44,7 @@ def _load(command: str) -> Any:
             " installation"
         )
         raise ArmDynamicsError(message) from error
+
+
+if __name__ == "__main__":
+    main()

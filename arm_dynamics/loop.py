@@ -65,6 +65,7 @@ class ControlLoop:
             self.command = self.guard.check_command(wanted)
         except CommandRefused:
             self.command = None
+            self.driver.idle()
             return None
         self.driver.write(self.command)
         return self.command

@@ -209,6 +209,18 @@ def test_a_bad_command_is_not_written(answer):
     assert loop.events.counts == {"command_refused": 1}
 
 
+def test_a_law_gone_mad_is_followed_by_the_safe_stop():
+    arm = five_dof()
+    sim = Simulation(arm, q=HOME + np.array([0, 0.3, -0.3, 0, 0]), v=[0.5, 0.5, 0.5, 1, 1])
+    loop = ControlLoop(Simulated(arm, sim), Counting(arm, [np.full(5, np.nan)] * 600))
+    assert [loop.step() for _ in range(600)] == [None] * 600
+    assert sim.state.time == pytest.approx(1.2)
+    assert sim.watch.stopping
+    assert np.abs(sim.state.v).max() < 1e-3
+    assert ((arm.lower <= sim.state.q) & (sim.state.q <= arm.upper)).all()
+    assert loop.events.counts["command_refused"] == 600
+
+
 def test_too_much_is_clamped():
     driver, loop, _ = played(at(0.0), answers=[np.full(5, 50.0)])
     assert driver.written[0].value.tolist() == [50, 50, 50, 12, 12]

@@ -28,6 +28,9 @@ class Driver(ABC):
     def write(self, command: Command) -> None:
         """Send a command that the guard has passed."""
 
+    def idle(self) -> None:
+        """No command this time: the arm's own watch decides what follows."""
+
     def deactivate(self) -> None:
         """Give up control; reading goes on."""
 

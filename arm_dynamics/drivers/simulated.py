@@ -9,7 +9,7 @@ from arm_dynamics.state import Command, State
 
 
 class Simulated(Driver):
-    """Lockstep by construction: the plant moves only when it is written to."""
+    """Lockstep by construction: the plant moves only when it is written to or left idle."""
 
     def __init__(self, arm: ArmModel, simulation: Simulation | None = None) -> None:
         super().__init__(arm)
@@ -22,6 +22,10 @@ class Simulated(Driver):
     def write(self, command: Command) -> None:
         """Apply the command for one control period."""
         self.simulation.offer(command)
+        self.simulation.advance()
+
+    def idle(self) -> None:
+        """Let one control period pass: the watch stops the arm when no command comes."""
         self.simulation.advance()
 
     def safe_stop(self) -> None:

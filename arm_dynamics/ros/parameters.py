@@ -9,7 +9,6 @@ from typing import Any
 from rcl_interfaces.msg import (
     FloatingPointRange,
     ParameterDescriptor,
-    ParameterType,
     SetParametersResult,
 )
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
@@ -26,9 +25,6 @@ LARGEST = 1e30
 def declare_fixed(node: Node, name: str, default: Any, description: str) -> Any:
     """Declare a parameter that is set at the start only; return its value."""
     descriptor = ParameterDescriptor(description=description, read_only=True)
-    if default == []:  # rclpy cannot tell the type of an empty list
-        descriptor.type = ParameterType.PARAMETER_DOUBLE_ARRAY
-        return list(_declare(node, name, RosParameter.Type.DOUBLE_ARRAY, descriptor) or [])
     return _declare(node, name, default, descriptor)
 
 
@@ -37,12 +33,18 @@ def declare_live(node: Node, name: str, default: Any, description: str) -> Any:
     return _declare(node, name, default, ParameterDescriptor(description=description))
 
 
-def declare_list(node: Node, name: str, description: str) -> None:
-    """Declare a live list of numbers that is empty unless given at the start."""
+def declare_list(
+    node: Node, name: str, description: str, *, read_only: bool = False
+) -> list[float]:
+    """Declare a list of numbers, empty unless given at the start; return it."""
     # rclpy takes an empty list for bytes and `ros2 param set` for booleans: no type is fixed.
-    descriptor = ParameterDescriptor(description=description, dynamic_typing=True)
-    if not _declare(node, name, [], descriptor):
+    # Nor may it stay without a value: nobody could then get any parameter of the node.
+    terms = {"description": description, "dynamic_typing": True}
+    value = _declare(node, name, [], ParameterDescriptor(**terms))
+    if not value:
         node.set_parameters([RosParameter(name, RosParameter.Type.DOUBLE_ARRAY, [])])
+    node.set_descriptor(name, ParameterDescriptor(**terms, read_only=read_only))
+    return list(value)
 
 
 def declare_number(node: Node, name: str, parameter: Parameter, default: float) -> float:

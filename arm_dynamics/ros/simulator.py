@@ -21,7 +21,7 @@ from arm_dynamics.parameters import Parameter
 from arm_dynamics.ros.arm_parameters import changed_arm, declare_arm
 from arm_dynamics.ros.command_topics import CommandTopics
 from arm_dynamics.ros.diagnostics import Diagnostics, Report
-from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
+from arm_dynamics.ros.parameters import declare_fixed, declare_list, declare_number, result
 from arm_dynamics.ros.process import run
 from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.state_topics import StateTopics
@@ -65,7 +65,9 @@ class SimulatorNode(Node):  # type: ignore[misc]
         rate = declare_fixed(self, "rate", 500.0, "states published per simulated second [Hz]")
         dt = declare_fixed(self, "dt", 1e-4, "time step of the physics [s]")
         method = declare_fixed(self, "integrator", "semi_implicit_euler", "integration method")
-        start = declare_fixed(self, "initial_positions", [], "start pose; empty: the arm's own")
+        start = declare_list(
+            self, "initial_positions", "start pose; empty: the arm's own", read_only=True
+        )
         timeout = declare_number(self, TIMEOUT.name, TIMEOUT, 0.1)
         factor = declare_number(self, FACTOR.name, FACTOR, 1.0)
         declare_fixed(self, "joints", list(self._nominal.joint_names), "order of voltage_commands")

@@ -83,6 +83,16 @@ def test_a_held_joint_feels_its_neighbour_through_the_mass_matrix():
         assert state.v[1] > 0
 
 
+def test_viscous_friction_of_the_motor_adds_to_that_of_the_joint():
+    arm = five_dof().with_gravity([0, 0, 0]).with_joint("R1", damping=0.3)
+    arm = arm.with_motors(gear_ratio=2.0, viscous_friction=0.05)
+    q, v = [0.0, -1.1, 0.3, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0, 0.0]
+    after = run(arm, State.of(q, v), [0.0] * 5, dt=1e-6, steps=1)
+    pull = np.array([-(0.3 + 4 * 0.05) * 0.1, 0, 0, 0, 0])
+    expected = dynamics.aba(arm, q, v, pull)
+    np.testing.assert_allclose((after.v - v) / 1e-6, expected, rtol=1e-6, atol=1e-8)
+
+
 def test_motor_friction_counts_at_the_joint():
     arm = five_dof().with_gravity([0, 0, 0])
     arm = arm.with_motors(gear_ratio=10.0, coulomb_friction=0.02)

@@ -120,6 +120,12 @@ def test_a_joint_to_lock_that_is_none_is_refused():
         load_arm("five_dof", lock=["R9"])
 
 
+def test_a_misspelt_constant_is_warned_of():
+    text = five_dof().urdf.replace('name="supply_voltage"', 'name="supply_votage"', 1)
+    with pytest.warns(RuntimeWarning, match=r"'supply_votage' is not a parameter .*supply_voltage"):
+        parse_arm(text)
+
+
 def test_broken_urdfs_are_rejected_with_all_faults():
     text = chain_urdf({"mass": -1.0}, {"axis": "0 0 0"})
     with pytest.raises(UrdfRejected) as caught:

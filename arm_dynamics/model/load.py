@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
@@ -29,7 +30,7 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
 
     ``lock`` names joints to fix at their initial position, or at zero (grippers, mimic
     joints). Raises UnknownName for an arm that does not exist, UrdfRejected with every fault of
-    the file, and of ``lock``, at once.
+    the file, and of ``lock``, at once; what is only doubtful is warned of.
     """
     path = find_urdf(arm)
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -52,6 +53,8 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
     faults = audit(text, source.parent if source else None, lock=lock)
     if any(fault.severity == "error" for fault in faults):
         raise UrdfRejected(str(source or "URDF"), faults)
+    for fault in faults:
+        warnings.warn(f"{source or 'URDF'}: {fault}", RuntimeWarning, stacklevel=3)
     robot = ElementTree.fromstring(text)
     motors = {e.get("name"): e for e in robot.iterfind("ros2_control/joint")}
     all_joints = {

@@ -1,0 +1,288 @@
+"""The launch files: with the launch package where it is installed, and always with a stand-in."""
+
+import ast
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import yaml
+
+from arm_dynamics import plugins
+from arm_dynamics.errors import ConfigError, UnknownName
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted((ROOT / "launch").glob("*.launch.py"))
+EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
+ARGUMENTS = {
+    "simulation": {
+        "arm", "controller", "rate", "rviz", "viewer", "port", "composed", "lockstep",
+        "use_sim_time", "params_file",
+    },
+    "display": {"arm", "rviz", "port", "gui"},
+    "view": {"arm", "rviz", "use_sim_time"},
+}  # fmt: skip
+SWITCHES = {"rviz", "viewer", "composed", "lockstep", "use_sim_time", "gui"}
+REAL = importlib.util.find_spec("launch_ros") is not None
+"""`launch` alone is no proof: seen from here, the folder of that name is a package too."""
+
+
+def load(name):
+    """A launch file as a module."""
+    spec = importlib.util.spec_from_file_location(
+        f"{name}_launch", ROOT / f"launch/{name}.launch.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Action(SimpleNamespace):
+    """Any action of the stand-in: remembers its kind and what it was made from."""
+
+    def __init__(self, *values, **named):
+        super().__init__(kind=type(self).__name__, values=values, **{"choices": None} | named)
+
+
+class LaunchConfiguration:
+    def __init__(self, name):
+        self.name = name
+
+    def perform(self, context):
+        return context[self.name]
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """The few names of the launch packages that the files use; returns what is installed."""
+    installed = set()
+    kinds = {
+        "launch": ["LaunchDescription"],
+        "launch.actions": [
+            "DeclareLaunchArgument", "IncludeLaunchDescription", "LogInfo", "OpaqueFunction",
+            "Shutdown",
+        ],
+        "launch.substitutions": [],
+        "launch_ros": [],
+        "launch_ros.actions": ["Node"],
+        "launch_ros.parameter_descriptions": ["ParameterValue"],
+        "ament_index_python": [],
+        "ament_index_python.resources": [],
+    }  # fmt: skip
+    for name, actions in kinds.items():
+        module = ModuleType(name)
+        for action in actions:
+            setattr(module, action, type(action, (Action,), {}))
+        monkeypatch.setitem(sys.modules, name, module)
+    sys.modules["launch.substitutions"].LaunchConfiguration = LaunchConfiguration
+    resources = sys.modules["ament_index_python.resources"]
+    resources.has_resource = lambda kind, name: kind == "packages" and name in installed
+    return installed
+
+
+def described(name):
+    """The launch file's module and its description's actions."""
+    module = load(name)
+    return module, module.generate_launch_description().values[0]
+
+
+def started(name, **given):
+    """Everything that the file itself starts or says with these arguments."""
+    _, actions = described(name)
+    context = {a.values[0]: a.default_value for a in actions if a.kind == "DeclareLaunchArgument"}
+    (function,) = (a.function for a in actions if a.kind == "OpaqueFunction")
+    return function(context | given)
+
+
+def nodes(actions):
+    return {a.executable: a for a in actions if a.kind == "Node"}
+
+
+def parameters(node):
+    """A node's parameters, files apart, the later ones winning."""
+    return {k: v for given in node.parameters if isinstance(given, dict) for k, v in given.items()}
+
+
+def test_every_launch_file_is_known_here_and_compiles():
+    assert {path.name.split(".")[0] for path in FILES} == set(ARGUMENTS)
+    for path in FILES:
+        assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_have_descriptions_defaults_and_choices(name, stand_in):
+    _, actions = described(name)
+    arguments = {a.values[0]: a for a in actions if a.kind == "DeclareLaunchArgument"}
+    assert set(arguments) == ARGUMENTS[name]
+    for argument, action in arguments.items():
+        assert len(action.description) > 5
+        choices = ["true", "false"] if argument in SWITCHES else action.choices
+        assert action.choices == choices
+        assert choices is None or action.default_value in choices
+
+
+def test_every_control_law_can_be_chosen(stand_in):
+    _, actions = described("simulation")
+    (law,) = (a for a in actions if a.values and a.values[0] == "controller")
+    assert law.choices == list(plugins.names("controllers"))
+
+
+@pytest.mark.parametrize("name", ["simulation", "display"])
+def test_what_is_included_lies_beside(name, stand_in):
+    _, actions = described(name)
+    (included,) = (a.values[0] for a in actions if a.kind == "IncludeLaunchDescription")
+    assert Path(included) in FILES
+
+
+@pytest.mark.parametrize("viewer", ["true", "false"])
+@pytest.mark.parametrize("composed", ["true", "false"])
+def test_executables_exist(stand_in, viewer, composed):
+    found = nodes(started("simulation", viewer=viewer, composed=composed))
+    wanted = {"composed"} if composed == "true" else {"simulator", "joint_controller"}
+    assert set(found) == wanted | ({"viewer"} if viewer == "true" else set())
+    assert set(found) <= EXECUTABLES
+    assert {node.package for node in found.values()} == {"arm_dynamics"}
+
+
+@pytest.mark.parametrize("composed", ["true", "false"])
+@pytest.mark.parametrize("simulated", ["true", "false"])
+def test_the_source_of_the_clock_does_not_follow_it(stand_in, composed, simulated):
+    found = nodes(started("simulation", use_sim_time=simulated, composed=composed, viewer="true"))
+    source = parameters(found["composed" if composed == "true" else "simulator"])
+    assert source["use_sim_time"] is False
+    assert source["publish_clock"] is (simulated == "true")
+    for follower in found.keys() - {"simulator", "composed"}:
+        assert parameters(found[follower])["use_sim_time"] is (simulated == "true")
+
+
+def test_arguments_reach_the_nodes(stand_in, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.touch()
+    found = nodes(
+        started("simulation", controller="pid", rate="250", lockstep="true", params_file=str(file))
+    )
+    simulator, controller = found["simulator"], found["joint_controller"]
+    assert simulator.parameters[0] == controller.parameters[0] == str(file)
+    assert parameters(simulator)["rate"] == 250.0
+    assert isinstance(parameters(simulator)["rate"], float)
+    assert parameters(simulator)["lockstep"] is True
+    assert parameters(controller)["controller"] == "pid"
+
+
+def test_the_arms_own_parameters_are_the_default(stand_in):
+    found = nodes(started("simulation"))
+    file = Path(found["joint_controller"].parameters[0])
+    assert "joint_controller" in yaml.safe_load(file.read_text())
+
+
+def test_an_arm_without_parameter_file_has_none(stand_in, tmp_path):
+    urdf = tmp_path / "mine.urdf"
+    urdf.write_text((ROOT / "urdf/five_dof.urdf").read_text())
+    found = nodes(started("simulation", arm=str(urdf)))
+    assert all(isinstance(given, dict) for given in found["joint_controller"].parameters)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"arm": "six_dof"}, UnknownName, "six_dof"),
+        ({"params_file": "/no/such.yaml"}, ConfigError, "/no/such.yaml: no such file"),
+        ({"rate": "-5"}, ConfigError, "rate '-5'"),
+        ({"rate": "fast"}, ConfigError, "rate 'fast'"),
+        ({"port": "x", "viewer": "true"}, ConfigError, "port 'x'"),
+        ({"lockstep": "true", "use_sim_time": "false"}, ConfigError, "lockstep"),
+    ],
+)
+def test_input_that_nodes_would_refuse_ends_the_launch(stand_in, given, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        started("simulation", **given)
+
+
+def test_the_end_of_the_simulator_is_that_of_the_launch(stand_in):
+    ended = nodes(started("simulation"))["simulator"].on_exit
+    going, stopping = SimpleNamespace(is_shutdown=False), SimpleNamespace(is_shutdown=True)
+    event = SimpleNamespace(returncode=2, process_name="simulator-1")
+    with pytest.raises(RuntimeError, match="simulator-1 ended with code 2"):
+        ended(event, going)
+    assert ended(event, stopping) is None
+    event.returncode = 0
+    assert ended(event, going).kind == "Shutdown"
+
+
+@pytest.mark.parametrize("rviz", ["true", "false"])
+def test_view_starts_what_is_installed(stand_in, rviz):
+    stand_in |= {"robot_state_publisher", "rviz2"}
+    found = nodes(started("view", rviz=rviz, use_sim_time="true"))
+    publisher = parameters(found["robot_state_publisher"])
+    description = publisher["robot_description"]
+    assert description.values[0] == (ROOT / "urdf/five_dof.urdf").read_text(encoding="utf-8")
+    assert description.value_type is str
+    assert publisher["use_sim_time"] is True
+    assert ("rviz2" in found) is (rviz == "true")
+    if rviz == "true":
+        arguments = found["rviz2"].arguments
+        assert Path(arguments[arguments.index("-d") + 1]).read_bytes()
+        assert arguments[arguments.index("-f") + 1] == "base_link"
+
+
+def test_view_says_what_is_missing_and_how_to_get_it(stand_in, monkeypatch):
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    said = started("view")
+    assert [a.kind for a in said] == ["LogInfo", "LogInfo"]
+    assert "apt install ros-jazzy-robot-state-publisher" in said[0].msg
+    assert "apt install ros-jazzy-rviz2" in said[1].msg
+
+
+def test_a_page_without_viser_is_said(stand_in, monkeypatch):
+    module, _ = described("display")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert "pip install viser" in module._page({}).msg
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_display_has_sliders_either_way(stand_in, installed):
+    gui = "joint_state_publisher_gui"
+    if installed:
+        stand_in.add(gui)
+    assert list(nodes(started("display"))) == ["joint_sliders"]
+    asked = started("display", gui="true")
+    assert list(nodes(asked)) == ([gui] if installed else ["joint_sliders"])
+    assert any(a.kind == "LogInfo" and gui in a.msg for a in asked) is not installed
+    assert "joint_sliders" in EXECUTABLES
+
+
+def test_rviz_shows_grid_robot_frames_and_trace():
+    config = yaml.safe_load((ROOT / "config/arm.rviz").read_text())
+    manager = config["Visualization Manager"]
+    displays = {d["Class"].removeprefix("rviz_default_plugins/"): d for d in manager["Displays"]}
+    assert set(displays) == {"Grid", "RobotModel", "TF", "Path"}
+    assert all(d["Enabled"] and d["Value"] for d in displays.values())
+    description = displays["RobotModel"]["Description Topic"]
+    assert description["Value"] == "/robot_description"
+    assert description["Durability Policy"] == "Transient Local"
+    assert displays["Path"]["Topic"]["Value"] == "/tool_trace"
+    assert manager["Global Options"]["Fixed Frame"] == "base_link"
+    view = manager["Views"]["Current"]
+    assert view["Class"] == "rviz_default_plugins/Orbit"
+    assert 1.5 < view["Distance"] < 4
+
+
+def real_arguments():
+    """name → (description, default) of each file, from the launch package itself."""
+    from launch import LaunchContext
+    from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+    for path in FILES:
+        description = PythonLaunchDescriptionSource(str(path)).get_launch_description(
+            LaunchContext()
+        )
+        yield path.name.split(".")[0], description.get_launch_arguments()
+
+
+@pytest.mark.skipif(not REAL, reason="the launch package is not installed (it comes with ROS 2)")
+def test_the_launch_package_reads_every_file():
+    for name, arguments in real_arguments():
+        assert ARGUMENTS[name] <= {argument.name for argument in arguments}
+        assert all(argument.description for argument in arguments)

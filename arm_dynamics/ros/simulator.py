@@ -70,7 +70,9 @@ class SimulatorNode(Node):  # type: ignore[misc]
         )
         timeout = declare_number(self, TIMEOUT.name, TIMEOUT, 0.1)
         factor = declare_number(self, FACTOR.name, FACTOR, 1.0)
-        declare_fixed(self, "joints", list(self._nominal.joint_names), "order of voltage_commands")
+        declare_fixed(
+            self, "joint_names", list(self._nominal.joint_names), "order of voltage_commands"
+        )
         simulation = Simulation(
             self._nominal,
             q=start or None,

@@ -23,7 +23,12 @@ def main() -> None:
         simulation = simulator.simulation
         driver = Mirror(Simulated(simulation.arm, simulation), simulator)
         controller = JointControllerNode(driver)
-        return [simulator, controller], lambda stop: simulator.run(stop, controller.tick)
+
+        def advance() -> bool:
+            controller.tick()  # time passes with or without a command
+            return True
+
+        return [simulator, controller], lambda stop: simulator.run(stop, advance)
 
     sys.exit(run(build))
 

@@ -25,3 +25,11 @@ class Mirror(Driver):
         """Write and publish one command."""
         self._driver.write(command)
         self._commands.publish(command)
+
+    def idle(self) -> None:
+        """No command this time."""
+        self._driver.idle()
+
+    def safe_stop(self) -> None:
+        """Bring the arm to rest."""
+        self._driver.safe_stop()

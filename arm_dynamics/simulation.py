@@ -62,9 +62,12 @@ class Simulation:
         self.plant = Plant(arm, self.plant.integrator.name)
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
-        """Put the arm at rest at ``q`` (default: its initial pose); time goes on."""
+        """Put the arm at rest at ``q`` (default: its initial pose).
+
+        One period passes, so that no two states carry the same time.
+        """
         position = self.arm.pose("initial") if q is None else q
-        self.state = self._at_rest(position, v, self.state.time)
+        self.state = self._at_rest(position, v, self.state.time + self.period)
         self.watch.restart()
         return self.state
 

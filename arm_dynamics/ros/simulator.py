@@ -56,7 +56,9 @@ class SimulatorNode(Node):  # type: ignore[misc]
         self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
         self.commands = CommandTopics(self, self.simulation, self.round_trip)
         self.control = SimulationServices(self, self._nominal, self._reset_to)
-        self._trace = ToolTrace(self, self._nominal, lambda: self.simulation.state)
+        self._trace = ToolTrace(
+            self, self._nominal, lambda: self.simulation.state, lambda: self.states.stamp
+        )
         self._diagnostics = Diagnostics(self, self._report)
         self._requests: deque[Callable[[], object]] = deque()
         self.add_on_set_parameters_callback(self._on_parameters)

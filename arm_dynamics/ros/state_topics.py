@@ -29,6 +29,8 @@ class StateTopics:
         self._writer = JointStateWriter(arm.joint_names, FIELDS, arm.base_frame)
         self._description = node.create_publisher(String, "robot_description", qos.LATCHED)
         self._description.publish(String(data=arm.urdf))
+        self.stamp = 0.0
+        """Stamp of the newest state [s]."""
 
     def publish(self, state: State) -> None:
         """Publish one instant."""
@@ -37,5 +39,6 @@ class StateTopics:
         else:
             stamp = state.time
             self._ticks.publish(clock(stamp))
+        self.stamp = stamp
         self._round_trip.send(stamp, time.time())
         self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))

@@ -22,8 +22,10 @@ PERIOD = 0.1
 class ToolTrace:
     """Publishes the last LENGTH tool positions, PERIOD [s] apart, while somebody listens."""
 
-    def __init__(self, node: Node, arm: ArmModel, state: Callable[[], State]) -> None:
-        self._arm, self._state = arm, state
+    def __init__(
+        self, node: Node, arm: ArmModel, state: Callable[[], State], stamp: Callable[[], float]
+    ) -> None:
+        self._arm, self._state, self._stamp = arm, state, stamp
         self._publisher = node.create_publisher(Path, "tool_trace", 1)
         self._poses: deque[PoseStamped] = deque(maxlen=LENGTH)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -32,13 +34,12 @@ class ToolTrace:
     def _publish(self) -> None:
         if self._publisher.get_subscription_count() == 0:
             return
-        state = self._state()
         message = Path()
         message.header.frame_id = self._arm.base_frame
-        message.header.stamp = to_time(state.time)
+        message.header.stamp = to_time(self._stamp())
         pose = PoseStamped(header=message.header)
         position = pose.pose.position
-        position.x, position.y, position.z = tool_position(self._arm, state.q).tolist()
+        position.x, position.y, position.z = tool_position(self._arm, self._state().q).tolist()
         self._poses.append(pose)
         message.poses = list(self._poses)
         self._publisher.publish(message)

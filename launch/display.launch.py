@@ -14,6 +14,8 @@ from launch.actions import (
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from arm_dynamics.errors import ConfigError
+
 SWITCH = ["true", "false"]
 ARGUMENTS = (
     ("arm", "five_dof", "bundled arm or URDF file", None),
@@ -50,6 +52,8 @@ def _page(context):
             msg="viser is not installed: no sliders (pip install viser yourdfpy, or gui:=true)"
         )
     arm, port = (LaunchConfiguration(name).perform(context) for name in ("arm", "port"))
+    if not port.isdecimal():
+        raise ConfigError(f"port '{port}': a whole number is expected")
     return Node(
         package="arm_dynamics",
         executable="joint_sliders",

@@ -241,6 +241,11 @@ def test_a_page_without_viser_is_said(stand_in, monkeypatch):
     assert "pip install viser" in module._page({}).msg
 
 
+def test_a_page_without_a_port_ends_the_launch(stand_in):
+    with pytest.raises(ConfigError, match="port 'x'"):
+        started("display", port="x")
+
+
 @pytest.mark.parametrize("installed", [True, False])
 def test_display_has_sliders_either_way(stand_in, installed):
     gui = "joint_state_publisher_gui"

@@ -44,7 +44,7 @@ def declare_list(
     if not value:
         node.set_parameters([RosParameter(name, RosParameter.Type.DOUBLE_ARRAY, [])])
     node.set_descriptor(name, ParameterDescriptor(**terms, read_only=read_only))
-    return list(value)
+    return list(value or ())  # an empty list in a file comes as None
 
 
 def declare_number(node: Node, name: str, parameter: Parameter, default: float) -> float:

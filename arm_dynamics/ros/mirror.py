@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rclpy.node import Node
 
 from arm_dynamics.drivers.base import Driver
+from arm_dynamics.ros import conversions
 from arm_dynamics.ros.command_publisher import CommandPublisher
 from arm_dynamics.state import Command, State
 
@@ -18,8 +21,9 @@ class Mirror(Driver):
         self._commands = CommandPublisher(node, driver.arm)
 
     def read(self) -> State:
-        """The driver's newest state."""
-        return self._driver.read()
+        """The driver's newest state, at the time that its stamp tells another process."""
+        state = self._driver.read()
+        return replace(state, time=conversions.to_seconds(conversions.to_time(state.time)))
 
     def write(self, command: Command) -> None:
         """Write and publish one command."""

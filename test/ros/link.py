@@ -1,0 +1,360 @@
+"""A test's own end of ROS: starts nodes as processes, records topics, publishes, calls.
+
+Every wait has a deadline, every process is ended, and the nodes' output is kept for a failure.
+"""
+
+import fcntl
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+try:
+    import rclpy
+except ModuleNotFoundError:
+    pytest.skip("rclpy is not installed: no test over ROS", allow_module_level=True)
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+ROOT = Path(__file__).resolve().parents[2]
+GAINS = ROOT / "config" / "five_dof.yaml"
+JOINTS = ("R1", "R2", "R3", "R4", "R5")
+INITIAL = np.array([0, -1.1, 0.3, 0, 0])
+PATIENCE = 60.0
+"""Deadline [s] of a wait, on a machine that is busy with other things."""
+POLL = 0.005
+INTRODUCTION = 0.5
+"""Time [s] for a subscriber to know a publisher that already knows it."""
+
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
+"""As fast as the machine goes, and the same on every machine."""
+
+
+class Process:
+    """A node that ends with this process, whatever happens."""
+
+    def __init__(self, module, arguments, environment, output):
+        self.name, self._output = module, output
+        with output.open("wb") as file:
+            # A group of its own: Ctrl-C at the tests must leave the ending to them.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", f"arm_dynamics.{module}", *arguments],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                cwd=ROOT,
+                env={**os.environ, **environment, "ARM_DYNAMICS_PARENT": str(os.getpid())},
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+
+    @property
+    def code(self):
+        return self._process.poll()
+
+    @property
+    def output(self):
+        return self._output.read_text(errors="replace")
+
+    def wait(self, timeout=PATIENCE):
+        """The exit code, once it has ended by itself."""
+        return self._process.wait(timeout)
+
+    def kill(self):
+        """SIGKILL: no chance to say goodbye."""
+        self._process.kill()
+        self._process.wait(10)
+
+    def stop(self, timeout=20.0):
+        """The exit code after SIGINT; None when only SIGKILL ended it."""
+        if self.code is None:
+            self._process.send_signal(signal.SIGINT)
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+
+
+class Record:
+    """Every message of one topic, kept as it came over the wire."""
+
+    def __init__(self, node, kind, topic, latched):
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+        self._kind = kind
+        self._subscription = node.create_subscription(
+            kind, topic, lambda _: None, QoSProfile(depth=100_000, durability=durability)
+        )
+        self.raw = []
+
+    def poll(self):
+        taken = self._subscription.handle.take_message(self._kind, True)
+        while taken is not None:
+            self.raw.append(taken[0])
+            taken = self._subscription.handle.take_message(self._kind, True)
+
+    def __len__(self):
+        return len(self.raw)
+
+    @property
+    def newest(self):
+        return deserialize_message(self.raw[-1], self._kind)
+
+    def messages(self, start=0):
+        return [deserialize_message(raw, self._kind) for raw in self.raw[start:]]
+
+    @property
+    def publishers(self):
+        return self._subscription.get_publisher_count()
+
+
+class Motion:
+    """Recorded joint states as arrays: t (n,), q, v, tau (n, nv), stamps [ns]."""
+
+    def __init__(self, messages):
+        self.stamps = [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in messages]
+        self.t = np.array(self.stamps) * 1e-9
+        self.q = np.array([m.position for m in messages])
+        self.v = np.array([m.velocity for m in messages])
+        self.tau = np.array([m.effort for m in messages])
+
+    def at(self, time):
+        """Index of the first state at or after ``time`` [s]."""
+        return int(np.searchsorted(self.t, time - 1e-9))
+
+
+class Ros:
+    """One domain with its processes and this test's two nodes in it."""
+
+    def __init__(self):
+        self._claim, self.domain = _claim_domain()
+        self._folder = Path(tempfile.mkdtemp(prefix="arm_dynamics_test_"))
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, domain_id=self.domain)
+        self._listener = rclpy.create_node("test_listener", context=self._context)
+        self._caller = rclpy.create_node("test_caller", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._caller)
+        self.processes, self._records, self._clients, self._publishers = [], [], {}, {}
+        self._closing = Event()
+        self._thread = Thread(target=self._collect, name="records")
+        self._thread.start()
+
+    # --- processes
+
+    def start(self, module, *files, **parameters):
+        """Run ``arm_dynamics.ros.<module>`` with parameter files and parameters."""
+        arguments = ["--ros-args"]
+        for file in files:
+            arguments += ["--params-file", str(file)]
+        for name, value in parameters.items():
+            arguments += ["-p", f"{name}:={_yaml(value)}"]
+        return self.launch(f"ros.{module}", *arguments)
+
+    def launch(self, module, *arguments):
+        """Run any module of the package in this domain."""
+        output = self._folder / f"{len(self.processes)}.txt"
+        process = Process(module, arguments, {"ROS_DOMAIN_ID": str(self.domain)}, output)
+        self.processes.append(process)
+        return process
+
+    # --- topics
+
+    def record(self, kind, topic, latched=False):
+        """Begin to keep every message of a topic."""
+        record = Record(self._listener, kind, topic, latched)
+        self._records.append(record)
+        return record
+
+    def states(self):
+        return self.record(JointState, "joint_states")
+
+    def meet(self, kind, topic):
+        """The publisher of a topic, once a subscriber is there."""
+        if topic not in self._publishers:
+            publisher = self._listener.create_publisher(kind, topic, 10)
+            self.wait_for(lambda: publisher.get_subscription_count() > 0, f"no one hears {topic}")
+            time.sleep(INTRODUCTION)
+            self._publishers[topic] = publisher
+        return self._publishers[topic]
+
+    def publish(self, message, topic):
+        """Publish once, to someone who listens."""
+        self.meet(type(message), topic).publish(message)
+
+    # --- services
+
+    def call(self, kind, service, request=None, timeout=PATIENCE):
+        """The answer of a service."""
+        client = self._clients.get(service) or self._caller.create_client(kind, service)
+        self._clients[service] = client
+        assert client.wait_for_service(timeout), self.told(f"no service {service}")
+        future = client.call_async(request or kind.Request())
+        self._executor.spin_until_future_complete(future, timeout)
+        assert future.done(), self.told(f"no answer from {service} within {timeout} s")
+        return future.result()
+
+    def trigger(self, service):
+        return self.call(Trigger, service)
+
+    def pause(self, yes=True):
+        return self.call(SetBool, "simulator/pause", SetBool.Request(data=yes))
+
+    def set(self, node, **values):
+        """Results of setting parameters, one after the other; '__' stands for '.'."""
+        parameters = [
+            Parameter(name.replace("__", "."), value=value).to_parameter_msg()
+            for name, value in values.items()
+        ]
+        request = SetParameters.Request(parameters=parameters)
+        return self.call(SetParameters, f"{node}/set_parameters", request).results
+
+    def get(self, node, name):
+        request = GetParameters.Request(names=[name])
+        value = self.call(GetParameters, f"{node}/get_parameters", request).values[0]
+        return rclpy.parameter.parameter_value_to_python(value)
+
+    def describe(self, node):
+        """Descriptor of every parameter of a node, by name."""
+        listed = self.call(ListParameters, f"{node}/list_parameters")
+        request = DescribeParameters.Request(names=listed.result.names)
+        found = self.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors
+        return {d.name: d for d in found}
+
+    # --- waiting
+
+    def wait_for(self, predicate, otherwise, timeout=PATIENCE):
+        """What ``predicate`` returns once it is true; fails when a node has ended meanwhile."""
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            result = predicate()
+            if result:
+                return result
+            time.sleep(POLL)
+        raise AssertionError(self.told(f"{otherwise} (waited {timeout:g} s)"))
+
+    def wait_until(self, states, seconds):
+        """Wait until a state of simulated time ``seconds`` or later is recorded."""
+        self.wait_for(lambda: states.raw and stamp(states.newest) >= seconds, f"no t = {seconds} s")
+
+    def wait_longer(self, states, seconds):
+        """Wait until ``seconds`` more have been simulated; the time now."""
+        self.wait_for(lambda: states.raw, "no joint_states")
+        target = stamp(states.newest) + seconds
+        self.wait_until(states, target)
+        return stamp(states.newest)
+
+    def diagnosis(self, node, predicate, otherwise="no such diagnosis"):
+        """Values of the first status of ``node``, from now on, for which ``predicate`` holds."""
+        record = self.record(DiagnosticArray, "/diagnostics")
+        found = []
+
+        def look():
+            for message in record.messages(len(found)):
+                found.append({})
+                for status in message.status:
+                    values = {pair.key: pair.value for pair in status.values}
+                    values |= {"message": status.message, "level": status.level[0]}
+                    found[-1] = values if status.name == node else {}
+            return next((values for values in found if values and predicate(values)), None)
+
+        try:
+            return self.wait_for(look, otherwise)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nlast diagnosis: {found[-1:]}") from None
+        finally:
+            self._records.remove(record)
+
+    def told(self, message):
+        """``message`` and what the nodes said."""
+        parts = [f"--- {p.name} (exit code {p.code})\n{p.output}" for p in self.processes]
+        return "\n".join([message, *parts])
+
+    def stop_all(self):
+        """Exit codes of all processes after SIGINT."""
+        return [process.stop() for process in self.processes]
+
+    def close(self):
+        for process in self.processes:
+            process.stop(5.0)
+        self._closing.set()
+        self._thread.join()
+        self._executor.shutdown()
+        self._listener.destroy_node()
+        self._caller.destroy_node()
+        rclpy.shutdown(context=self._context)
+        os.close(self._claim)
+        shutil.rmtree(self._folder)
+
+    def _collect(self):
+        while not self._closing.wait(POLL):
+            for record in list(self._records):
+                record.poll()
+
+
+def _claim_domain():
+    """A domain id that no other test run on this machine has at present."""
+    for domain in random.SystemRandom().sample(range(1, 101), 100):
+        path = Path(tempfile.gettempdir(), f"arm_dynamics_test_domain_{domain}")
+        claim = os.open(path, os.O_CREAT | os.O_WRONLY, 0o666)
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(claim)
+        else:
+            return claim, domain
+    raise RuntimeError("all domain ids from 1 to 100 are in use by tests")
+
+
+def _yaml(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return "[" + ", ".join(repr(float(v)) for v in value) + "]"
+    return str(value)
+
+
+def stamp(message):
+    """Time [s] of a message."""
+    return message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
+
+
+def to_time(seconds):
+    sec, nanosec = divmod(round(seconds * 1e9), 10**9)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+def joint_state(names=JOINTS, position=(), effort=()):
+    return JointState(name=list(names), position=list(position), effort=list(effort))
+
+
+def trajectory(*points, names=JOINTS, start=0.0):
+    """points: (time, q), (time, q, v) or (time, q, v, a)."""
+    message = JointTrajectory(joint_names=list(names))
+    message.header.stamp = to_time(start)
+    for time_from_start, *rows in points:
+        point = JointTrajectoryPoint()
+        t = to_time(time_from_start)
+        point.time_from_start.sec, point.time_from_start.nanosec = t.sec, t.nanosec
+        for field, row in zip(("positions", "velocities", "accelerations"), rows, strict=False):
+            setattr(point, field, [float(x) for x in row])
+        message.points.append(point)
+    return message

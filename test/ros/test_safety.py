@@ -1,0 +1,193 @@
+"""An arm that gets bad commands, or none, stays within its limits and comes to rest."""
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from arm_dynamics import load_arm
+from arm_dynamics.dynamics import gravity
+
+from .link import GAINS, INITIAL, JOINTS, Motion, joint_state, stamp, trajectory
+
+ARM = load_arm("five_dof")
+NAN, INF = float("nan"), float("inf")
+WEIGHT = gravity(ARM, INITIAL)
+STOP = 1.0
+"""Time [s] in which an arm without commands is at rest."""
+JUMP = 0.05
+"""Largest change of velocity [rad/s] between two states 2 ms apart that is no jump."""
+
+
+def volts(values):
+    return Float64MultiArray(data=[float(v) for v in values])
+
+
+BAD_COMMANDS = {
+    "NaN effort": (joint_state(effort=[NAN, *WEIGHT[1:]]), "nan"),
+    "infinite effort": (joint_state(effort=[*WEIGHT[:4], INF]), "inf"),
+    "too few efforts": (joint_state(effort=WEIGHT[:3]), "3 effort entries for 5 names"),
+    "too many efforts": (joint_state(effort=[*WEIGHT, 0.0]), "6 effort entries for 5 names"),
+    "wrong name": (joint_state([*JOINTS[:4], "R9"], effort=WEIGHT), "joint 'R5' is missing"),
+    "name twice": (joint_state([*JOINTS, "R1"], effort=[*WEIGHT, 0.0]), "twice"),
+    "empty": (JointState(), "joint 'R1' is missing"),
+    "NaN voltage": (volts([0, 0, NAN, 0, 0]), "nan"),
+    "infinite voltage": (volts([0, 0, 0, -INF, 0]), "inf"),
+    "too few voltages": (volts([0, 0]), "2 values, expected 5"),
+    "no voltage": (volts([]), "0 values, expected 5"),
+}
+
+
+@pytest.fixture(scope="module")
+def simulator(shared):
+    states = shared.states()
+    shared.start("simulator")
+    shared.wait_until(states, 0.05)
+    return states
+
+
+def send(shared, message):
+    voltage = isinstance(message, Float64MultiArray)
+    shared.publish(message, "voltage_commands" if voltage else "joint_commands")
+
+
+@pytest.fixture(scope="module")
+def refusals(shared, simulator):
+    """What the simulator says of each bad command, and the motion meanwhile."""
+    start, said = len(simulator), {}
+    for count, (kind, (message, _)) in enumerate(BAD_COMMANDS.items(), 1):
+        send(shared, message)
+        said[kind] = shared.diagnosis(
+            "simulator",
+            lambda values, n=count: values.get("command_refused") == str(n),
+            f"{kind} is not counted as refusal {count}",
+        )["last command_refused"]
+    return said, Motion(simulator.messages(start))
+
+
+@pytest.mark.parametrize("kind", BAD_COMMANDS)
+def test_a_bad_command_is_refused_counted_and_named(refusals, kind):
+    assert BAD_COMMANDS[kind][1] in refusals[0][kind]
+
+
+def test_bad_commands_alone_do_not_move_the_arm(refusals):
+    motion = refusals[1]
+    assert np.isfinite(motion.q).all()
+    assert np.abs(motion.q - INITIAL).max() < 1e-6
+
+
+def at_rest(motion, seconds):
+    """Whether the arm stands still ``seconds`` after the motion's first state, gravity held."""
+    after = motion.at(motion.t[0] + seconds)
+    held = np.array([gravity(ARM, q) for q in motion.q[after:]])
+    return np.abs(motion.v[after:]).max() < 1e-3 and np.abs(motion.tau[after:] - held).max() < 0.05
+
+
+def within_limits(motion):
+    return (motion.q >= ARM.lower).all() and (motion.q <= ARM.upper).all()
+
+
+@pytest.mark.parametrize("then", [None, "NaN effort", "too few voltages"])
+def test_when_good_commands_end_the_arm_is_stopped(shared, simulator, then):
+    """An effort that moves it, given for 0.2 s; then silence, or refused commands at 50 Hz."""
+    push = joint_state(effort=WEIGHT + np.array([4.0, 2.0, -2.0, 0.0, 0.0]))
+    assert shared.trigger("simulator/reset").success
+    shared.meet(JointState, "joint_commands")
+    until = stamp(simulator.newest) + 0.2
+    while stamp(simulator.newest) < until:
+        shared.publish(push, "joint_commands")
+        shared.wait_longer(simulator, 0.02)
+    first = len(simulator)
+    end = stamp(simulator.newest) + 1.5
+    while stamp(simulator.newest) < end:
+        if then is not None:
+            send(shared, BAD_COMMANDS[then][0])
+        shared.wait_longer(simulator, 0.02)
+    motion = Motion(simulator.messages(first - 1))
+    assert np.abs(motion.v[0]).max() > 0.05, "it was not moving"
+    assert within_limits(motion)
+    assert at_rest(motion, 0.1 + STOP)
+
+
+def test_events_of_both_kinds_are_counted(shared, simulator):
+    values = shared.diagnosis("simulator", lambda v: v.get("command_timeout") == "3")
+    assert "limit 0.1 s" in values["last command_timeout"]
+    assert values["message"] == "safe stop"
+    assert values["level"] == 1
+
+
+def test_volts_move_the_arm(shared, simulator):
+    """5 V on R1 alone; the others get the volts that hold their weight: R tau / (N Kt)."""
+    hold = WEIGHT / [10, 10, 10, 1, 1]
+    start = np.array(simulator.newest.position)
+    for _ in range(15):
+        shared.publish(volts([5, *hold[1:]]), "voltage_commands")
+        shared.wait_longer(simulator, 0.02)
+    assert simulator.newest.position[0] - start[0] > 0.01
+    shared.wait_longer(simulator, 1.5)
+    assert np.abs(simulator.newest.velocity).max() < 1e-3
+
+
+# --- a controller that dies
+
+AWAY = INITIAL + np.array([1.0, 0.8, -0.8, 1.0, -0.8])
+
+
+@pytest.fixture(scope="module")
+def killed():
+    """(states from the kill on, states around the take-over, the new controller's code)."""
+    from .link import Ros
+
+    ros = Ros()
+    try:
+        states = ros.states()
+        ros.start("simulator")
+        controller = ros.start("joint_controller", GAINS)
+        ros.wait_until(states, 0.1)
+        ros.wait_for(lambda: Motion([states.newest]).tau[0, 1] != 0, "no effort")
+        rest = np.zeros(5)
+        ros.publish(trajectory((2.0, AWAY, rest)), "joint_controller/joint_trajectory")
+        ros.wait_for(lambda: np.abs(states.newest.velocity).max() > 0.5, "it does not move")
+        first = len(states) - 1
+        controller.kill()
+        ros.wait_longer(states, 2.0)
+        dead = Motion(states.messages(first))
+        first = len(states)
+        commands = ros.record(JointState, "joint_commands")
+        ros.start("joint_controller", GAINS)
+        ros.wait_for(lambda: len(commands) > 100, "no command after the restart")
+        ros.wait_longer(states, 0.5)
+        return dead, Motion(states.messages(first)), Motion(commands.messages()), ros.stop_all()
+    finally:
+        ros.close()
+
+
+def test_the_arm_was_moving_when_its_controller_was_killed(killed):
+    assert np.abs(killed[0].v[0]).max() > 0.4
+
+
+def test_the_arm_of_a_killed_controller_stays_within_its_limits(killed):
+    assert within_limits(killed[0])
+
+
+def test_it_comes_to_rest_with_its_weight_held(killed):
+    assert at_rest(killed[0], 0.1 + STOP)
+
+
+def test_it_slows_down_without_a_jump(killed):
+    motion = killed[0]
+    whole = np.diff(motion.stamps) <= 4_000_000
+    assert whole.mean() > 0.99
+    assert np.abs(np.diff(motion.v, axis=0))[whole].max() < JUMP
+    speed = np.abs(motion.v).max(axis=1)
+    decay = [speed[motion.at(motion.t[0] + s)] for s in (0.2, 0.4, 0.6, 0.8, 1.0)]
+    assert decay == sorted(decay, reverse=True)
+
+
+def test_a_restarted_controller_takes_over_without_a_jump(killed):
+    dead, new, commands, codes = killed
+    assert np.abs(new.q - dead.q[-1]).max() < 1e-4
+    assert np.abs(new.v).max() < 1e-2
+    assert np.abs(commands.tau[0] - dead.tau[-1]).max() < 0.05
+    assert np.abs(np.diff(new.tau, axis=0)).max() < 0.1
+    assert codes[0] == codes[2] == 0

@@ -1,0 +1,112 @@
+"""``arm-dynamics sim`` starts what it needs, reports, judges, and leaves nothing behind."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+LINE = re.compile(
+    r"t +\d+\.\d+ s  real-time +\d+\.\d+  worst joint error \d+\.\d+ rad"
+    r"  commands +\d+ /s  deadlines missed \d+"
+)
+
+
+def alive(pid):
+    """Whether a process runs; one that ended and was not asked for its code does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children(pid):
+    """Processes that ``pid`` started, by module."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            words = Path(f"/proc/{child}/cmdline").read_bytes().decode().split("\0")
+            found[next((w for w in words if w.startswith("arm_dynamics")), child)] = int(child)
+    return found
+
+
+def sim(ros, *arguments):
+    return ros.launch("cli.main", "sim", "--headless", *arguments)
+
+
+def running(ros, *arguments):
+    """A simulation that has printed a status line, and its children."""
+    process = sim(ros, *arguments)
+    ros.wait_for(lambda: LINE.search(process.output), "no status line")
+    return process, children(process.pid)
+
+
+def test_a_run_that_holds_ends_with_0_and_a_summary(ros):
+    process = sim(ros, "--duration", "3")
+    assert process.wait() == 0, process.output
+    assert len(LINE.findall(process.output)) >= 3
+    assert re.search(r"^held: worst joint error .* after [3-9]\.\d+ s", process.output, re.M)
+
+
+def test_an_interrupt_ends_everything_with_0(ros):
+    process, started = running(ros)
+    assert set(started) == {"arm_dynamics.ros.simulator", "arm_dynamics.ros.joint_controller"}
+    assert process.stop() == 0
+    assert not any(alive(pid) for pid in started.values())
+    assert "Traceback" not in process.output
+
+
+def test_in_one_process(ros):
+    process, started = running(ros, "--composed")
+    assert set(started) == {"arm_dynamics.ros.composed"}
+    assert process.stop() == 0
+    assert not any(alive(pid) for pid in started.values())
+
+
+def test_children_end_with_a_killed_supervisor(ros):
+    process, started = running(ros)
+    process.kill()
+    ros.wait_for(lambda: not any(alive(pid) for pid in started.values()), "children live on", 20)
+
+
+def test_a_child_that_dies_ends_the_run(ros):
+    process, started = running(ros)
+    os.kill(started["arm_dynamics.ros.joint_controller"], signal.SIGKILL)
+    assert process.wait(30) != 0
+    assert "joint_controller ended by itself" in process.output
+    assert not any(alive(pid) for pid in started.values())
+
+
+def test_an_arm_that_does_not_hold_is_told_by_the_exit_code(ros, tmp_path):
+    """The controller carries 2 kg that are not there and has next to no gains."""
+    file = tmp_path / "weak.yaml"
+    gains = "".join(f"      R{k}: {{p: 1.0, i: 0.0, d: 1.0}}\n" for k in range(1, 6))
+    file.write_text(
+        "simulator:\n  ros__parameters: {arm: five_dof}\n"
+        f"joint_controller:\n  ros__parameters:\n    payload_mass: 2.0\n    gains:\n{gains}"
+    )
+    process = sim(ros, "--duration", "2", "--params-file", str(file))
+    assert process.wait() == 1, process.output
+    assert "NOT HELD" in process.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["six_dof"], "six_dof"),
+        (["--controller", "magic"], "magic"),
+        (["--duration", "-1"], "duration"),
+        (["--rate", "nan"], "rate"),
+        (["--params-file", "/no/such.yaml"], "/no/such.yaml"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_bad_arguments_end_with_2_before_anything_starts(ros, arguments, word):
+    started = time.monotonic()
+    process = sim(ros, *arguments)
+    assert process.wait() == 2, process.output
+    assert word in process.output
+    assert "Traceback" not in process.output
+    assert time.monotonic() - started < 30

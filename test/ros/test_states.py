@@ -1,0 +1,70 @@
+"""What a simulator shows of itself."""
+
+import numpy as np
+import pytest
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
+
+from arm_dynamics import load_arm
+
+from .link import GAINS, INITIAL, JOINTS, LOCKSTEP, Motion
+
+
+@pytest.fixture(scope="module")
+def run(shared):
+    """One second in lockstep at 250 Hz: the simulator, every state and every tick."""
+    states, ticks = shared.states(), shared.record(Clock, "/clock")
+    simulator = shared.start("simulator", rate=250.0, **LOCKSTEP)
+    shared.wait_for(lambda: len(states) and len(ticks), "no state and no clock")
+    shared.start("joint_controller", GAINS)
+    shared.wait_until(states, 1.0)
+    return simulator, states.messages(), ticks.messages()
+
+
+def once(messages):
+    """The first state of every instant; those repeated in lockstep must be the same."""
+    found = {}
+    for message in messages:
+        key = (message.header.stamp.sec, message.header.stamp.nanosec)
+        assert found.setdefault(key, message) == message
+    return list(found.values())
+
+
+def test_every_state_has_every_joint_and_the_base_frame(run):
+    base = load_arm("five_dof").base_frame
+    for message in run[1]:
+        assert tuple(message.name) == JOINTS
+        assert len(message.position) == len(message.velocity) == len(message.effort) == 5
+        assert np.isfinite([*message.position, *message.velocity, *message.effort]).all()
+        assert message.header.frame_id == base
+
+
+def test_stamps_increase_by_the_period(run):
+    stamps = Motion(once(run[1])).stamps
+    assert stamps[0] == 0
+    assert set(np.diff(stamps)) == {4_000_000}
+
+
+def test_the_clock_shows_the_stamps(run):
+    _, states, ticks = run
+    shown = [m.header.stamp for m in states]
+    told = [m.clock for m in ticks]
+    n = min(len(shown), len(told))
+    assert shown[:n] == told[:n]
+
+
+def test_the_arm_holds_its_initial_pose(run):
+    motion = Motion(run[1])
+    assert np.abs(motion.q - INITIAL).max() < 1e-6
+    assert np.abs(motion.v).max() < 1e-6
+
+
+def test_a_late_joiner_gets_the_description(shared, run):
+    record = shared.record(String, "robot_description", latched=True)
+    shared.wait_for(lambda: len(record), "no robot_description")
+    assert record.newest.data == load_arm("five_dof").urdf
+
+
+def test_both_end_well_on_an_interrupt(shared, run):
+    assert shared.stop_all() == [0, 0], shared.told("")
+    assert all("Traceback" not in p.output for p in shared.processes), shared.told("")

@@ -36,6 +36,7 @@ class Plant:
         friction = [j.friction for j in arm.joints]
         self._dry = np.array(friction) + [a.dry_friction for a in arm.actuators]
         self._has_dry_friction = bool((self._dry > 0).any())
+        self._compile()
 
     def step(self, state: State, command: Command, dt: float, steps: int = 1) -> State:
         """The state after ``steps`` time steps of dt [s] under one constant command.
@@ -68,6 +69,12 @@ class Plant:
         row.joint_efforts(x)
         a: Vector = pin.aba(self.arm.model, self._data, q, v, x[row.TAU]).copy()
         return a
+
+    def _compile(self) -> None:
+        """Let compilation happen here, before time runs."""
+        row.joint_efforts(self._rows)
+        if self._has_dry_friction:
+            dry_velocity(np.zeros(self.arm.nv), np.eye(self.arm.nv), self._dry)
 
     def _instant(self, q: Vector, v: Vector, dt: float) -> tuple[Vector, Vector]:
         q_next, v_next = self.integrator.step(self.acceleration, q, v, dt)

@@ -149,6 +149,8 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
     """
     start = trajectory.waypoints[0].q
     low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
+    for waypoint in trajectory.waypoints:  # their own values say more than a sample's
+        _check_position(arm, waypoint.time, waypoint.q, low, high)
     for before, after in zip(trajectory.waypoints, trajectory.waypoints[1:], strict=False):
         for time in np.linspace(before.time, after.time, SAMPLES + 1)[1:]:
             sample = between(before, after, float(time))

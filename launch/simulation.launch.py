@@ -28,7 +28,12 @@ ARGUMENTS = (
     ("port", "8080", "port of that page; the next free one if taken", None),
     ("composed", "false", "simulator and controller in one process", SWITCH),
     ("lockstep", "false", "the simulator waits for the command that answers each state", SWITCH),
-    ("use_sim_time", "true", "the simulator is the source of /clock, all follow it", SWITCH),
+    (
+        "use_sim_time",
+        "true",
+        "the simulator is the source of /clock; robot_state_publisher and RViz follow it",
+        SWITCH,
+    ),
     ("params_file", "", "ROS parameters; empty: the arm's config/<arm>.yaml, if any", None),
 )
 
@@ -52,21 +57,20 @@ def _nodes(context):
     if "lockstep" in on and "use_sim_time" not in on:
         raise ConfigError("lockstep:=true needs use_sim_time:=true: commands answer by that time")
     files = _params_files(given["params_file"], given["arm"])
-    page = [_viewer(given, "use_sim_time" in on)] if "viewer" in on else []
+    page = [_viewer(given)] if "viewer" in on else []
     return [*(_composed if "composed" in on else _apart)(files, given, on), *page]
 
 
 def _apart(files, given, on):
+    """Controller and page go by the stamps of the states: following /clock would cost a core."""
     simulator, controller = _parameters(given, on)
-    time = {"use_sim_time": "use_sim_time" in on}
     return [
         _node("simulator", [*files, simulator], on_exit=_simulator_ended),
-        _node("joint_controller", [*files, controller, time]),
+        _node("joint_controller", [*files, controller]),
     ]
 
 
 def _composed(files, given, on):
-    """One process has one time: that of the simulator, which does not follow /clock."""
     simulator, controller = _parameters(given, on)
     return [_node("composed", [*files, simulator, controller], on_exit=_simulator_ended)]
 
@@ -82,11 +86,11 @@ def _parameters(given, on):
     return simulator, {"arm": given["arm"], "controller": given["controller"]}
 
 
-def _viewer(given, simulated):
+def _viewer(given):
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
         return LogInfo(msg="viser is not installed: no page (pip install viser yourdfpy)")
     port = int(_positive("port", given["port"]))
-    return _node("viewer", [{"arm": given["arm"], "port": port, "use_sim_time": simulated}])
+    return _node("viewer", [{"arm": given["arm"], "port": port}])
 
 
 def _node(executable, parameters, **more):

@@ -197,7 +197,7 @@ def test_coming_back_from_beyond_a_limit_is_allowed_and_going_further_is_not():
         return trajectory.after(0.0, Reference.hold(outside))
 
     check_limits(arm, way_to(-1.1))
-    with pytest.raises(TrajectoryRefused, match=r"'R2': position -1\.2"):
+    with pytest.raises(TrajectoryRefused, match=r"'R2': position -1\.3"):
         check_limits(arm, way_to(-1.3))
 
 

@@ -13,6 +13,12 @@ from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf
 from arm_dynamics.model.solids import Solid, cylinder, sphere
 
 NAME = "five_dof"
+TOPICS = {
+    "joint_commands_topic": "/joint_commands",
+    "joint_states_topic": "/joint_states",
+    # By default the plugin keeps commands back while positions look as wanted.
+    "trigger_joint_command_threshold": "-1",
+}
 SUPPLY = 12.0
 """Voltage of the motors' supply [V]."""
 STOP = (50.0, 5.0)
@@ -42,6 +48,7 @@ COMMENT = """
   Joints carry no damping: 0.3 N m s/rad stands in the original listing, but acts on nothing
   there once a motor is attached.
   Motors, seen at the joint: kt [N m/A], ke [V s/rad], resistance [ohm], supply_voltage [V].
+  They take volts too (topic voltage_commands), which ros2_control's topic plugin does not know.
   End stops: stop_stiffness [N m/rad], stop_damping [N m s/rad]; R1 turns freely and has none.
 """
 
@@ -94,14 +101,14 @@ def text(damping: float = 0.0) -> str:
         tool=TOOL,
         tool_shapes=(sphere(0.012, 0.0).painted("red"),),
         materials=MATERIALS,
-        hardware={"joint_commands_topic": "/joint_commands", "joint_states_topic": "/joint_states"},
+        hardware=TOPICS,
         comment=COMMENT.strip("\n"),
     )
 
 
 def _motor(k: float) -> Motor:
     constants = {"kt": k, "ke": k, "resistance": 1.0, "supply_voltage": SUPPLY}
-    return Motor("dc_motor", constants, commands=("effort", "voltage"))
+    return Motor("dc_motor", constants, commands=("effort",))
 
 
 def _pedestal() -> tuple[Solid, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf, nextafter
+from math import inf
 from typing import Any
 
 from rcl_interfaces.msg import (
@@ -49,7 +49,7 @@ def declare_list(
 
 def declare_number(node: Node, name: str, parameter: Parameter, default: float) -> float:
     """Declare a live number with its unit and range; return its value."""
-    lower = nextafter(parameter.above, inf) if parameter.above > -inf else parameter.lower
+    lower = max(parameter.lower, parameter.above)  # the check refuses ``above`` itself
     descriptor = ParameterDescriptor(
         description=f"{parameter.description} [{parameter.unit}], {parameter.allowed}",
         floating_point_range=[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import Any
@@ -23,8 +24,8 @@ Work = Callable[[Event], None]
 def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None = None) -> int:
     """Build nodes, spin their services in a thread, run the work here until told to stop.
 
-    SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, or 2
-    after a one-line message for input that the nodes refuse.
+    SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, 1 when a
+    callback failed, or 2 after a one-line message for input that the nodes refuse.
     """
     end_with_parent()
     stop = Event()
@@ -33,17 +34,20 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
         nodes, work = build()
-        spin_beside(nodes, work, stop)
+        return 0 if spin_beside(nodes, work, stop) else 1
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)
         return 2
     finally:
         rclpy.try_shutdown()
-    return 0
 
 
-def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> None:
-    """Spin the nodes' services in a thread while ``work`` runs here; end both in order."""
+def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> bool:
+    """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
+
+    A failing callback ends the work too: a node without services must not go on as if it
+    had them. Returns whether all went well.
+    """
     executor: Any = SingleThreadedExecutor()
     for node in nodes:
         executor.add_node(node)
@@ -51,7 +55,17 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> None:
     sys.setswitchinterval(5e-4)
     gc.collect()
     gc.freeze()
-    thread = Thread(target=executor.spin, name="services")
+    failures: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            executor.spin()
+        except Exception as error:
+            traceback.print_exc()
+            failures.append(error)
+            stop.set()
+
+    thread = Thread(target=serve, name="services")
     thread.start()
     try:
         work(stop)
@@ -60,3 +74,4 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> None:
         thread.join()
         for node in nodes:
             node.destroy_node()
+    return not failures

@@ -6,7 +6,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from math import inf
 from threading import Event
 from typing import Any
 
@@ -14,7 +13,8 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.arrays import scalar
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Pacer, Rate
 from arm_dynamics.parameters import Parameter
@@ -52,6 +52,8 @@ class SimulatorNode(Node):  # type: ignore[misc]
             self, "lockstep", False, "wait for the command that answers each state"
         )
         clock = declare_fixed(self, "publish_clock", True, "be the source of /clock")
+        if self.lockstep and not clock:
+            raise ConfigError("lockstep needs publish_clock: commands answer by simulated time")
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
         self.commands = CommandTopics(self, self.simulation, self.round_trip)
@@ -65,7 +67,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
 
     def _build_simulation(self) -> Simulation:
         rate = declare_fixed(self, "rate", 500.0, "states published per simulated second [Hz]")
-        dt = declare_fixed(self, "dt", 1e-4, "time step of the physics [s]")
+        dt = scalar("dt [s]", declare_fixed(self, "dt", 1e-4, "step of the physics [s]"), above=0)
         method = declare_fixed(self, "integrator", "semi_implicit_euler", "integration method")
         start = declare_list(
             self, "initial_positions", "start pose; empty: the arm's own", read_only=True
@@ -79,7 +81,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
             self._nominal,
             q=start or None,
             dt=dt,
-            period=1.0 / rate if rate > 0 else -inf,
+            period=_period(rate, dt),
             timeout=timeout,
             method=method,
         )
@@ -157,6 +159,20 @@ class SimulatorNode(Node):  # type: ignore[misc]
             **{f"last {kind}": text for kind, text in sorted(watch.events.latest.items())},
         }
         return not watch.stopping, "safe stop" if watch.stopping else "running", values
+
+
+def _period(rate: float, dt: float) -> float:
+    """1 / rate [s]; raises ConfigError naming the nearest rate with a whole number of steps."""
+    if not 0 < rate * dt <= 1:
+        raise ConfigError(f"rate = {rate:g} Hz: above 0 and at most 1 / dt = {1 / dt:g} Hz")
+    steps = round(1 / (rate * dt))
+    if abs(steps * dt * rate - 1) > 1e-9:
+        nearest = 1 / (steps * dt)
+        raise ConfigError(
+            f"rate = {rate:g} Hz: 1 / rate must be a whole multiple of dt = {dt:g} s;"
+            f" nearest allowed: {nearest:.6g} Hz"
+        )
+    return 1 / rate
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ setup(
     description="Robot arms from URDF: motors, control, simulation and ROS 2 nodes",
     license="Apache-2.0",
     maintainer="arm_dynamics maintainers",
-    maintainer_email="maintainers@users.noreply.a-seed-e8e01f49.example",
+    maintainer_email="maintainers@arm-dynamics.example",
     python_requires=">=3.10,<3.13",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data={NAME: ["py.typed"]},

@@ -1,0 +1,52 @@
+"""A node that cannot start says why in one message and ends with exit code 2."""
+
+import pytest
+
+BROKEN = '<robot name="b"><link name="a"/><link name="c"/></robot>'
+CASES = {
+    "unknown arm": ("simulator", {"arm": "six_dof"}, ["six_dof", "five_dof"]),
+    "rate 0": ("simulator", {"rate": 0.0}, ["rate", "0"]),
+    "no whole period": ("simulator", {"rate": 300.0, "dt": 0.001}, ["dt", "multiple"]),
+    "dt longer than the period": ("simulator", {"dt": 0.1}, ["0.1"]),
+    "dt 0": ("simulator", {"dt": 0.0}, ["dt"]),
+    "unknown integrator": ("simulator", {"integrator": "magic"}, ["magic", "semi_implicit_euler"]),
+    "start out of range": ("simulator", {"initial_positions": [0, 9, 0, 0, 0]}, ["R2", "9"]),
+    "start too short": ("simulator", {"initial_positions": [0, 0]}, ["5"]),
+    "unknown controller": ("joint_controller", {"controller": "magic"}, ["magic", "pid_gravity"]),
+    "payload out of range": ("joint_controller", {"payload_mass": -1.0}, ["payload_mass", "-1"]),
+    "gain out of range": ("joint_controller", {"gains.R1.p": -1.0}, ["gains.R1.p", "-1"]),
+    "wrong type": ("simulator", {"rate": "fast"}, ["rate"]),
+    "composed, unknown arm": ("composed", {"arm": "six_dof"}, ["six_dof"]),
+    "viewer, unknown arm": ("viewer", {"arm": "six_dof"}, ["six_dof"]),
+}
+
+
+@pytest.fixture(scope="module")
+def started(shared, tmp_path_factory):
+    """Exit code and output of every case; three at a time."""
+    broken = tmp_path_factory.mktemp("urdf") / "broken.urdf"
+    broken.write_text(BROKEN)
+    cases = {**CASES, "broken URDF": ("simulator", {"arm": broken}, None)}
+    names, found = list(cases), {}
+    for k in range(0, len(names), 3):
+        some = {n: shared.start(cases[n][0], **cases[n][1]) for n in names[k : k + 3]}
+        for name, process in some.items():
+            found[name] = (process.wait(), process.output)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_parameter_ends_the_node_with_one_message(started, case):
+    code, output = started[case]
+    assert code == 2, output
+    assert "Traceback" not in output
+    assert len(output.strip().splitlines()) == 1, output
+    for word in CASES[case][2]:
+        assert word in output
+
+
+def test_a_broken_urdf_ends_the_node_with_its_report(started):
+    code, output = started["broken URDF"]
+    assert code == 2, output
+    assert "Traceback" not in output
+    assert "root" in output

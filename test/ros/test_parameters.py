@@ -1,0 +1,148 @@
+"""Parameters of the nodes: described, ranged, checked, and in force at once."""
+
+import numpy as np
+import pytest
+from rcl_interfaces.msg import ParameterType
+
+from arm_dynamics import load_arm
+from arm_dynamics.dynamics import gravity
+
+from .link import GAINS, INITIAL, LOCKSTEP, Motion
+
+ARM = load_arm("five_dof")
+DOUBLES = (ParameterType.PARAMETER_DOUBLE, ParameterType.PARAMETER_DOUBLE_ARRAY)
+OWN = ("use_sim_time", "start_type_description_service", "qos_overrides")
+
+
+@pytest.fixture(scope="module")
+def states(shared):
+    record = shared.states()
+    shared.start("simulator", **LOCKSTEP)
+    shared.start("joint_controller", GAINS)
+    shared.wait_until(record, 0.1)
+    return record
+
+
+def effort(shared, states):
+    """The effort once the arm is at rest again."""
+    shared.wait_longer(states, 2.5)
+    return np.array(states.newest.effort)
+
+
+@pytest.mark.parametrize("node", ["simulator", "joint_controller"])
+def test_every_parameter_is_described_and_live_numbers_are_ranged(shared, states, node):
+    found = {n: d for n, d in shared.describe(node).items() if not n.startswith(OWN)}
+    assert len(found) > 10
+    for name, descriptor in found.items():
+        assert descriptor.description, f"{name} has no description"
+        if descriptor.type == ParameterType.PARAMETER_DOUBLE and not descriptor.read_only:
+            assert descriptor.floating_point_range, f"{name} has no range"
+
+
+@pytest.mark.parametrize("name", ["rate", "dt", "integrator", "lockstep", "arm"])
+def test_what_only_the_start_can_set_is_read_only(shared, states, name):
+    value = shared.get("simulator", name)
+    result = shared.set("simulator", **{name: value})[0]
+    assert not result.successful
+    assert name in result.reason
+
+
+def test_gravity_is_in_force_at_once(shared, states):
+    assert shared.set("simulator", gravity=[0.0, 0.0, 0.0])[0].successful
+    assert np.abs(effort(shared, states)).max() < 0.02
+    assert shared.set("simulator", gravity=[0.0, 0.0, -9.81])[0].successful
+    assert np.abs(effort(shared, states) - gravity(ARM, INITIAL)).max() < 0.02
+
+
+def test_a_payload_is_carried_by_both(shared, states):
+    loaded = gravity(ARM.with_payload(0.5), INITIAL)
+    assert np.abs(loaded - gravity(ARM, INITIAL)).max() > 1
+    for node in ("simulator", "joint_controller"):
+        assert shared.set(node, payload_mass=0.5)[0].successful
+    assert np.abs(effort(shared, states) - loaded).max() < 0.02
+    assert np.abs(np.array(states.newest.position) - INITIAL).max() < 1e-3
+    for node in ("simulator", "joint_controller"):
+        assert shared.set(node, payload_mass=0.0)[0].successful
+
+
+def test_a_motor_constant_limits_the_effort(shared, states):
+    """tau <= N Kt V / R at rest: 0.4 V on R2 gives 4 N·m, and 8 N·m are needed."""
+    assert shared.set("simulator", motors__R2__supply_voltage=0.4)[0].successful
+    shared.wait_for(lambda: states.newest.position[1] > INITIAL[1] + 0.02, "R2 does not sink")
+    assert shared.set("simulator", motors__R2__supply_voltage=12.0)[0].successful
+    assert np.abs(effort(shared, states) - gravity(ARM, INITIAL)).max() < 0.05
+
+
+def test_dry_friction_holds_what_the_gains_do_not(shared, states):
+    """With 1 N·m of dry friction R5 stands still under gravity alone."""
+    assert shared.set("simulator", joints__R5__friction=1.0)[0].successful
+    shared.wait_longer(states, 1.0)
+    assert states.newest.velocity[4] == 0.0
+    assert shared.set("simulator", joints__R5__friction=0.0)[0].successful
+
+
+def test_a_gain_of_zero_is_taken(shared, states):
+    before = shared.get("joint_controller", "gains.R1.p")
+    assert shared.set("joint_controller", gains__R1__p=0.0, gains__R1__i=0.0)[0].successful
+    assert shared.get("joint_controller", "gains.R1.p") == 0.0
+    assert shared.set("joint_controller", gains__R1__p=before)[0].successful
+
+
+@pytest.mark.parametrize(
+    ("node", "name", "value"),
+    [
+        ("simulator", "payload_mass", -1.0),
+        ("simulator", "real_time_factor", 0.0),
+        ("simulator", "real_time_factor", 1e9),
+        ("simulator", "command_timeout", 0.0),
+        ("simulator", "motors.R1.resistance", 0.0),
+        ("simulator", "joints.R1.friction", -0.1),
+        ("joint_controller", "gains.R1.p", -1.0),
+        ("joint_controller", "payload_mass", float("nan")),
+        ("simulator", "gravity", [0.0, 0.0]),
+        ("simulator", "gravity", [0.0, float("nan"), 0.0]),
+    ],
+)
+def test_out_of_range_is_refused_with_the_reason(shared, states, node, name, value):
+    before = shared.get(node, name)
+    result = shared.set(node, **{name: value})[0]
+    assert not result.successful
+    assert len(result.reason) > 10
+    assert shared.get(node, name) == before
+
+
+def test_a_wrong_type_is_refused(shared, states):
+    assert not shared.set("simulator", payload_mass="heavy")[0].successful
+
+
+def test_simulated_time_runs_as_fast_as_asked(ros):
+    states = ros.states()
+    ros.start("simulator", rate=100.0)
+    ros.wait_until(states, 0.1)
+    for factor in (4.0, 0.5):
+        assert ros.set("simulator", real_time_factor=factor)[0].successful
+        values = ros.diagnosis(
+            "simulator", lambda v, f=factor: abs(float(v["real-time factor"]) / f - 1) < 0.1
+        )
+        assert values["message"] == "running" or values["message"] == "safe stop"
+
+
+def test_a_parameter_file_gives_the_values_at_the_start(ros, tmp_path):
+    file = tmp_path / "given.yaml"
+    file.write_text(
+        "simulator:\n  ros__parameters:\n    rate: 125.0\n    payload_mass: 0.25\n"
+        "    initial_positions: [0.1, -1.0, 0.2, 0.3, 0.4]\n    gravity: [0.0, 0.0, -1.62]\n"
+        "    motors: {R3: {supply_voltage: 6.0}}\n"
+    )
+    states = ros.states()
+    ros.start("simulator", file, **LOCKSTEP)
+    ros.wait_for(lambda: len(states), "no state")
+    q = [0.1, -1.0, 0.2, 0.3, 0.4]
+    assert list(states.newest.position) == q
+    assert ros.get("simulator", "motors.R3.supply_voltage") == 6.0
+    ros.start("joint_controller")
+    ros.wait_until(states, 3.0)
+    carried = gravity(ARM.with_payload(0.25).with_gravity([0, 0, -1.62]), q)
+    assert np.abs(np.array(states.newest.effort) - carried).max() < 0.1
+    stamps = Motion(states.messages()).stamps
+    assert set(np.diff(stamps)) <= {0, 8_000_000}

@@ -1,0 +1,84 @@
+"""The command ``arm-dynamics``, each call a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+BROKEN = """<robot name="broken">
+  <link name="base"/>
+  <link name="arm"><inertial><mass value="-1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="J1" type="revolute"><parent link="base"/><child link="arm"/>
+    <axis xyz="0 0 0"/></joint>
+</robot>
+"""
+
+
+def command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "arm_dynamics.cli.main", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_audit_of_a_good_arm_ends_with_0():
+    done = command("audit", "five_dof")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "five_dof.urdf" in done.stdout
+
+
+def test_audit_of_a_broken_file_tells_all_its_faults_and_ends_with_2(tmp_path):
+    file = tmp_path / "broken.urdf"
+    file.write_text(BROKEN)
+    done = command("audit", file)
+    assert done.returncode == 2
+    for word in ("-1", "axis", "limit", "line 3", "J1"):
+        assert word in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [(["audit", "no_such.urdf"], "no_such.urdf"), (["audit", "six_dof"], "six_dof")],
+)
+def test_what_is_not_there_is_one_line_and_2(arguments, word):
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert word in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_folder_or_binary_is_no_urdf(tmp_path):
+    file = tmp_path / "binary.urdf"
+    file.write_bytes(b"\xff\xfe\x00\x80")
+    done = command("audit", file)
+    assert done.returncode == 2
+    assert "binary.urdf" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_list_shows_the_bundled_arms():
+    done = command("list")
+    assert done.returncode == 0
+    for word in ("five_dof", "dc_motor", "R1", "R5", "-1.1"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["dance"], [], ["audit"], ["list", "--nonsense"]])
+def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert "usage: arm-dynamics" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_names_every_command():
+    done = command("--help")
+    assert done.returncode == 0
+    for name in ("audit", "list", "sim"):
+        assert name in done.stdout

@@ -48,7 +48,7 @@ def declare_list(
 
 
 def declare_number(node: Node, name: str, parameter: Parameter, default: float) -> float:
-    """Declare a live number with its unit and range; return its value."""
+    """Declare a live number with its unit and range; return its value, checked."""
     lower = max(parameter.lower, parameter.above)  # the check refuses ``above`` itself
     descriptor = ParameterDescriptor(
         description=f"{parameter.description} [{parameter.unit}], {parameter.allowed}",
@@ -62,7 +62,7 @@ def declare_number(node: Node, name: str, parameter: Parameter, default: float) 
         ],
     )
     bounded = min(max(float(default), -LARGEST), LARGEST)
-    return float(_declare(node, name, bounded, descriptor))
+    return parameter.check(node.get_name(), _declare(node, name, bounded, descriptor))
 
 
 def _declare(node: Node, name: str, default: Any, descriptor: ParameterDescriptor) -> Any:

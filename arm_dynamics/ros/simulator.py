@@ -136,6 +136,9 @@ class SimulatorNode(Node):  # type: ignore[misc]
         values = {p.name: p.value for p in parameters}
         try:
             self.control.check(values)
+            for own in (FACTOR, TIMEOUT):
+                if own.name in values:
+                    own.check("simulator", values[own.name])
             self._arm = arm = changed_arm(self._arm, values)
         except ArmDynamicsError as error:
             return result(error)

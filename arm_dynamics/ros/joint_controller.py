@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from threading import Event
 from typing import Any
 
@@ -23,7 +22,7 @@ from arm_dynamics.ros.controller_state import ControllerState
 from arm_dynamics.ros.diagnostics import Diagnostics, Report
 from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
 from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
-from arm_dynamics.ros.process import run
+from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.topic_driver import TopicDriver
@@ -103,12 +102,7 @@ class JointControllerNode(Node):  # type: ignore[misc]
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-
-    def build() -> tuple[list[Node], Callable[[Event], None]]:
-        node = JointControllerNode()
-        return [node], node.run
-
-    sys.exit(run(build))
+    sys.exit(run_node(JointControllerNode))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from threading import Event
 
 from rclpy.node import Node
@@ -14,7 +13,7 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.parameters import declare_fixed
-from arm_dynamics.ros.process import run
+from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.viewer import PORT, open_page
 
 PERIOD = 1 / 30
@@ -52,12 +51,7 @@ class JointSlidersNode(Node):  # type: ignore[misc]
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-
-    def build() -> tuple[list[Node], Callable[[Event], None]]:
-        node = JointSlidersNode()
-        return [node], node.run
-
-    sys.exit(run(build))
+    sys.exit(run_node(JointSlidersNode))
 
 
 if __name__ == "__main__":

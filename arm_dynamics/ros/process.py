@@ -42,6 +42,16 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
         rclpy.try_shutdown()
 
 
+def run_node(node: Callable[[], Any]) -> int:
+    """``run`` for one node that works in its own ``run`` method."""
+
+    def build() -> tuple[list[Node], Work]:
+        built = node()
+        return [built], built.run
+
+    return run(build)
+
+
 def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> bool:
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 

@@ -22,7 +22,7 @@ from arm_dynamics.ros.arm_parameters import changed_arm, declare_arm
 from arm_dynamics.ros.command_topics import CommandTopics
 from arm_dynamics.ros.diagnostics import Diagnostics, Report
 from arm_dynamics.ros.parameters import declare_fixed, declare_list, declare_number, result
-from arm_dynamics.ros.process import run
+from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.state_topics import StateTopics
 from arm_dynamics.ros.throttle import Throttle
@@ -180,12 +180,7 @@ def _period(rate: float, dt: float) -> float:
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-
-    def build() -> tuple[list[Node], Callable[[Event], None]]:
-        node = SimulatorNode()
-        return [node], node.run
-
-    sys.exit(run(build))
+    sys.exit(run_node(SimulatorNode))
 
 
 if __name__ == "__main__":

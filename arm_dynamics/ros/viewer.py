@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from threading import Event
@@ -20,7 +19,7 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.parameters import declare_fixed
-from arm_dynamics.ros.process import run
+from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.wire import JointStateReader
@@ -89,12 +88,7 @@ class ViewerNode(Node):  # type: ignore[misc]
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-
-    def build() -> tuple[list[Node], Callable[[Event], None]]:
-        node = ViewerNode()
-        return [node], node.run
-
-    sys.exit(run(build))
+    sys.exit(run_node(ViewerNode))
 
 
 if __name__ == "__main__":

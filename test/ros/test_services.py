@@ -92,13 +92,14 @@ def test_reset_puts_the_arm_at_rest_where_asked(shared, states, settings, pose):
     before = stamp(states.newest)
     answer = shared.trigger("simulator/reset")
     assert answer.success, answer.message
+    shared.wait_for(lambda: np.allclose(states.newest.position, pose, atol=1e-6), "no reset")
     last = len(states)
     shared.wait_longer(states, 0.1)
     motion = Motion(states.messages(last))
     assert np.abs(motion.q - pose).max() < 1e-6
     assert np.abs(motion.v).max() < 1e-6
     assert motion.t[0] >= before
-    assert (np.diff(motion.stamps) >= 0).all()
+    assert (np.diff(motion.stamps) > 0).all()
     assert shared.set("simulator", reset_positions=[])[0].successful
     assert shared.set("simulator", reset_pose="initial")[0].successful
     assert shared.trigger("simulator/reset").success
@@ -121,6 +122,6 @@ def test_a_bad_reset_is_refused_with_the_reason(shared, states, name, value, wor
 
 
 def test_all_stamps_increase(shared, states):
-    """A reset shows its state at once, under the present stamp; no stamp is ever earlier."""
+    """Through every pause, step and reset before this test."""
     stamps = Motion(states.messages()).stamps
-    assert (np.diff(stamps) >= 0).all()
+    assert (np.diff(stamps) > 0).all()

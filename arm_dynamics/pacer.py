@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-SHORTEST = 0.75
+SHORTEST = 0.9
 """Share of a period that is left between two instants even when catching up."""
 
 
 class Pacer:
-    """Sleeps until each period is due; counts deadlines missed.
+    """Tells when each period is due, sleeps until then, and counts deadlines missed.
 
-    A late period is caught up a quarter at a time, so that whoever answers keeps time to do
-    so. More than one period late counts as a missed deadline, and the schedule starts anew.
+    A late period is caught up little by little, so that whoever answers keeps time to do so.
+    More than one period late counts as a missed deadline, and the schedule starts anew.
     """
 
     def __init__(self, period: float, factor: float = 1.0) -> None:
@@ -23,20 +23,24 @@ class Pacer:
 
     def restart(self) -> None:
         """Begin a new schedule now, after a pause."""
-        self._due = self._last = time.monotonic()
+        self._last = self._due = time.monotonic()
+
+    def left(self) -> float:
+        """Time [s] until the present period is over; not below 0."""
+        interval = self.period / self.factor
+        due = max(self._due + interval, self._last + SHORTEST * interval)
+        return max(0.0, due - time.monotonic())
 
     def wait(self) -> None:
-        """Sleep until the next period is due."""
-        interval = self.period / self.factor
-        self._due += interval
-        now = time.monotonic()
-        if now - self._due > interval:
+        """Sleep until the present period is over; the next one begins."""
+        left = self.left()
+        if left > 0:
+            time.sleep(left)
+        self._last = now = time.monotonic()
+        self._due += self.period / self.factor
+        if now - self._due > self.period / self.factor:
             self.missed += 1
             self._due = now
-        ahead = max(self._due, self._last + SHORTEST * interval) - now
-        if ahead > 0:
-            time.sleep(ahead)
-        self._last = time.monotonic()
 
 
 class Rate:

@@ -28,12 +28,14 @@ class RoundTrip:
         self.sent += 1
         self._open = (stamp, now)
 
-    def receive(self, stamp: float, now: float) -> None:
-        """An answer to ``stamp`` arrived; one to an older state, or a second one, is late."""
-        if self._open is not None and abs(self._open[0] - stamp) < SAME:
-            self.answered += 1
-            self._latencies.append(now - self._open[1])
-            self._open = None
+    def receive(self, stamp: float, now: float) -> bool:
+        """A command came; whether it answers the newest state, and not an older one."""
+        if self._open is None or abs(self._open[0] - stamp) > SAME:
+            return False
+        self.answered += 1
+        self._latencies.append(now - self._open[1])
+        self._open = None
+        return True
 
     def read(self) -> Vector:
         """Latencies [s] since the last reading."""

@@ -5,7 +5,8 @@
 The simulator runs in this process, the joint controller in another, as ``make sim`` has
 them. A cycle counts as answered when the command that carries its stamp arrives before the
 next state goes out; the latency is from publishing the state to the arrival of its command
-(as stamped by the middleware, not by a poll).
+(as stamped by the middleware, not by a poll). Each rate is measured beside a bare rclpy
+ping-pong of the same messages, which does nothing else, on the same machine in the same run.
 """
 
 from __future__ import annotations
@@ -17,16 +18,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import rclpy
+from bare_rclpy import Source
 from machine import machine
 
 from arm_dynamics.resources import folder
-from arm_dynamics.ros.process import spin_beside
+from arm_dynamics.ros.process import sleep_precisely, spin_beside
 from arm_dynamics.ros.simulator import SimulatorNode
+from arm_dynamics.round_trip import RoundTrip
 
 WARM_UP = 3.0
+PARAMS = str(folder("config") / "five_dof.yaml")
 
 
 def cpu(pid: int) -> float:
@@ -36,57 +43,73 @@ def cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(rate: float, seconds: float) -> str:
-    """One row of the table."""
-    params = str(folder("config") / "five_dof.yaml")
-    rclpy.init(args=["--ros-args", "--params-file", params, "-p", f"rate:={rate}"])
-    node = SimulatorNode()
-    controller = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "arm_dynamics.ros.joint_controller",
-            "--ros-args",
-            "--params-file",
-            params,
-        ]
-    )
-    stop = threading.Event()
-    result: list[str] = []
+class Meter:
+    """What happened between its making and ``row``."""
 
-    def observe() -> None:
+    def __init__(self, trip: RoundTrip, other: int) -> None:
+        self._trip, self._pids = trip, (os.getpid(), other)
+        trip.read()
+        self._counts = (trip.sent, trip.answered)
+        self._cpu, self._start = [cpu(pid) for pid in self._pids], time.monotonic()
+
+    def row(self, name: str) -> str:
+        """One line of the table."""
+        wall = time.monotonic() - self._start
+        share = [100 * (cpu(p) - c) / wall for p, c in zip(self._pids, self._cpu, strict=True)]
+        sent, answered = self._trip.sent - self._counts[0], self._trip.answered - self._counts[1]
+        p50, p99, worst = np.percentile(self._trip.read(), [50, 99, 100]) * 1e3
+        return (
+            f"| {name} | {answered} of {sent} ({100 * answered / sent:.2f} %) | {p50:.3f} "
+            f"| {p99:.3f} | {worst:.3f} | {share[0]:.0f} | {share[1]:.0f} |"
+        )
+
+
+@contextmanager
+def running(*command: str) -> Iterator[int]:
+    """The process id of a Python process, ended at the end."""
+    process = subprocess.Popen([sys.executable, *command])
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def bare(rate: float, seconds: float) -> str:
+    """The bare ping-pong at ``rate`` [Hz]."""
+    rclpy.init()
+    node = Source()
+    with running(str(Path(__file__).with_name("bare_rclpy.py"))) as pid:
+        node.run(rate, WARM_UP + 2)
+        meter = Meter(node.round_trip, pid)
+        node.run(rate, seconds)
+        row = meter.row(f"bare rclpy, {rate:.0f} Hz")
+    node.destroy_node()
+    rclpy.shutdown()
+    return row
+
+
+def whole(rate: float, seconds: float) -> str:
+    """Simulator and controller at ``rate`` [Hz]."""
+    rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"rate:={rate}"])
+    node, stop, rows = SimulatorNode(), threading.Event(), []
+    controller = ("-m", "arm_dynamics.ros.joint_controller", "--ros-args", "--params-file", PARAMS)
+
+    def observe(pid: int) -> None:
         while node.round_trip.answered < 1:
             time.sleep(0.05)
         time.sleep(WARM_UP)
-        node.round_trip.read()
-        trip = node.round_trip
-        sent, answered, missed = trip.sent, trip.answered, node.pacer.missed
-        cpu_before = (cpu(os.getpid()), cpu(controller.pid))
-        start = time.monotonic()
+        meter, missed = Meter(node.round_trip, pid), node.pacer.missed
         time.sleep(seconds)
-        wall = time.monotonic() - start
-        share = [
-            100 * (after - before) / wall
-            for before, after in zip(
-                cpu_before, (cpu(os.getpid()), cpu(controller.pid)), strict=True
-            )
-        ]
-        sent, answered = trip.sent - sent, trip.answered - answered
         late = node.pacer.missed - missed
-        p50, p99, worst = np.percentile(trip.read(), [50, 99, 100]) * 1e3
-        result.append(
-            f"| {rate:.0f} | {answered} of {sent} ({100 * answered / sent:.2f} %) "
-            f"| {p50:.3f} | {p99:.3f} | {worst:.3f} | {share[0]:.0f} | {share[1]:.0f} | {late} |"
-        )
+        rows.append(f"{meter.row(f'arm_dynamics, {rate:.0f} Hz')} {late} |")
         stop.set()
 
-    watcher = threading.Thread(target=observe)
-    watcher.start()
-    spin_beside([node], node.run, stop)
-    controller.terminate()
-    controller.wait(10)
+    with running(*controller) as pid:
+        threading.Thread(target=observe, args=(pid,)).start()
+        spin_beside([node], node.run, stop)
     rclpy.shutdown()
-    return result[0]
+    return rows[0]
 
 
 def main() -> None:
@@ -97,12 +120,14 @@ def main() -> None:
     given = parser.parse_args()
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
+    sleep_precisely()
     print(machine())
-    print("| rate [Hz] | answered | p50 [ms] | p99 [ms] | max [ms] "
-          "| CPU simulator [%] | CPU controller [%] | deadlines missed |")  # fmt: skip
+    print("| loop | answered | p50 [ms] | p99 [ms] | max [ms] | CPU simulator [%] "
+          "| CPU controller [%] | deadlines missed |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|")
     for rate in given.rates:
-        print(measure(rate, given.seconds), flush=True)
+        print(bare(rate, given.seconds), "|", flush=True)
+        print(whole(rate, given.seconds), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -10,7 +12,7 @@ from arm_dynamics.errors import CommandRefused
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.wire import Joints, JointStateReader
-from arm_dynamics.round_trip import SAME, RoundTrip
+from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.simulation import Simulation
 
 
@@ -25,32 +27,34 @@ class CommandTopics:
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.NEWEST)
         self._reader = JointStateReader()
 
-    def take(self) -> None:
-        """Offer what has come since the last call."""
-        effort, voltage = self._efforts.newest(), self._voltages.newest()
-        if effort is not None:
-            self._offer_effort(self._reader.read(effort))
+    def take_until_answered(self, left: Callable[[], float]) -> bool:
+        """Offer what comes until the present state is answered or no time is ``left`` [s].
+
+        An answer bears the state's stamp; a refused one is an answer too: time goes on, and
+        the last good command decays. Returns whether there was one.
+        """
+        answered = False
+        while not answered and self._efforts.wait(left()):
+            answered = self._take_effort()
+        self._take_voltage()
+        return answered
+
+    def _take_effort(self) -> bool:
+        """Offer the newest effort command; whether it answers the present state."""
+        data = self._efforts.take()
+        if data is None:
+            return False
+        message = self._reader.read(data)
+        answers = self._round_trip.receive(message.time, self._efforts.received)
+        self._offer_effort(message)
+        return answers
+
+    def _take_voltage(self) -> None:
+        voltage = self._voltages.take()
         if voltage is not None:
             self._offer_voltage(voltage)
 
-    def wait_for_answer(self, timeout: float) -> bool:
-        """Whether the present state was answered, by its stamp, within ``timeout`` [s].
-
-        A refused answer is an answer: time goes on, and the last good command decays.
-        """
-        if not self._efforts.wait(timeout):
-            return False
-        message = self._efforts.newest()
-        if message is None:
-            return False
-        answer = self._reader.read(message)
-        if abs(answer.time - self._simulation.state.time) > SAME:
-            return False
-        self._offer_effort(answer)
-        return True
-
     def _offer_effort(self, message: Joints) -> None:
-        self._round_trip.receive(message.time, self._efforts.received)
         try:
             command = conversions.read_effort(self._names, message)
         except CommandRefused as error:

@@ -27,7 +27,10 @@ class _NoExecutor(CallbackGroup):  # type: ignore[misc]
 
 
 class Mailbox:
-    """Messages of one topic, waited for and taken by the calling thread; bytes if ``raw``."""
+    """Messages of one topic, waited for and taken by the calling thread; bytes if ``raw``.
+
+    ``received`` is when the middleware got the message taken last [s].
+    """
 
     def __init__(
         self, node: Node, message: type, topic: str, qos: QoSProfile | int, *, raw: bool = False
@@ -47,20 +50,13 @@ class Mailbox:
         return bool(self._waiting.get_ready_entities("subscription"))
 
     def take(self) -> Any | None:
-        """The oldest message not yet taken, or None."""
+        """The message, or None; with a depth of 1 it is the newest."""
         taken = self._subscription.handle.take_message(self._subscription.msg_type, self._raw)
         if taken is None:
             return None
         message, info = taken
         self.received = info["received_timestamp"] * 1e-9
         return message
-
-    def newest(self) -> Any | None:
-        """The newest message not yet taken, or None; ``received`` is when it came."""
-        newest = message = self.take()
-        while message is not None:
-            newest, message = message, self.take()
-        return newest
 
     @property
     def publishers(self) -> int:

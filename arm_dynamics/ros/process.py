@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import signal
 import sys
@@ -28,6 +29,7 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     callback failed, or 2 after a one-line message for input that the nodes refuse.
     """
     end_with_parent()
+    sleep_precisely()
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -40,6 +42,13 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
         return 2
     finally:
         rclpy.try_shutdown()
+
+
+def sleep_precisely() -> None:
+    """Ask Linux to end sleeps within a microsecond; by default it takes 50 more."""
+    if sys.platform == "linux":
+        set_timer_slack = 29
+        ctypes.CDLL(None).prctl(set_timer_slack, 1000, 0, 0, 0)
 
 
 def run_node(node: Callable[[], Any]) -> int:
@@ -62,7 +71,7 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> bool:
     for node in nodes:
         executor.add_node(node)
     # A service callback may keep the interpreter for this long before the loop gets it back.
-    sys.setswitchinterval(5e-4)
+    sys.setswitchinterval(5e-5)
     gc.collect()
     gc.freeze()
     failures: list[BaseException] = []

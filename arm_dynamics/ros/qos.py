@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 LATCHED = QoSProfile(
     depth=1,
@@ -14,7 +14,7 @@ LATCHED = QoSProfile(
 STREAM = QoSProfile(depth=10)
 """States and commands that others may record."""
 
-NEWEST = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST)
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """States and commands into a loop, which has no use for old ones."""
 
 VIEW = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

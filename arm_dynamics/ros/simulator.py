@@ -103,18 +103,19 @@ class SimulatorNode(Node):  # type: ignore[misc]
                 self.pacer.restart()
             elif advance():
                 self.control.passed()
-                self.states.publish(self.simulation.state)
                 self.pacer.wait()
+                self.states.publish(self.simulation.state)
 
     def _in_real_time(self) -> bool:
-        """The newest command, if one came, for one period."""
-        self.commands.take()
+        """One period, computed as soon as the present state is answered, or is due to end."""
+        self.commands.take_until_answered(self.pacer.left)
         self.simulation.advance()
         return True
 
     def _in_lockstep(self) -> bool:
         """One period, but only when the present state has been answered."""
-        if self.commands.wait_for_answer(REPEAT):
+        until = time.monotonic() + REPEAT
+        if self.commands.take_until_answered(lambda: max(0.0, until - time.monotonic())):
             self.simulation.advance()
             return True
         self.states.publish(self.simulation.state)

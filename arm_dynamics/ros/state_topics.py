@@ -38,7 +38,8 @@ class StateTopics:
             stamp = self._now().nanoseconds * 1e-9
         else:
             stamp = state.time
-            self._ticks.publish(clock(stamp))
+            if self._ticks.get_subscription_count():
+                self._ticks.publish(clock(stamp))
         self.stamp = stamp
         self._round_trip.send(stamp, time.time())
         self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))

@@ -31,7 +31,7 @@ class TopicDriver(Driver):
 
     def read(self) -> State:
         """The newest state; raises DriverFault when none came or it cannot be read."""
-        message = self._states.newest()
+        message = self._states.take()
         if message is None:
             raise DriverFault("joint_states: nothing new")
         return conversions.read_state(self._names, self._reader.read(message))

@@ -66,7 +66,7 @@ class ViewerNode(Node):  # type: ignore[misc]
     def run(self, stop: Event) -> None:
         """Show the newest state thirty times a second until told to stop."""
         while not stop.wait(PERIOD):
-            message = self._states.newest()
+            message = self._states.take()
             if message is not None:
                 self._show(message)
         self.page.close()

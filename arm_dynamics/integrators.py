@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import UnknownName
+from arm_dynamics.scalar import compiled
 
 Acceleration = Callable[[Vector, Vector], Vector]
 
@@ -19,10 +20,8 @@ class Integrator(ABC):
     order: ClassVar[int]
 
     @abstractmethod
-    def step(
-        self, acceleration: Acceleration, q: Vector, v: Vector, dt: float
-    ) -> tuple[Vector, Vector]:
-        """Position and velocity (nv,) after dt, as new arrays."""
+    def advance(self, acceleration: Acceleration, q: Vector, v: Vector, dt: float) -> None:
+        """Replace position and velocity (nv,), in place, by those after dt."""
 
 
 class SemiImplicitEuler(Integrator):
@@ -34,12 +33,17 @@ class SemiImplicitEuler(Integrator):
     name: ClassVar[str] = "semi_implicit_euler"
     order: ClassVar[int] = 1
 
-    def step(
-        self, acceleration: Acceleration, q: Vector, v: Vector, dt: float
-    ) -> tuple[Vector, Vector]:
-        """Position and velocity (nv,) after dt."""
-        v_next = v + dt * acceleration(q, v)
-        return q + dt * v_next, v_next
+    def advance(self, acceleration: Acceleration, q: Vector, v: Vector, dt: float) -> None:
+        """Replace position and velocity (nv,), in place, by those after dt."""
+        kick_drift(q, v, acceleration(q, v), dt)
+
+
+@compiled
+def kick_drift(q: Vector, v: Vector, a: Vector, dt: float) -> None:
+    """v += dt a, then q += dt v; (nv,) each, in place."""
+    for i in range(q.size):
+        v[i] += dt * a[i]
+        q[i] += dt * v[i]
 
 
 INTEGRATORS: dict[str, type[Integrator]] = {c.name: c for c in (SemiImplicitEuler,)}

@@ -30,6 +30,7 @@ class Plant:
         self.integrator = integrator(method)
         self._data = arm.model.createData()
         self._rows = row.pack(arm.joints, arm.actuators)
+        self._q, self._v, self._tau = self._rows[row.Q], self._rows[row.V], self._rows[row.TAU]
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
         self._command: Command | None = None
         self._interface = "effort"
@@ -51,23 +52,23 @@ class Plant:
         self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # one look at a frozen command is enough
-        q, v = state.q, state.v
+        q, v = state.q.copy(), state.v.copy()
         for _ in range(steps):
-            q, v = self._instant(q, v, dt)
+            self._instant(q, v, dt)
         self._require_finite(q, v, state, dt, steps)
-        tau = self._rows[row.EFFORT]
-        return State(state.time + steps * dt, frozen(q), frozen(v), frozen(tau), state.act)
+        q.flags.writeable = v.flags.writeable = False
+        return State(state.time + steps * dt, q, v, frozen(self._rows[row.EFFORT]), state.act)
 
     def acceleration(self, q: Vector, v: Vector) -> Vector:
         """v̇ (nv,) [rad/s²] under the accepted command, dry friction apart."""
         x = self._rows
-        x[row.Q], x[row.V] = q, v
+        self._q[:], self._v[:] = q, v
         for i in self._given:
             x[row.EFFORT, i] = self.arm.actuators[i].effort(
                 self._interface, float(x[row.COMMAND, i]), float(q[i]), float(v[i])
             )
         row.joint_efforts(x)
-        a: Vector = pin.aba(self.arm.model, self._data, q, v, x[row.TAU]).copy()
+        a: Vector = pin.aba(self.arm.model, self._data, q, v, self._tau).copy()
         return a
 
     def _compile(self) -> None:
@@ -76,13 +77,17 @@ class Plant:
         if self._has_dry_friction:
             dry_velocity(np.zeros(self.arm.nv), np.eye(self.arm.nv), self._dry)
 
-    def _instant(self, q: Vector, v: Vector, dt: float) -> tuple[Vector, Vector]:
-        q_next, v_next = self.integrator.step(self.acceleration, q, v, dt)
-        if self._has_dry_friction and np.isfinite(v_next).all():
-            inverse = np.array(np.linalg.inv(mass_matrix(self.arm, q)), dtype=float)
-            v_rubbed = dry_velocity(v_next, inverse, dt * self._dry)
-            q_next, v_next = q_next + dt * (v_rubbed - v_next), v_rubbed
-        return q_next, v_next
+    def _instant(self, q: Vector, v: Vector, dt: float) -> None:
+        """One time step, in place."""
+        if not self._has_dry_friction:
+            self.integrator.advance(self.acceleration, q, v, dt)
+            return
+        inverse = np.array(np.linalg.inv(mass_matrix(self.arm, q)), dtype=float)
+        self.integrator.advance(self.acceleration, q, v, dt)
+        if np.isfinite(v).all():
+            rubbed = dry_velocity(v, inverse, dt * self._dry)
+            q += dt * (rubbed - v)
+            v[:] = rubbed
 
     def _accept_state(self, state: State) -> None:
         if state.q.shape != (self.arm.nv,) or state.v.shape != (self.arm.nv,):
@@ -114,9 +119,10 @@ class Plant:
 
     def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
         """The motion once more, up to the first joint that no arm could follow."""
-        q, v, time = state.q, state.v, state.time
+        q, v, time = state.q.copy(), state.v.copy(), state.time
         for _ in range(steps):
-            (q, v), time = self._instant(q, v, dt), time + dt
+            self._instant(q, v, dt)
+            time += dt
             if not np.abs(v).max() < RUNAWAY:
                 break
         return self.arm.joint_names[int(np.argmax(np.abs(v)))], time

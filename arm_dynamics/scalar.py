@@ -44,8 +44,9 @@ def compiled(function: F) -> F:
 def _cache_folder() -> Path:
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for source in sorted([*package.glob("*.py"), *package.glob("actuators/*.py")]):
-        digest.update(source.read_bytes())
+    for folder in ("", "actuators/", "controllers/"):
+        for source in sorted(package.glob(f"{folder}*.py")):
+            digest.update(source.read_bytes())
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return root / "arm_dynamics" / digest.hexdigest()[:16]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +28,7 @@ class Waypoint:
     a: Vector | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class JointTrajectory:
     """Waypoints joined by splines; before the first and after the last one it stands still."""
 
@@ -46,12 +47,16 @@ class JointTrajectory:
     def at(self, time: float) -> Reference:
         """Reference at ``time`` [s]."""
         first, last = self.waypoints[0], self.waypoints[-1]
-        if time <= first.time or len(self.waypoints) == 1:
+        if time <= first.time and len(self.waypoints) > 1:
             return Reference.hold(first.q)
-        if time >= last.time:
-            return Reference.hold(last.q)
+        if time >= last.time or len(self.waypoints) == 1:
+            return self._end
         k = next(i for i, w in enumerate(self.waypoints) if w.time > time)
         return between(self.waypoints[k - 1], self.waypoints[k], time)
+
+    @cached_property
+    def _end(self) -> Reference:
+        return Reference.hold(self.waypoints[-1].q)
 
     def after(self, now: float, present: Reference) -> JointTrajectory:
         """This trajectory entered at ``now`` from the ``present`` reference, without a jump.

@@ -12,7 +12,7 @@ OMEGA = 3.0
 def oscillate(method, dt, end=1.0):
     q, v = np.array([1.0]), np.array([0.5])
     for _ in range(round(end / dt)):
-        q, v = method.step(lambda q, v: -(OMEGA**2) * q - 0.2 * v, q, v, dt)
+        method.advance(lambda q, v: -(OMEGA**2) * q - 0.2 * v, q, v, dt)
     return np.concatenate([q, v])
 
 
@@ -28,19 +28,9 @@ def test_error_falls_with_the_claimed_order(name):
     np.testing.assert_allclose(orders, method.order, atol=0.05)
 
 
-@pytest.mark.parametrize("name", INTEGRATORS)
-def test_new_arrays_come_out_and_the_old_ones_stay(name):
-    q, v = np.array([1.0, 2.0]), np.array([3.0, 4.0])
-    after = integrator(name).step(lambda q, v: -q, q, v, 0.1)
-    assert (q == [1, 2]).all()
-    assert (v == [3, 4]).all()
-    assert not any(np.shares_memory(new, old) for new in after for old in (q, v))
-
-
 def test_semi_implicit_euler_by_hand():
-    q, v = integrator("semi_implicit_euler").step(
-        lambda q, v: 10 * q + v, np.array([1.0]), np.array([2.0]), 0.1
-    )
+    q, v = np.array([1.0]), np.array([2.0])
+    integrator("semi_implicit_euler").advance(lambda q, v: 10 * q + v, q, v, 0.1)
     assert v[0] == pytest.approx(2 + 0.1 * 12, rel=1e-15)
     assert q[0] == pytest.approx(1 + 0.1 * 3.2, rel=1e-15)
 
@@ -51,7 +41,7 @@ def test_semi_implicit_euler_conserves_the_shadow_energy():
     q, v = np.array([1.0]), np.array([0.0])
     shadow = []
     for _ in range(20000):
-        q, v = method.step(lambda q, v: -(OMEGA**2) * q, q, v, dt)
+        method.advance(lambda q, v: -(OMEGA**2) * q, q, v, dt)
         shadow.append((v**2 + OMEGA**2 * q**2 - dt * OMEGA**2 * q * v)[0])
     assert np.ptp(shadow) < 1e-9
 

@@ -7,15 +7,47 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
+from arm_dynamics.scalar import clip, compiled
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 30.0
 """Natural frequency [rad/s] of the closed loop when no gains are given."""
+
+
+@compiled
+def pid_efforts(
+    gains: Vector,
+    memory: Vector,
+    limit: Vector,
+    feedforward: Vector,
+    q_ref: Vector,
+    v_ref: Vector,
+    q: Vector,
+    v: Vector,
+    dt: float,
+) -> Vector:
+    """Effort (nv,) [N·m] of every joint; ``memory`` (2, nv), ∫ and v_f, is changed in place.
+
+    gains (6, nv): the rows are the parameters of ``Pid`` in their order.
+    """
+    effort = np.empty(q.size)
+    for j in range(q.size):
+        p, i, d = gains[0, j], gains[1, j], gains[2, j]
+        i_clamp, d_filter, scale = gains[3, j], gains[4, j], gains[5, j]
+        if dt > 0:
+            memory[1, j] += dt / (dt + d_filter) * (v[j] - memory[1, j])
+        error = q_ref[j] - q[j]
+        damping = d * (scale * v_ref[j] - memory[1, j])
+        wanted = p * error + memory[0, j] + damping + feedforward[j]
+        effort[j] = clip(wanted, -limit[j], limit[j])
+        if (wanted - effort[j]) * error <= 0:  # not saturated in the error's direction
+            memory[0, j] = clip(memory[0, j] + dt * i * error, -i_clamp, i_clamp)
+    return effort
 
 
 class Pid(Controller):
@@ -41,36 +73,30 @@ class Pid(Controller):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
-        self._integral: Vector = np.zeros(arm.nv)
-        self._filtered: Vector = np.zeros(arm.nv)
+        self._memory: Vector = np.zeros((2, arm.nv))
+        self._none = frozen(np.zeros(arm.nv))
 
     def reset(self, state: State) -> None:
         """Empty the integral and start the velocity filter at the measurement."""
-        self._integral = np.zeros(self.arm.nv)
-        self._filtered = state.v
+        self._memory = np.stack([np.zeros(self.arm.nv), state.v])
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        g = self.gains
-        error = reference.q - state.q
-        if dt > 0:
-            share = dt / (dt + g["d_filter"])
-            self._filtered = self._filtered + share * (state.v - self._filtered)
-        damping = g["d"] * (g["ff_velocity_scale"] * reference.v - self._filtered)
-        wanted = g["p"] * error + self._integral + damping + self.feedforward(state, reference)
-        command = self.limited(wanted, state)
-        self._integrate(error, wanted - command.value, dt)
-        return command
+        effort = pid_efforts(
+            self._table, self._memory, self._limit, self.feedforward(state, reference),
+            reference.q, reference.v, state.q, state.v, dt,
+        )  # fmt: skip
+        effort.flags.writeable = False
+        return Command(self.interface, effort, state.time)
+
+    def configure(self, gains: Gains) -> None:
+        """Take new gains without disturbing the integral; errors as in Controller."""
+        super().configure(gains)
+        self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
         """Effort (nv,) [N·m] added to the PID; none here."""
-        return np.zeros(self.arm.nv)
-
-    def _integrate(self, error: Vector, excess: Vector, dt: float) -> None:
-        free = excess * error <= 0
-        grown = self._integral + np.where(free, dt * self.gains["i"] * error, 0.0)
-        clamp = self.gains["i_clamp"]
-        self._integral = np.minimum(np.maximum(grown, -clamp), clamp)
+        return self._none
 
     def found_from_model(self) -> Gains:
         """Gains of equal bandwidth at the initial pose."""

@@ -16,7 +16,10 @@ class Guard:
     def __init__(self, arm: ArmModel, events: Events) -> None:
         self.arm = arm
         self.events = events
-        self._effort = np.array(arm.effort_limit)
+        self._effort = arm.effort_limit
+        self._interfaces = frozenset.intersection(
+            *(frozenset(actuator.interfaces) for actuator in arm.actuators)
+        )
 
     def check_state(self, state: State) -> bool:
         """Whether a measured state has a finite number for every joint; an event if not."""
@@ -36,13 +39,26 @@ class Guard:
         Raises CommandRefused, after counting it, for a wrong size, a non-finite entry or an
         interface that a joint does not take.
         """
+        if not self._passes(command):
+            self._refuse(command)
+        return self._within_limits(command) if command.interface == "effort" else command
+
+    def _passes(self, command: Command) -> bool:
+        value = command.value
+        return bool(
+            command.interface in self._interfaces
+            and value.shape == self._effort.shape
+            and np.isfinite(value).all()
+        )
+
+    def _refuse(self, command: Command) -> None:
+        """Count the command and raise with the words of whatever is wrong with it."""
         try:
-            checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
+            Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
             self._require_taken(command.interface)
         except (CommandRefused, UnknownName) as error:
             self.events.report("command_refused", str(error))
             raise CommandRefused(str(error)) from error
-        return self._within_limits(checked) if checked.interface == "effort" else checked
 
     def _require_taken(self, interface: str) -> None:
         for actuator in self.arm.actuators:
@@ -51,9 +67,9 @@ class Guard:
                 raise UnknownName(kind, interface, actuator.interfaces)
 
     def _within_limits(self, command: Command) -> Command:
-        excess = np.abs(command.value) - self._effort
-        if not (excess > 0).any():
+        if not (np.abs(command.value) > self._effort).any():
             return command
+        excess = np.abs(command.value) - self._effort
         joint = int(np.argmax(excess))
         self.events.report(
             "effort_clamped",

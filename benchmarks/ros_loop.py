@@ -30,6 +30,7 @@ from machine import machine
 from arm_dynamics.resources import folder
 from arm_dynamics.ros.process import sleep_precisely, spin_beside
 from arm_dynamics.ros.simulator import SimulatorNode
+from arm_dynamics.ros.stop import Stop
 from arm_dynamics.round_trip import RoundTrip
 
 WARM_UP = 3.0
@@ -92,7 +93,7 @@ def bare(rate: float, seconds: float) -> str:
 def whole(rate: float, seconds: float) -> str:
     """Simulator and controller at ``rate`` [Hz]."""
     rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"rate:={rate}"])
-    node, stop, rows = SimulatorNode(), threading.Event(), []
+    node, stop, rows = SimulatorNode(), Stop(), []
     controller = ("-m", "arm_dynamics.ros.joint_controller", "--ros-args", "--params-file", PARAMS)
 
     def observe(pid: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from threading import Event
 
 from rclpy.node import Node
 
@@ -13,12 +12,13 @@ from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.mirror import Mirror
 from arm_dynamics.ros.process import run
 from arm_dynamics.ros.simulator import SimulatorNode
+from arm_dynamics.ros.stop import Stop
 
 
 def main() -> None:
     """Run both nodes until SIGINT or SIGTERM."""
 
-    def build() -> tuple[list[Node], Callable[[Event], None]]:
+    def build() -> tuple[list[Node], Callable[[Stop], None]]:
         simulator = SimulatorNode()
         simulation = simulator.simulation
         driver = Mirror(Simulated(simulation.arm, simulation), simulator)

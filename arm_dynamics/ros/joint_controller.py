@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from threading import Event
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -24,6 +23,7 @@ from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
 from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
+from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
@@ -59,7 +59,7 @@ class JointControllerNode(Node):  # type: ignore[misc]
         controller.use_model(self._nominal.with_payload(payload))
         return controller
 
-    def run(self, stop: Event) -> None:
+    def run(self, stop: Stop) -> None:
         """Answer every state until told to stop."""
         assert self._topics is not None
         while not stop.is_set():

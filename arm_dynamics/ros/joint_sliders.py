@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from threading import Event
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -14,6 +13,7 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.viewer import PORT, open_page
 
 PERIOD = 1 / 30
@@ -39,7 +39,7 @@ class JointSlidersNode(Node):  # type: ignore[misc]
     def _moved(self, target: tuple[float, ...]) -> None:
         self._q = frozen(target)
 
-    def run(self, stop: Event) -> None:
+    def run(self, stop: Stop) -> None:
         """Publish thirty times a second until told to stop."""
         while not stop.wait(PERIOD):
             self._page.show(self._q)

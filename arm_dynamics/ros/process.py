@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 
 import rclpy
@@ -18,8 +17,9 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.ros.children import end_with_parent
+from arm_dynamics.ros.stop import Stop, stop_on_signals
 
-Work = Callable[[Event], None]
+Work = Callable[[Stop], None]
 
 
 def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None = None) -> int:
@@ -30,9 +30,7 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     """
     end_with_parent()
     sleep_precisely()
-    stop = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_on_signals()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
         nodes, work = build()
@@ -61,7 +59,7 @@ def run_node(node: Callable[[], Any]) -> int:
     return run(build)
 
 
-def spin_beside(nodes: Sequence[Node], work: Work, stop: Event) -> bool:
+def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 
     A failing callback ends the work too: a node without services must not go on as if it

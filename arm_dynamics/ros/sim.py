@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Event
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -20,6 +18,7 @@ from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros.children import Children
 from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.stop import Stop, stop_on_signals
 from arm_dynamics.ros.tour import Tour
 
 START_UP = 60.0
@@ -32,9 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     _check(options)
     # Everything here is one machine's business.
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    stop = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_on_signals()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     children = Children()
     node = rclpy.create_node("sim")
@@ -106,7 +103,7 @@ class _Session:
         motion = options.motion or ("hold" if options.headless else "tour")
         self._tour = Tour(node, load_arm(options.arm)) if motion == "tour" else None
 
-    def run(self, stop: Event) -> int:
+    def run(self, stop: Stop) -> int:
         """Watch until the end; the exit code."""
         seen, waited = 0, 0.0
         while not stop.is_set():

@@ -6,7 +6,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from threading import Event
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -25,6 +24,7 @@ from arm_dynamics.ros.parameters import declare_fixed, declare_list, declare_num
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.state_topics import StateTopics
+from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tool_trace import ToolTrace
 from arm_dynamics.round_trip import RoundTrip
@@ -91,7 +91,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
         self._factor, self._command_rate = Rate(), Rate()
         return simulation
 
-    def run(self, stop: Event, advance: Advance | None = None) -> None:
+    def run(self, stop: Stop, advance: Advance | None = None) -> None:
         """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         self.states.publish(self.simulation.state)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from math import isfinite
 from pathlib import Path
-from threading import Event
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -21,6 +20,7 @@ from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.viewer.page import ArmPage
@@ -63,7 +63,7 @@ class ViewerNode(Node):  # type: ignore[misc]
         self.page = open_page(self._arm, port)
         self.get_logger().info(f"the arm is shown at {self.page.url}")
 
-    def run(self, stop: Event) -> None:
+    def run(self, stop: Stop) -> None:
         """Show the newest state thirty times a second until told to stop."""
         while not stop.wait(PERIOD):
             message = self._states.take()

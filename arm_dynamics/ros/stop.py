@@ -1,0 +1,38 @@
+"""A request to stop that a signal may make at any moment."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+
+class Stop:
+    """Set once, asked often.
+
+    Not a threading.Event: its lock deadlocks when a second signal comes while the handler of
+    the first one holds it.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def set(self, *_: object) -> None:
+        """Ask to stop; also a signal handler."""
+        self._asked = True
+
+    def is_set(self) -> bool:
+        """Whether somebody asked."""
+        return self._asked
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep for ``timeout`` [s]; whether somebody asked."""
+        time.sleep(timeout)
+        return self._asked
+
+
+def stop_on_signals() -> Stop:
+    """A request that SIGINT and SIGTERM make."""
+    stop = Stop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop.set)
+    return stop

@@ -17,7 +17,8 @@ def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
     """
     scratch = data(arm)
     pin.forwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
-    placement = pin.updateFramePlacement(arm.model, scratch, arm.model.getFrameId(arm.tool_frame))
+    tool = arm.model.getFrameId(arm.tool_frame, pin.BODY)  # a joint may have the same name
+    placement = pin.updateFramePlacement(arm.model, scratch, tool)
     return frozen(placement.translation), frozen(placement.rotation)
 
 

@@ -243,6 +243,20 @@ ERRORS = {
     ),
     "start not finite": ("-1.1", "nan", 44, "<param initial_value>: nan is not finite"),
     "command": ('name="effort"', 'name="torque"', 43, "<command_interface name>: 'torque' is not"),
+    "tool frame": (
+        '<joint name="elbow">\n      <command',
+        '<hardware><param name="tool_frame">tol</param></hardware>'
+        '<joint name="elbow">\n      <command',
+        46,
+        "<ros2_control> <param tool_frame>: 'tol' is not a link of this robot; "
+        "the links are: base, upper, fore, tool",
+    ),
+    "empty tool frame": (
+        '<joint name="elbow">\n      <command',
+        '<hardware><param name="tool_frame"/></hardware><joint name="elbow">\n      <command',
+        46,
+        "<param tool_frame>: the link is missing; the links are: base",
+    ),
     # files
     "mesh": (
         '<box size="0.2 0.1 0.1"/>',

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import five_dof
+from conftest import chain_urdf, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics import tool_pose, tool_position
+from arm_dynamics.model.load import parse_arm
 
 DATA = Path(__file__).parent / "data/five_dof/dynamics_samples.csv"
 
@@ -44,6 +45,15 @@ def test_pose_is_the_product_of_the_denavit_hartenberg_table(q):
     np.testing.assert_allclose(position, (pose @ [0, 0.1, 0, 1])[:3], atol=1e-12)
     np.testing.assert_allclose(rotation, pose[:3, :3], atol=1e-12)
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
+
+
+def test_the_tool_may_have_the_name_of_its_joint():
+    text = chain_urdf({}, {})
+    same, other = parse_arm(text.replace("_link", "")), parse_arm(text)
+    for found, expected in zip(
+        tool_pose(same, [0.3, 0.4]), tool_pose(other, [0.3, 0.4]), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_wrong_positions_are_named():

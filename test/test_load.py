@@ -62,6 +62,53 @@ def test_a_plain_urdf_gets_ideal_actuators():
     assert all(type(joint.stop_stiffness) is float for joint in arm.joints)
 
 
+LIMB = """<link name="{child}"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="to_{child}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>"""
+
+
+def limbs(*edges):
+    return "".join(
+        LIMB.format(parent=parent, child=child, kind=kind) for parent, child, kind in edges
+    )
+
+
+@pytest.mark.parametrize(
+    ("edges", "tool"),
+    [
+        ((), "J2_link"),
+        ((("base", "camera", "revolute"),), "J2_link"),  # a later joint, and a shorter chain
+        ((("J2_link", "flange", "fixed"), ("base", "camera", "revolute")), "flange"),
+        ((("J2_link", "left", "prismatic"), ("J2_link", "right", "prismatic")), "right"),
+        ((("J2_link", "right", "prismatic"), ("J2_link", "left", "prismatic")), "left"),
+        ((("base", "a", "fixed"), ("a", "b", "fixed"), ("b", "c", "fixed")), "c"),
+    ],
+)
+def test_without_a_named_tool_it_is_the_last_link_of_the_longest_chain(edges, tool):
+    assert chain({}, {}, more=limbs(*edges)).tool_frame == tool
+
+
+def test_a_named_tool_is_taken_and_a_misspelt_one_refused():
+    block = """<ros2_control name="arm" type="system">
+    <hardware><param name="tool_frame"> {} </param></hardware>
+    <joint name="J1"/><joint name="J2"/></ros2_control>"""
+    assert chain({}, {}, more=block.format("J1_link")).tool_frame == "J1_link"
+    with pytest.raises(UrdfRejected, match=r"'J1_lnk' is not a link .* J1_link, J2_link"):
+        chain({}, {}, more=block.format("J1_lnk"))
+
+
+@pytest.mark.parametrize("lock", [[], ["J1"], ["J2"]])
+def test_a_joint_and_a_link_may_have_the_same_name(lock):
+    text = chain_urdf({}, {})
+    same = parse_arm(text.replace("_link", ""), lock=lock).with_payload(2, (0.1, 0, 0))
+    other = parse_arm(text, lock=lock).with_payload(2, (0.1, 0, 0))
+    assert (same.tool_frame, other.tool_frame) == ("J2", "J2_link")
+    np.testing.assert_array_equal(
+        dynamics.gravity(same, [0.3] * same.nv), dynamics.gravity(other, [0.3] * same.nv)
+    )
+
+
 def test_the_initial_pose_of_a_plain_urdf_is_within_limits():
     arm = chain({"lower": 0.5, "upper": 1.0}, {"lower": -2.0, "upper": -1.0})
     assert arm.pose("initial").tolist() == [0.5, -1.0]

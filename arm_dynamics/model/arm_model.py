@@ -60,7 +60,7 @@ class ArmModel:
         model.gravity.linear = self.gravity
         model.armature = np.array([actuator.armature for actuator in actuators])
         if self.payload.mass > 0:
-            tool = model.frames[model.getFrameId(self.tool_frame)]
+            tool = model.frames[model.getFrameId(self.tool_frame, pin.BODY)]
             point = pin.Inertia(self.payload.mass, self.payload.centre, np.zeros((3, 3)))
             model.inertias[tool.parentJoint] += tool.placement.act(point)
         object.__setattr__(self, "actuators", actuators)

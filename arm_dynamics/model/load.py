@@ -19,6 +19,7 @@ from arm_dynamics.errors import UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit
 from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.tool_frame import tool_frame
 
 MOVING = ("revolute", "continuous", "prismatic")
 STOP_RATE = 100.0
@@ -64,9 +65,7 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
     }
     links = _links(robot, {n: all_joints[n].initial if n in all_joints else None for n in lock})
     joints = tuple(all_joints[name] for name in list(links.names)[1:])
-    plain = ArmModel(
-        robot.get("name", "arm"), text, source, links, joints, _tool_frame(robot, links)
-    )
+    plain = ArmModel(robot.get("name", "arm"), text, source, links, joints, tool_frame(robot))
     return _with_default_stops(plain)
 
 
@@ -76,7 +75,11 @@ def _links(robot: ElementTree.Element, locked: dict[str, float | None]) -> Any:
     ``locked`` joints stand where given; at rest in their zero without a number.
     """
     copy = ElementTree.fromstring(ElementTree.tostring(robot))
+    # Pinocchio cannot lock a joint that has a link's name.
+    locked = {f"locked joint {name}": position for name, position in locked.items()}
     for joint in copy.iterfind("joint"):
+        if f"locked joint {joint.get('name')}" in locked:
+            joint.set("name", f"locked joint {joint.get('name')}")
         for mimic in joint.findall("mimic"):
             joint.remove(mimic)  # the audit allows it on locked joints alone
         if joint.get("type") == "continuous":
@@ -142,15 +145,6 @@ def _initial(motor: ElementTree.Element | None, default: float) -> float:
 
 def _number(element: ElementTree.Element | None, attribute: str, default: float) -> float:
     return default if element is None else float(element.get(attribute, default))
-
-
-def _tool_frame(robot: ElementTree.Element, links: Any) -> str:
-    """The named tool frame, else the last link of the longest chain."""
-    named = robot.find("ros2_control/hardware/param[@name='tool_frame']")
-    if named is not None and links.existFrame((named.text or "").strip()):
-        return (named.text or "").strip()
-    bodies = [(f.parentJoint, i) for i, f in enumerate(links.frames) if f.type == pin.BODY]
-    return str(links.frames[max(bodies)[1]].name)
 
 
 def _with_default_stops(arm: ArmModel) -> ArmModel:

@@ -20,6 +20,7 @@ def check(robot: Robot) -> Iterator[Fault]:
     blocks = robot.root.every("ros2_control")
     seen: dict[str, int] = {}
     for block in blocks:
+        yield from _tool_frame(robot, block)
         for joint in block.every("joint"):
             yield from _name(robot, joint, seen)
             yield from actuator.check(joint)
@@ -29,6 +30,16 @@ def check(robot: Robot) -> Iterator[Fault]:
             problem = "<ros2_control> leaves it out: it gets an ideal actuator"
             remedy = "add it to the block"
             yield Fault(joint.line, title(joint), "", problem, remedy, "warning")
+
+
+def _tool_frame(robot: Robot, block: Node) -> Iterator[Fault]:
+    for hardware in block.every("hardware"):
+        for param in hardware.every("param"):
+            if param.get("name") == "tool_frame" and param.text not in robot.links:
+                remedy = f"the links are: {', '.join(robot.links) or 'none'}"
+                problem = "is not a link of this robot" if param.text else "the link is missing"
+                element = "<ros2_control> <param tool_frame>"
+                yield Fault(param.line, element, param.text, problem, remedy)
 
 
 def _name(robot: Robot, joint: Node, seen: dict[str, int]) -> Iterator[Fault]:

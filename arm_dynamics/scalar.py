@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -26,29 +28,61 @@ INF = float("inf")
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` with numba, kept on disk under a key of all laws' sources."""
+    """Compile ``function`` with numba, kept on disk under a key of all laws' sources.
+
+    Where no folder can be written, it is compiled anew in every process.
+    """
     if numba is None:
         _say_slow_once()
         return function
+    folder = _cache_folder()
     # numba stamps a cached function with its own file only; a law called from another file
     # could change unseen. The folder is therefore keyed by every law's text.
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(_cache_folder())
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder or "")
     try:
-        jitted: F = numba.njit(cache=True, error_model="numpy")(function)
+        jitted: F = numba.njit(cache=folder is not None, error_model="numpy")(function)
     finally:
         numba.config.CACHE_DIR = before
     return jitted
 
 
 @cache
-def _cache_folder() -> Path:
+def _cache_folder() -> Path | None:
+    """The user's cache, else a private temporary folder, else None."""
+    key = _sources_key()
+    for root in (_user_cache, _private_temporary):
+        try:
+            folder = root() / key
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+        except (OSError, RuntimeError):  # RuntimeError: a user without a home
+            continue
+        return folder
+    return None
+
+
+def _sources_key() -> str:
     package = Path(__file__).parent
     digest = hashlib.sha256()
     for folder in ("", "actuators/", "controllers/"):
         for source in sorted(package.glob(f"{folder}*.py")):
             digest.update(source.read_bytes())
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return root / "arm_dynamics" / digest.hexdigest()[:16]
+    return digest.hexdigest()[:16]
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arm_dynamics"
+
+
+def _private_temporary() -> Path:
+    """A folder that nobody else can write: what lies in it is run."""
+    folder = Path(tempfile.gettempdir()) / f"arm_dynamics-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()  # not through a link, which somebody else may have laid
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    if not ours or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} is not a private folder of this user")
+    return folder
 
 
 @cache

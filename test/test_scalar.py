@@ -1,0 +1,76 @@
+"""Where compiled laws are kept: the user's cache, a private temporary folder, or nowhere."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arm_dynamics import scalar
+
+pytest.importorskip("numba")
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = """\
+from arm_dynamics import scalar
+assert scalar.clip(3.0, -1.0, 2.0) == 2.0
+print(scalar._cache_folder(), scalar.clip._cache.cache_path, sep="\\n")
+"""
+NOWHERE = "/dev/null/below_a_file"
+"""Cannot be made by anyone, root included."""
+
+
+def kept(temporary, **environment):
+    """(folder that was chosen, folder that numba uses) of a process of its own."""
+    surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=surroundings, check=False, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:2]
+
+
+def private(temporary):
+    return temporary / f"arm_dynamics-{os.getuid()}"
+
+
+def test_laws_are_kept_in_the_users_cache(tmp_path):
+    chosen, used = kept(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert Path(chosen).parent == tmp_path / "cache/arm_dynamics"
+    assert Path(used).parent == Path(chosen)
+    assert list(Path(used).glob("scalar.clip*.nbi"))
+    assert not private(tmp_path).exists()
+
+
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
+def test_an_unwritable_cache_is_replaced_by_a_private_folder(tmp_path, variable):
+    given = {"XDG_CACHE_HOME": "", "HOME": NOWHERE} | {variable: NOWHERE}
+    chosen, used = kept(tmp_path, **given)
+    assert Path(chosen).parent == private(tmp_path)
+    assert Path(used).parent == Path(chosen)
+    assert private(tmp_path).stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("trap", ["open to all", "link", "file"])
+def test_a_temporary_folder_that_others_may_fill_is_not_used(tmp_path, trap):
+    if trap == "open to all":
+        private(tmp_path).mkdir()
+        private(tmp_path).chmod(0o777)
+    elif trap == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        private(tmp_path).symlink_to(tmp_path / "elsewhere")
+    else:
+        private(tmp_path).touch()
+    assert kept(tmp_path, XDG_CACHE_HOME=NOWHERE) == ["None", "None"]
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_a_user_without_a_home_has_a_private_folder(tmp_path, monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(scalar.Path, "home", homeless)
+    monkeypatch.setattr(scalar.tempfile, "tempdir", str(tmp_path))
+    assert scalar._cache_folder.__wrapped__().parent == private(tmp_path)

@@ -141,9 +141,15 @@ ERRORS = {
     ),
     "xacro element": (
         '<link name="tool"/>',
-        '<link name="tool"/><xacro:arm/>',
+        '<link name="tool"/><xacro:arm xmlns:xacro="http://ros.org/wiki/xacro"/>',
         18,
         "<xacro:arm>: is xacro, not yet URDF",
+    ),
+    "namespace": (
+        'name="good"',
+        'name="good" xmlns="http://ros.org"',
+        2,
+        "<robot xmlns>: 'http://ros.org' is a namespace of its own",
     ),
     # inertia
     "no inertial": (
@@ -373,6 +379,9 @@ def test_all_faults_of_a_file_are_reported_together(tmp_path):
         (GOOD.replace("</robot>", ""), 52, "not well-formed XML: no element found"),
         (GOOD.replace('"2.0"/>', "2.0/>", 1), 7, "not well-formed XML"),
         ("\n<!DOCTYPE r [<!ENTITY a 'b'>]><robot name='r'/>", 2, "<!DOCTYPE> is refused"),
+        (GOOD.replace("<axis", "<foo:bar/><axis", 1), 23, "unbound prefix; declare it (xmlns:"),
+        (GOOD.replace("<axis", "<axis foo:bar='1'", 1), 23, "unbound prefix"),
+        (GOOD.replace("<axis", "<xacro:arm/><axis", 1), 23, "unbound prefix; declare it"),
         ("<sdf/>", 1, "'sdf' is not a URDF's root element"),
         ("<robot name='r'/>", 1, "robot 'r': it has no <link>"),
         ("\ud800", 1, "not well-formed XML"),

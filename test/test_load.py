@@ -173,6 +173,19 @@ def test_a_misspelt_constant_is_warned_of():
         parse_arm(text)
 
 
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("<foo:bar/>", "XML: not well-formed XML: unbound prefix"),
+        ('<link xmlns="http://ros.org"/>', "is a namespace of its own"),
+    ],
+)
+def test_namespaces_are_rejected_or_harmless(broken, said):
+    with pytest.raises(UrdfRejected, match=said):
+        chain({}, more=broken)
+    assert chain({}, more='<foo:bar xmlns:foo="http://ros.org"/>').nv == 1
+
+
 def test_broken_urdfs_are_rejected_with_all_faults():
     text = chain_urdf({"mass": -1.0}, {"axis": "0 0 0"})
     with pytest.raises(UrdfRejected) as caught:

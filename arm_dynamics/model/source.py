@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from xml.etree import ElementTree
 from xml.parsers import expat
 
 from arm_dynamics.errors import ArmDynamicsError
@@ -61,7 +62,18 @@ def parse(text: str) -> Node:
     except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         raise BadXml(error.lineno, problem, "close and quote every tag and attribute") from error
+    _check_namespaces(text)
     return builder.done[0]
+
+
+def _check_namespaces(text: str) -> None:
+    """What ElementTree refuses beyond expat, which ``parse`` asks for plain names."""
+    try:
+        ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
+        remedy = 'declare it (xmlns:…="…") or remove it; expand xacro first'
+        raise BadXml(error.position[0], problem, remedy) from error
 
 
 @dataclass(slots=True)

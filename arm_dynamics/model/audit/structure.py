@@ -25,6 +25,7 @@ def check(robot: Robot) -> Iterator[Fault]:
     yield from _names(robot.all_links)
     yield from _names(robot.all_joints)
     yield from _xacro(robot.root)
+    yield from _namespace(robot.root)
     yield from _repeated(robot)
     for joint in robot.all_joints:
         yield from _reference(robot, joint, "parent")
@@ -52,6 +53,15 @@ def _xacro(root: Node) -> Iterator[Fault]:
         if node.tag.startswith("xacro:"):
             remedy = "expand the file with xacro first"
             yield Fault(node.line, f"<{node.tag}>", "", "is xacro, not yet URDF", remedy)
+
+
+def _namespace(root: Node) -> Iterator[Fault]:
+    """A default namespace gives plain tags another meaning; prefixes (xmlns:…) do not."""
+    for node in root.walk():
+        if node.get("xmlns"):
+            problem = "is a namespace of its own: URDF's elements have none"
+            element = f"<{node.tag} xmlns>"
+            yield Fault(node.line, element, node.get("xmlns") or "", problem, "remove xmlns")
 
 
 def _repeated(robot: Robot) -> Iterator[Fault]:

@@ -282,6 +282,12 @@ WARNINGS = {
         24,
         "-1.1 is also upper: the joint",
     ),
+    "point mass": (
+        '"0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"',
+        '"0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"',
+        8,
+        "link 'upper' <inertia>: the tensor is zero: the link is taken as a point mass",
+    ),
     "heavy base": (
         '<link name="base"/>',
         '<link name="base"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
@@ -466,11 +472,30 @@ def test_placements_turn_as_urdf_says(tmp_path):
         assert len(audit(text, tmp_path)) == warned
 
 
-@pytest.mark.parametrize("moments", [(0, 0, 0), (0, 1, 1), (1, 1, 2), (1, 1, 1), (1e-9, 1, 1)])
-def test_point_rod_plate_and_ball_are_bodies(moments, tmp_path):
+@pytest.mark.parametrize("moments", [(0, 1, 1), (1, 1, 2), (1, 1, 1), (1e-9, 1, 1)])
+def test_rod_plate_and_ball_are_bodies(moments, tmp_path):
     x, y, z = moments
     text = mutated('ixx="0.02"', f'ixx="{x}"').replace('iyy="0.03"', f'iyy="{y}"')
     assert audit(text.replace('izz="0.04"', f'izz="{z}"'), tmp_path) == ()
+
+
+def test_a_point_mass_beside_a_body_is_no_matter(tmp_path):
+    """What is welded on may be a point mass, and a point mass may have a body welded on."""
+    point = '<inertial><mass value="1"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+    tool = f'<link name="tool">{point}</inertial></link>'
+    assert audit(mutated('<link name="tool"/>', tool), tmp_path) == ()
+    body = FORE_INERTIAL.replace('"fore"', '"tool"')
+    text = mutated(FORE_INERTIAL, tool.replace('"tool"', '"fore"'))
+    assert audit(text.replace('<link name="tool"/>', body), tmp_path) == ()
+
+
+def test_an_arm_has_a_moving_joint(tmp_path):
+    """Locked joints do not move."""
+    (fault,) = audit(GOOD, tmp_path, lock=["shoulder", "elbow"])
+    assert (fault.line, fault.severity) == (2, "error")
+    assert "robot 'good': it has no moving joint; an arm has" in str(fault)
+    (fault,) = audit("<robot name='rock'><link name='rock'/></robot>")
+    assert "no moving joint" in str(fault)
 
 
 @pytest.mark.parametrize("where", ["package", "above", "installed", "relative", "file"])

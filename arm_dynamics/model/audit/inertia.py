@@ -31,6 +31,7 @@ def check(robot: Robot) -> Iterator[Fault]:
     for edge in robot.edges:
         if robot.moves(edge.joint):
             yield from _weightless(robot, edge.child, edge.joint)
+            yield from _point(robot, edge.child)
     yield from _base(robot)
 
 
@@ -93,6 +94,23 @@ def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
     problem = "is zero" if mass else "it has no mass" if inertial else "<inertial> is missing"
     remedy = f"joint '{joint.get('name')}' moves it: give it an <inertial> with a mass above 0"
     yield Fault(place.line, element, text, problem + welded, remedy)
+
+
+def _point(robot: Robot, link: str) -> Iterator[Fault]:
+    """A moving body, welded links included, with mass and without any tensor."""
+    node, members = robot.links[link], [robot.links[name] for name in robot.body(link)]
+    inertial = node.first("inertial")
+    inertia = inertial.first("inertia") if inertial else None
+    if inertia and (mass_of(node) or 0.0) > 0 and all(_no_tensor(member) for member in members):
+        problem = "the tensor is zero: the link is taken as a point mass"
+        element = f"{title(node)} <inertia>"
+        yield Fault(inertia.line, element, "", problem, "compute the tensor", "warning")
+
+
+def _no_tensor(link: Node) -> bool:
+    inertial = link.first("inertial")
+    tensor = tensor_of(inertial.first("inertia")) if inertial else np.zeros((3, 3))
+    return tensor is not None and float(np.abs(tensor).max()) < POINT
 
 
 def mass_of(link: Node) -> float | None:

@@ -19,6 +19,9 @@ def check(robot: Robot) -> Iterator[Fault]:
         remedy = suggest(name, robot.joints, "the joints are")
         problem = "is to be locked, and is not a joint of this robot"
         yield Fault(robot.root.line, title(robot.root), name, problem, remedy)
+    if robot.all_links and not any(robot.moves(joint) for joint in robot.all_joints):
+        remedy = f"an arm has a joint that is {' or '.join(ONE_COORDINATE)}, and not locked"
+        yield Fault(robot.root.line, title(robot.root), "", "it has no moving joint", remedy)
     for joint in robot.all_joints:
         yield from _kind(robot, joint)
         yield from _mimic(robot, joint)

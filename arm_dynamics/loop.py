@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
+
+import numpy as np
 
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
@@ -15,13 +18,19 @@ from arm_dynamics.trajectory import JointTrajectory, check_limits
 
 STALE = 0.25
 """Gap between two states [s] after which the loop starts anew instead of catching up."""
+JUMP = 0.1
+"""Change of position [rad or m] beyond any motion after which the loop starts anew."""
+LARGEST_SPEED = 100.0
+"""Speed [rad/s or m/s] taken where a joint has no velocity limit."""
+FAR_AHEAD = 3600.0
+"""Start of a trajectory [s from now] beyond which its clock must be another one."""
 
 
 class ControlLoop:
-    """Runs one controller on one driver; taking over never moves the arm.
+    """Runs one controller on one driver; taking over holds the arm where it is.
 
-    At the first state, and after a gap or a jump back in time, the law is reset and the
-    reference holds the measured position.
+    At the first state, after a gap or a jump back in time, and when the arm was put elsewhere,
+    the law is reset and the reference holds the measured position.
     """
 
     def __init__(
@@ -31,6 +40,8 @@ class ControlLoop:
         self.controller = controller
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events)
+        self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)
+        self._lock = Lock()  # a reference may come from another thread than the ticks
         self.trajectory: JointTrajectory | None = None
         self._next: JointTrajectory | None = None
         self.state: State | None = None
@@ -54,7 +65,7 @@ class ControlLoop:
         if self.trajectory is None or self._interrupted(state):
             self.take_over(state)
         elif self.state is not None and state.time == self.state.time:
-            return self._repeat()
+            return self._repeat(state)
         return self._tick(state)
 
     def _tick(self, state: State) -> Command | None:
@@ -72,7 +83,8 @@ class ControlLoop:
 
     def _reference(self, time: float) -> Reference:
         """The trajectory's reference; a new trajectory is entered here, between two ticks."""
-        following, self._next = self._next, None
+        with self._lock:
+            following, self._next = self._next, None
         if following is not None and self.reference is not None:
             self.trajectory = following.after(time, self.reference)
         assert self.trajectory is not None
@@ -98,34 +110,54 @@ class ControlLoop:
                 f"the last waypoint is due at {trajectory.end:.6g} s and it is {state.time:.6g} s:"
                 f" a time later than now is expected"
             )
+        if trajectory.waypoints[0].time > state.time + FAR_AHEAD:
+            raise TrajectoryRefused(
+                f"the first waypoint is due at {trajectory.waypoints[0].time:.6g} s and it is"
+                f" {state.time:.6g} s: at most {FAR_AHEAD:g} s ahead is allowed (another clock?)"
+            )
         check_limits(self.arm, trajectory.after(state.time, reference))
-        self._next = trajectory
+        with self._lock:
+            self._next = trajectory
 
     def hold(self, positions: Mapping[str, float]) -> None:
         """Step the reference of the named joints [rad] at once; the others keep theirs.
 
         Raises UnknownName or InvalidValue naming the joint; the old reference then goes on.
         """
-        if self.reference is None:
+        reference = self.reference
+        if reference is None:
             raise TrajectoryRefused("no state of the arm has come yet: nothing to hold")
-        q = self.reference.q.copy()
-        for name, value in positions.items():
-            q[self.arm.index(name)] = value
-        self._next = JointTrajectory.hold(self.arm.check_position("reference", q))
+        with self._lock:
+            pending = self._next
+            q = (reference.q if pending is None else pending.waypoints[-1].q).copy()
+            for name, value in positions.items():
+                q[self.arm.index(name)] = value
+            self._next = JointTrajectory.hold(self.arm.check_position("reference", q))
 
     def _interrupted(self, state: State) -> bool:
         if self.state is None:
             return False
         gap = state.time - self.state.time
-        if 0 <= gap <= STALE:
+        if not 0 <= gap <= STALE:
+            why = f"state jumped by {gap:.3f} s in time (limit {STALE} s)"
+        elif (np.abs(state.q - self.state.q) > JUMP + 2 * gap * self._speed).any():
+            why = f"the arm is elsewhere after {gap:.3f} s than it can have moved to"
+        else:
             return False
-        self.events.report(
-            "took_over", f"state jumped by {gap:.3f} s in time (limit {STALE} s): holding anew"
-        )
+        self.events.report("took_over", f"{why}: holding anew")
         return True
 
-    def _repeat(self) -> Command | None:
-        """The same state again (a simulator waiting in lockstep): the same answer again."""
+    def _repeat(self, state: State) -> Command | None:
+        """The same state again (a simulator waiting in lockstep): the same answer again.
+
+        Another state under the same stamp has no time to control by: it is refused.
+        """
+        assert self.state is not None
+        if not (np.array_equal(state.q, self.state.q) and np.array_equal(state.v, self.state.v)):
+            message = f"the arm moved but its stamp stands at {state.time:.6g} s: no command"
+            self.events.report("state_refused", message)
+            self.driver.idle()
+            return None
         if self.command is not None:
             self.driver.write(self.command)
         return self.command

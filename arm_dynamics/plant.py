@@ -71,11 +71,26 @@ class Plant:
         a: Vector = pin.aba(self.arm.model, self._data, q, v, self._tau).copy()
         return a
 
+    def require_stable(self, q: Vector, dt: float) -> None:
+        """Refuse damping that a time step of dt [s] cannot follow at ``q``.
+
+        Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF.
+        Raises InvalidValue naming the joint, its damping and the most that is allowed.
+        """
+        electric = np.array([actuator.electric_damping for actuator in self.arm.actuators])
+        damping = self._rows[row.VISCOUS] + electric
+        allowed = 2 * np.diag(mass_matrix(self.arm, q)) / dt
+        for i in np.flatnonzero(damping >= allowed):
+            raise InvalidValue(
+                f"joint '{self.arm.joint_names[i]}': damping {damping[i]:.4g} N·m·s/rad, friction"
+                f" and back-EMF together; below {allowed[i]:.4g} is allowed with dt = {dt:g} s"
+            )
+
     def _compile(self) -> None:
         """Let compilation happen here, before time runs."""
-        row.joint_efforts(self._rows)
-        if self._has_dry_friction:
-            dry_velocity(np.zeros(self.arm.nv), np.eye(self.arm.nv), self._dry)
+        q, v = np.zeros(self.arm.nv), np.zeros(self.arm.nv)
+        self.integrator.advance(self.acceleration, q, v, 0.0)
+        dry_velocity(v, np.eye(self.arm.nv), self._dry)
 
     def _instant(self, q: Vector, v: Vector, dt: float) -> None:
         """One time step, in place."""

@@ -30,11 +30,13 @@ class Simulation:
         period: float = 2e-3,
         timeout: float = 0.1,
         method: str = "semi_implicit_euler",
+        known: ArmModel | None = None,
     ) -> None:
+        """``known`` is the arm as the watch's safe stop believes it to be; default: the same."""
         self.plant = Plant(arm, method)
         self.steps = whole_steps(period, dt)
         self.dt = float(dt)
-        self.watch = CommandWatch(arm, timeout)
+        self.watch = CommandWatch((known or arm).with_gravity(arm.gravity), timeout)
         self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
 
     @property
@@ -58,8 +60,12 @@ class Simulation:
         return self.state
 
     def use_arm(self, arm: ArmModel) -> None:
-        """Go on with a changed arm (payload, gravity, motor constants) in the same state."""
+        """Go on with a changed arm (payload, gravity, motor constants) in the same state.
+
+        The watch is told of the gravity, as a mounting is known; of nothing else.
+        """
         self.plant = Plant(arm, self.plant.integrator.name)
+        self.watch.arm = self.watch.arm.with_gravity(arm.gravity)
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """Put the arm at rest at ``q`` (default: its initial pose).

@@ -20,8 +20,8 @@ NO_STATES = frozen([])
 class State:
     """Time [s], position q (nv,), velocity v (nv,), applied actuator effort tau (nv,).
 
-    ``act`` (na,) holds the actuators' own states (currents, temperatures); empty for
-    actuators without any. Arrays are read-only.
+    tau is NaN where the arm does not tell its effort. ``act`` (na,) holds the actuators' own
+    states (currents, temperatures); empty for actuators without any. Arrays are read-only.
     """
 
     time: float
@@ -34,14 +34,14 @@ class State:
     def of(
         cls, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, time: float = 0
     ) -> State:
-        """Checked state from plain lists; velocity and effort default to zero."""
+        """Checked state from plain lists; velocity defaults to zero, effort to unknown."""
         position = vector("q", q, np.size(np.asarray(q, dtype=object)))
         size = position.size
         return cls(
             float(time),
             position,
             vector("v", np.zeros(size) if v is None else v, size),
-            vector("tau", np.zeros(size) if tau is None else tau, size),
+            frozen(np.full(size, np.nan)) if tau is None else vector("tau", tau, size),
         )
 
     @property

@@ -14,7 +14,7 @@ from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Reference
 
-SAMPLES = 32
+SAMPLES = 128
 """Points per segment at which the spline between two waypoints is held against limits."""
 
 

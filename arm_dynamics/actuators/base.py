@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import inf
 from typing import ClassVar
 
 from arm_dynamics.parameters import Parameter, complete
@@ -32,6 +33,10 @@ class Actuator(ABC):
     def effort(self, interface: str, value: float, q: float, v: float) -> float:
         """Effort at the joint [N·m] for a command ``value`` on ``interface``."""
 
+    def command_limit(self, interface: str) -> float:
+        """Largest command that makes sense on ``interface``: the effort limit [N·m] or none."""
+        return self.effort_limit if interface == "effort" else inf
+
     @property
     def armature(self) -> float:
         """Reflected rotor inertia at the joint [kg·m²]."""
@@ -40,6 +45,11 @@ class Actuator(ABC):
     @property
     def viscous_friction(self) -> float:
         """Reflected viscous friction at the joint [N·m·s/rad]."""
+        return 0.0
+
+    @property
+    def electric_damping(self) -> float:
+        """Slope of the effort over the velocity at a constant command [N·m·s/rad], positive."""
         return 0.0
 
     @property

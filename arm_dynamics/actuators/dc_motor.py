@@ -79,6 +79,16 @@ class DcMotor(Actuator):
             raise UnknownName("interface of actuator dc_motor", interface, self.interfaces)
         return dc_motor_effort(interface == "voltage", value, v, *self.packed())
 
+    def command_limit(self, interface: str) -> float:
+        """The effort limit [N·m], or the supply voltage [V]."""
+        return self.constants["supply_voltage"] if interface == "voltage" else self.effort_limit
+
+    @property
+    def electric_damping(self) -> float:
+        """N² Kt Ke / Ra [N·m·s/rad], by which the back-EMF brakes."""
+        c = self.constants
+        return c["gear_ratio"] ** 2 * c["kt"] * c["ke"] / c["resistance"]
+
     @property
     def armature(self) -> float:
         """N² Jm [kg·m²]."""

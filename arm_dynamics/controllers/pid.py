@@ -45,8 +45,10 @@ def pid_efforts(
         damping = d * (scale * v_ref[j] - memory[1, j])
         wanted = p * error + memory[0, j] + damping + feedforward[j]
         effort[j] = clip(wanted, -limit[j], limit[j])
+        grown = memory[0, j]
         if (wanted - effort[j]) * error <= 0:  # not saturated in the error's direction
-            memory[0, j] = clip(memory[0, j] + dt * i * error, -i_clamp, i_clamp)
+            grown += dt * i * error
+        memory[0, j] = clip(grown, -i_clamp, i_clamp)
     return effort
 
 
@@ -74,11 +76,23 @@ class Pid(Controller):
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
         self._memory: Vector = np.zeros((2, arm.nv))
-        self._none = frozen(np.zeros(arm.nv))
+        self._none = none = frozen(np.zeros(arm.nv))
+        # Let compilation happen here, before time runs.
+        pid_efforts(self._table, self._memory, self._limit, none, none, none, none, none, 0.0)
 
     def reset(self, state: State) -> None:
-        """Empty the integral and start the velocity filter at the measurement."""
-        self._memory = np.stack([np.zeros(self.arm.nv), state.v])
+        """Take over without a step of the effort, where the arm's effort is known.
+
+        ∫ = tau - feedforward + kd v, so that the first output is the effort measured now; 0
+        for a joint whose effort is unknown (NaN) or that has no integral gain. The velocity
+        filter starts at the measurement.
+        """
+        rest = Reference.hold(state.q)
+        carried = state.tau - self.feedforward(state, rest) + self.gains["d"] * state.v
+        known = np.isfinite(state.tau) & (self.gains["i"] > 0)
+        clamp = self.gains["i_clamp"]
+        integral = np.where(known, np.clip(carried, -clamp, clamp), 0.0)
+        self._memory = np.stack([integral, state.v])
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""

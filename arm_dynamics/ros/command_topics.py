@@ -19,7 +19,11 @@ from arm_dynamics.simulation import Simulation
 class CommandTopics:
     """Hands the newest command to the simulation."""
 
-    def __init__(self, node: Node, simulation: Simulation, round_trip: RoundTrip) -> None:
+    def __init__(
+        self, node: Node, simulation: Simulation, round_trip: RoundTrip, order: list[str]
+    ) -> None:
+        """``order`` names the joints as voltage_commands does."""
+        self._order = order
         self._round_trip = round_trip
         self._simulation = simulation
         self._names = simulation.arm.joint_names
@@ -64,7 +68,9 @@ class CommandTopics:
 
     def _offer_voltage(self, message: Float64MultiArray) -> None:
         try:
-            command = conversions.read_voltage(self._names, message, self._simulation.state.time)
+            command = conversions.read_voltage(
+                self._names, self._order, message, self._simulation.state.time
+            )
         except CommandRefused as error:
             self._simulation.watch.refuse(str(error))
         else:

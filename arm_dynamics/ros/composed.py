@@ -1,4 +1,7 @@
-"""Simulator and controller in one process, under one control loop; the topics are the same."""
+"""Simulator and controller in one process, under one control loop.
+
+The topics are the same, but the controller alone moves the arm: commands of others are not read.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def main() -> None:
     """Run both nodes until SIGINT or SIGTERM."""
 
     def build() -> tuple[list[Node], Callable[[Stop], None]]:
-        simulator = SimulatorNode()
+        simulator = SimulatorNode(take_commands=False)
         simulation = simulator.simulation
         driver = Mirror(Simulated(simulation.arm, simulation), simulator)
         controller = JointControllerNode(driver)

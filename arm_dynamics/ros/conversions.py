@@ -37,13 +37,15 @@ def doubles(values: Vector) -> array[float]:
 def read_state(names: tuple[str, ...], message: Joints) -> State:
     """Joint states in the order of ``names``; raises DriverFault naming what is missing.
 
-    Velocity and effort may be left out as a whole (they are then 0); a wrong length may not.
+    Velocity and effort may be left out as a whole (velocity is then 0, effort unknown: NaN); a
+    wrong length may not. Other joints than ``names`` are left alone.
     """
     try:
         pick = _order(names, message.names)
         q = _pick("position", message.position, message.names, pick)
-        v = _pick("velocity", message.velocity, message.names, pick, optional=True)
-        tau = _pick("effort", message.effort, message.names, pick, optional=True)
+        still, unknown = np.zeros(len(message.names)), np.full(len(message.names), np.nan)
+        v = _pick("velocity", _given(message.velocity, still), message.names, pick)
+        tau = _pick("effort", _given(message.effort, unknown), message.names, pick)
     except InvalidValue as error:
         raise DriverFault(f"joint_states: {error}") from error
     return State(message.time, q, v, tau)
@@ -52,6 +54,9 @@ def read_state(names: tuple[str, ...], message: Joints) -> State:
 def read_effort(names: tuple[str, ...], message: Joints) -> Command:
     """An effort command from joint_commands; raises CommandRefused naming the fault."""
     try:
+        odd = [name for name in message.names if name not in names]
+        if odd:
+            raise InvalidValue(f"unknown joint '{odd[0]}'; known: {', '.join(names)}")
         pick = _order(names, message.names)
         value = _pick("effort", message.effort, message.names, pick)
     except InvalidValue as error:
@@ -59,17 +64,23 @@ def read_effort(names: tuple[str, ...], message: Joints) -> Command:
     return Command("effort", value, message.time)
 
 
-def read_voltage(names: Sequence[str], message: Float64MultiArray, now: float) -> Command:
-    """A voltage command; labels, where the layout has one per joint, must be the joints."""
+def read_voltage(
+    names: Sequence[str], order: Sequence[str], message: Float64MultiArray, now: float
+) -> Command:
+    """A voltage command for ``names`` from values that stand in ``order``.
+
+    Labels, where the layout has one per joint, must be the joints in that order.
+    """
     labels = [dimension.label for dimension in message.layout.dim]
-    if len(labels) == len(names) and all(labels) and labels != list(names):
-        raise CommandRefused(f"voltage_commands: labels {labels}, expected {list(names)}")
+    if len(labels) == len(names) and all(labels) and labels != list(order):
+        raise CommandRefused(f"voltage_commands: labels {labels}, expected {list(order)}")
     if len(message.data) != len(names):
         raise CommandRefused(
             f"voltage_commands: {len(message.data)} values, expected {len(names)}"
-            f" ({', '.join(names)})"
+            f" ({', '.join(order)})"
         )
-    return Command("voltage", frozen(message.data), now)
+    by_name = dict(zip(order, message.data, strict=True))
+    return Command("voltage", frozen([by_name[name] for name in names]), now)
 
 
 def read_trajectory(arm: ArmModel, message: JointTrajectoryMessage, now: float) -> JointTrajectory:
@@ -98,16 +109,16 @@ def _order(names: tuple[str, ...], given: tuple[str, ...]) -> list[int] | None:
     return [given.index(name) for name in names]
 
 
+def _given(values: Vector, otherwise: Vector) -> Vector:
+    return values if values.size else otherwise
+
+
 def _pick(
     field: str,
     values: Vector,
     given: tuple[str, ...],
     pick: list[int] | None,
-    *,
-    optional: bool = False,
 ) -> Vector:
-    if optional and values.size == 0:
-        return frozen(np.zeros(len(given) if pick is None else len(pick)))
     if values.size != len(given):
         raise InvalidValue(f"{values.size} {field} entries for {len(given)} names")
     vector = values if pick is None else values[pick]

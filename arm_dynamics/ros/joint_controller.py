@@ -78,10 +78,11 @@ class JointControllerNode(Node):  # type: ignore[misc]
         controller = self.loop.controller
         try:
             gains = changed_gains(controller, values)
+            model = self._nominal.with_payload(values.get(PAYLOAD.name, 0.0))
             if gains is not None:
                 controller.configure(gains)
             if PAYLOAD.name in values:
-                controller.use_model(self._nominal.with_payload(values[PAYLOAD.name]))
+                controller.use_model(model)
         except ArmDynamicsError as error:
             return result(error)
         return result(None)

@@ -19,7 +19,7 @@ class ReferenceTopics:
         node.create_subscription(
             JointTrajectoryMessage, "~/joint_trajectory", self._follow, qos.STREAM
         )
-        node.create_subscription(JointState, "~/reference", self._hold, qos.NEWEST)
+        node.create_subscription(JointState, "~/reference", self._hold, qos.STREAM)
 
     def _follow(self, message: JointTrajectoryMessage) -> None:
         state = self._loop.state

@@ -14,10 +14,19 @@ from arm_dynamics.ros.parameters import declare_list, declare_live
 
 
 class SimulationServices:
-    """Answers ``~/pause``, ``~/step`` and ``~/reset``; ``reset`` is called with positions."""
+    """Answers ``~/pause``, ``~/step`` and ``~/reset``; ``reset`` is called with positions.
 
-    def __init__(self, node: Node, arm: ArmModel, reset: Callable[[Vector], None]) -> None:
-        self._node, self._arm, self._reset_to = node, arm, reset
+    What is asked for is posted, to be done by the simulating thread between two instants.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        arm: ArmModel,
+        post: Callable[[Callable[[], object]], None],
+        reset: Callable[[Vector], None],
+    ) -> None:
+        self._node, self._arm, self._post, self._reset_to = node, arm, post, reset
         self.paused = False
         self.steps_left = 0
         poses = ", ".join(arm.poses)
@@ -49,8 +58,11 @@ class SimulationServices:
         if isinstance(count, int) and count < 1:
             raise InvalidValue(f"step_count = {count}: at least 1 is expected")
 
+    def _set(self, *, paused: bool, steps: int) -> None:
+        self.paused, self.steps_left = paused, steps
+
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self.paused, self.steps_left = request.data, 0
+        self._post(lambda: self._set(paused=request.data, steps=0))
         response.success, response.message = True, "paused" if request.data else "running"
         return response
 
@@ -59,7 +71,7 @@ class SimulationServices:
             response.success, response.message = False, "the simulator runs; pause it first"
             return response
         count = int(self._node.get_parameter("step_count").value)
-        self.steps_left += count
+        self._post(lambda: self._set(paused=True, steps=self.steps_left + count))
         response.success, response.message = True, f"{count} control periods"
         return response
 
@@ -75,6 +87,6 @@ class SimulationServices:
         except ArmDynamicsError as error:
             response.success, response.message = False, str(error)
             return response
-        self._reset_to(q)
+        self._post(lambda: self._reset_to(q))
         response.success, response.message = True, f"at {given or name}"
         return response

@@ -6,18 +6,19 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.arrays import scalar
-from arm_dynamics.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.arrays import Vector, scalar
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Pacer, Rate
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.ros.arm_parameters import changed_arm, declare_arm
+from arm_dynamics.plant import Plant
+from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm
 from arm_dynamics.ros.command_topics import CommandTopics
 from arm_dynamics.ros.diagnostics import Diagnostics, Report
 from arm_dynamics.ros.parameters import declare_fixed, declare_list, declare_number, result
@@ -31,7 +32,7 @@ from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.simulation import Simulation
 
 FACTOR = Parameter(
-    "real_time_factor", 1.0, "1", "simulated seconds per second", above=0, upper=1000
+    "real_time_factor", 1.0, "1", "simulated seconds per second", lower=0.01, upper=1000
 )
 TIMEOUT = Parameter("command_timeout", 0.1, "s", "age at which a command ends", above=0, upper=10)
 REPEAT = 0.1
@@ -41,9 +42,12 @@ Advance = Callable[[], bool]
 
 
 class SimulatorNode(Node):  # type: ignore[misc]
-    """An arm in simulated time, moved by ``joint_commands`` or ``voltage_commands``."""
+    """An arm in simulated time, moved by ``joint_commands`` or ``voltage_commands``.
 
-    def __init__(self) -> None:
+    Without ``take_commands`` it listens to neither: whoever runs it moves it.
+    """
+
+    def __init__(self, *, take_commands: bool = True) -> None:
         super().__init__("simulator")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self._arm = declare_arm(self, self._nominal)
@@ -56,13 +60,17 @@ class SimulatorNode(Node):  # type: ignore[misc]
             raise ConfigError("lockstep needs publish_clock: commands answer by simulated time")
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
-        self.commands = CommandTopics(self, self.simulation, self.round_trip)
-        self.control = SimulationServices(self, self._nominal, self._reset_to)
+        order = self._joint_order()
+        if take_commands:
+            self._commands = CommandTopics(self, self.simulation, self.round_trip, order)
+        self._requests: deque[Callable[[], object]] = deque()
+        self.control = SimulationServices(
+            self, self._nominal, self._requests.append, self._reset_to
+        )
         self._trace = ToolTrace(
             self, self._nominal, lambda: self.simulation.state, lambda: self.states.stamp
         )
         self._diagnostics = Diagnostics(self, self._report)
-        self._requests: deque[Callable[[], object]] = deque()
         self.add_on_set_parameters_callback(self._on_parameters)
 
     def _build_simulation(self) -> Simulation:
@@ -74,22 +82,27 @@ class SimulatorNode(Node):  # type: ignore[misc]
         )
         timeout = declare_number(self, TIMEOUT.name, TIMEOUT, 0.1)
         factor = declare_number(self, FACTOR.name, FACTOR, 1.0)
-        declare_fixed(
-            self, "joint_names", list(self._nominal.joint_names), "order of voltage_commands"
-        )
         simulation = Simulation(
-            self._nominal,
+            self._arm,
             q=start or None,
             dt=dt,
             period=_period(rate, dt),
             timeout=timeout,
             method=method,
+            known=self._nominal,
         )
-        simulation.use_arm(self._arm)
         simulation.watch.events.listener = Throttle(self.get_logger()).warn
         self.pacer = Pacer(simulation.period, factor)
         self._factor, self._command_rate = Rate(), Rate()
         return simulation
+
+    def _joint_order(self) -> list[str]:
+        """The order in which voltage_commands names the joints."""
+        names = list(self._nominal.joint_names)
+        order = list(declare_fixed(self, "joint_names", names, "order of voltage_commands"))
+        if sorted(order) != sorted(names):
+            raise ConfigError(f"joint_names {order}: each of {names} is expected once")
+        return order
 
     def run(self, stop: Stop, advance: Advance | None = None) -> None:
         """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
@@ -101,21 +114,30 @@ class SimulatorNode(Node):  # type: ignore[misc]
             if self.control.standing:
                 time.sleep(0.01)
                 self.pacer.restart()
-            elif advance():
+            elif self._advanced(advance):
                 self.control.passed()
                 self.pacer.wait()
                 self.states.publish(self.simulation.state)
 
+    def _advanced(self, advance: Advance) -> bool:
+        """Whether time passed; a motion that runs away pauses it instead of ending the node."""
+        try:
+            return advance()
+        except InvalidValue as error:
+            self.simulation.watch.events.report("ran_away", f"{error}; paused, reset to go on")
+            self.control.paused = True
+            return False
+
     def _in_real_time(self) -> bool:
         """One period, computed as soon as the present state is answered, or is due to end."""
-        self.commands.take_until_answered(self.pacer.left)
+        self._commands.take_until_answered(self.pacer.left)
         self.simulation.advance()
         return True
 
     def _in_lockstep(self) -> bool:
         """One period, but only when the present state has been answered."""
         until = time.monotonic() + REPEAT
-        if self.commands.take_until_answered(lambda: max(0.0, until - time.monotonic())):
+        if self._commands.take_until_answered(lambda: max(0.0, until - time.monotonic())):
             self.simulation.advance()
             return True
         self.states.publish(self.simulation.state)
@@ -126,12 +148,9 @@ class SimulatorNode(Node):  # type: ignore[misc]
         while self._requests:
             self._requests.popleft()()
 
-    def _reset_to(self, q: Any) -> None:
-        def reset() -> None:
-            self.simulation.reset(q)
-            self.states.publish(self.simulation.state)
-
-        self._requests.append(reset)
+    def _reset_to(self, q: Vector) -> None:
+        self.simulation.reset(q)
+        self.states.publish(self.simulation.state)
 
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values = {p.name: p.value for p in parameters}
@@ -140,15 +159,21 @@ class SimulatorNode(Node):  # type: ignore[misc]
             for own in (FACTOR, TIMEOUT):
                 if own.name in values:
                     own.check("simulator", values[own.name])
-            self._arm = arm = changed_arm(self._arm, values)
+            if concerns_arm(values):
+                self._change_arm(changed_arm(self._arm, values))
         except ArmDynamicsError as error:
             return result(error)
-        self._requests.append(lambda: self.simulation.use_arm(arm))
         if FACTOR.name in values:
             self.pacer.factor = values[FACTOR.name]
         if TIMEOUT.name in values:
             self.simulation.watch.timeout = values[TIMEOUT.name]
         return result(None)
+
+    def _change_arm(self, arm: ArmModel) -> None:
+        """Have ``arm`` simulated from the next instant on, if its time step allows it."""
+        Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
+        self._arm = arm
+        self._requests.append(lambda: self.simulation.use_arm(arm))
 
     def _report(self) -> Report:
         simulation, watch = self.simulation, self.simulation.watch
@@ -162,7 +187,8 @@ class SimulatorNode(Node):  # type: ignore[misc]
             **{kind: str(count) for kind, count in sorted(watch.events.counts.items())},
             **{f"last {kind}": text for kind, text in sorted(watch.events.latest.items())},
         }
-        return not watch.stopping, "safe stop" if watch.stopping else "running", values
+        trouble = "paused" if self.control.paused else "safe stop" if watch.stopping else ""
+        return not trouble, trouble or "running", values
 
 
 def _period(rate: float, dt: float) -> float:

@@ -44,6 +44,11 @@ def open_page(arm: ArmModel, port: int, *, interactive: bool = False) -> ArmPage
     )
 
 
+def known(effort: Vector) -> Vector | None:
+    """The efforts, or None where the arm does not tell them."""
+    return effort if all(map(isfinite, effort)) else None
+
+
 class ViewerNode(Node):  # type: ignore[misc]
     """Shows ``joint_states``; the page is view-only and bound to 127.0.0.1."""
 
@@ -74,9 +79,8 @@ class ViewerNode(Node):  # type: ignore[misc]
     def _show(self, message: bytes) -> None:
         try:
             state = conversions.read_state(self._arm.joint_names, self._reader.read(message))
-            self.page.show(
-                state.q, state.v, state.tau, self._status.shown(), self._reference, time=state.time
-            )
+            status, effort = self._status.shown(), known(state.tau)
+            self.page.show(state.q, state.v, effort, status, self._reference, time=state.time)
         except ArmDynamicsError as error:
             self._throttle.warn("not shown", str(error))
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_dynamics.arrays import frozen
 from arm_dynamics.errors import CommandRefused, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import Command, State
+from arm_dynamics.state import INTERFACES, Command, State
+
+UNITS = dict(zip(INTERFACES, ("N·m", "V", "rad", "rad/s"), strict=True))
 
 
 class Guard:
@@ -16,10 +19,11 @@ class Guard:
     def __init__(self, arm: ArmModel, events: Events) -> None:
         self.arm = arm
         self.events = events
-        self._effort = arm.effort_limit
-        self._interfaces = frozenset.intersection(
-            *(frozenset(actuator.interfaces) for actuator in arm.actuators)
-        )
+        taken = {i for i in INTERFACES if all(i in a.interfaces for a in arm.actuators)}
+        self._limits = {
+            interface: frozen([a.command_limit(interface) for a in arm.actuators])
+            for interface in taken
+        }
 
     def check_state(self, state: State) -> bool:
         """Whether a measured state has a finite number for every joint; an event if not."""
@@ -34,47 +38,37 @@ class Guard:
         return not bad.any()
 
     def check_command(self, command: Command) -> Command:
-        """The command within the effort limits.
+        """The command within the motors' limits, never to change again.
 
         Raises CommandRefused, after counting it, for a wrong size, a non-finite entry or an
         interface that a joint does not take.
         """
-        if not self._passes(command):
-            self._refuse(command)
-        return self._within_limits(command) if command.interface == "effort" else command
-
-    def _passes(self, command: Command) -> bool:
-        value = command.value
-        return bool(
-            command.interface in self._interfaces
-            and value.shape == self._effort.shape
-            and np.isfinite(value).all()
-        )
-
-    def _refuse(self, command: Command) -> None:
-        """Count the command and raise with the words of whatever is wrong with it."""
         try:
-            Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
+            checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
             self._require_taken(command.interface)
         except (CommandRefused, UnknownName) as error:
             self.events.report("command_refused", str(error))
             raise CommandRefused(str(error)) from error
+        return self._within_limits(checked)
 
     def _require_taken(self, interface: str) -> None:
+        if interface in self._limits:
+            return
         for actuator in self.arm.actuators:
             if interface not in actuator.interfaces:
                 kind = f"interface of joint '{actuator.joint}'"
                 raise UnknownName(kind, interface, actuator.interfaces)
 
     def _within_limits(self, command: Command) -> Command:
-        if not (np.abs(command.value) > self._effort).any():
+        limit = self._limits[command.interface]
+        if not (np.abs(command.value) > limit).any():
             return command
-        excess = np.abs(command.value) - self._effort
-        joint = int(np.argmax(excess))
+        joint = int(np.argmax(np.abs(command.value) - limit))
         self.events.report(
-            "effort_clamped",
-            f"joint '{self.arm.joint_names[joint]}': effort {command.value[joint]:.4g} N·m"
-            f" clamped to the limit {self._effort[joint]:.4g}",
+            f"{command.interface}_clamped",
+            f"joint '{self.arm.joint_names[joint]}': {command.interface}"
+            f" {command.value[joint]:.4g} {UNITS[command.interface]} clamped to the limit"
+            f" {limit[joint]:.4g}",
         )
-        value = np.minimum(np.maximum(command.value, -self._effort), self._effort)
-        return Command.checked("effort", value, self.arm.nv, command.stamp)
+        value = np.minimum(np.maximum(command.value, -limit), limit)
+        return Command.checked(command.interface, value, self.arm.nv, command.stamp)

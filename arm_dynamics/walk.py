@@ -22,12 +22,14 @@ def walk(arm: ArmModel) -> tuple[Waypoint, ...]:
 
     q_i(s) = q0_i + A_i (1 - cos(2π k_i s)) / 2,  s = t / T in [0, 1],  k_i = 1, 2, 1, 2 ...
 
-    A_i reaches towards the farther limit; T keeps every joint below SPEED of its limit.
+    A_i reaches towards the farther limit, and is 0 for a joint whose velocity limit is 0;
+    T keeps every joint below SPEED of its limit.
     """
     start = np.array(arm.pose("initial"))
-    reach = _reach(arm, start)
+    speed = np.minimum(arm.velocity_limit, 2.0)
+    reach = np.where(speed > 0, _reach(arm, start), 0.0)
     turns = np.where(np.arange(arm.nv) % 2 == 0, 1, 2)
-    peak = np.pi * turns * np.abs(reach) / np.minimum(arm.velocity_limit, 2.0)
+    peak = np.pi * turns * np.abs(reach) / np.where(speed > 0, speed, 1.0)
     length = max(4.0, float(np.max(peak)) / SPEED)
     phases = np.linspace(0, 1, STEPS + 1)[1:]
     return tuple(

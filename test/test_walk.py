@@ -1,0 +1,41 @@
+"""The walk: from the initial pose and back, inside all limits, in a finite time."""
+
+import numpy as np
+import pytest
+from conftest import chain, chain_urdf, five_dof
+
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.trajectory import JointTrajectory, Waypoint
+from arm_dynamics.walk import SPEED, walk
+
+
+def still():
+    """Three joints, of which the second one has no speed."""
+    slow = 'effort="7.0" velocity="0"'
+    head, _, tail = chain_urdf({}, {"effort": 7.0}, {}).partition('effort="7.0" velocity="100"')
+    with pytest.warns(RuntimeWarning, match="0 is zero: the joint cannot be driven"):
+        return parse_arm(head + slow + tail)
+
+
+def rail():
+    return chain({"kind": "prismatic", "lower": 0.0, "upper": 0.05}, {"kind": "continuous"})
+
+
+@pytest.mark.parametrize("make", [five_dof, still, rail])
+def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
+    arm = make()
+    points, start = walk(arm), arm.pose("initial")
+    assert 0 < points[-1].time < 60
+    np.testing.assert_allclose(points[-1].q, start, atol=1e-12)
+    assert not points[-1].v.any()
+    trajectory = JointTrajectory((Waypoint(0.0, start, np.zeros(arm.nv)), *points))
+    for time in np.linspace(0, points[-1].time, 500):
+        now = trajectory.at(time)
+        arm.check_position("walk", now.q)
+        assert (np.abs(now.v) <= 1.1 * SPEED * arm.velocity_limit + 1e-12).all()
+
+
+def test_it_moves_the_joints_that_have_room_and_speed():
+    for make, moving in ((five_dof, [1] * 5), (still, [1, 0, 1]), (rail, [0, 1])):
+        q = np.array([point.q for point in walk(make())])
+        assert (np.ptp(q, axis=0) > 0.1).tolist() == [bool(m) for m in moving]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
 from arm_dynamics.ros.stop import Stop, stop_on_signals
 
@@ -26,13 +27,13 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     """Build nodes, spin their services in a thread, run the work here until told to stop.
 
     SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, 1 when a
-    callback failed, or 2 after a one-line message for input that the nodes refuse.
+    callback failed, or 2 after a one-line message for input that ROS or the nodes refuse.
     """
     end_with_parent()
     sleep_precisely()
     stop = stop_on_signals()
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
+        _initialize(args)
         nodes, work = build()
         return 0 if spin_beside(nodes, work, stop) else 1
     except ArmDynamicsError as error:
@@ -40,6 +41,15 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
         return 2
     finally:
         rclpy.try_shutdown()
+
+
+def _initialize(args: list[str] | None) -> None:
+    """Start ROS; raises ConfigError for arguments or a parameter file that ROS cannot read."""
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # the root of all that rclpy raises here
+        text = re.sub(r"\s*,? at \S+\.c:\d+", "", str(error))
+        raise ConfigError(f"ROS arguments: {' '.join(text.split())}") from error
 
 
 def sleep_precisely() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ def parameter_file(arm: str | Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def node_parameters(file: str | Path, node: str) -> Mapping[str, Any]:
-    """What a ROS 2 parameter file says to one node: its own entries over those of ``/**``.
+def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
+    """Parameter name → value for one node in a ROS 2 file: its own entries over those of ``/**``.
 
+    Names are dotted (``gains.R1.p``), whether the file has them so or as tables in tables.
     Raises ConfigError naming the file when it cannot be read or has another shape.
     """
     try:
@@ -37,24 +38,62 @@ def node_parameters(file: str | Path, node: str) -> Mapping[str, Any]:
         entries = section.get("ros__parameters", {}) if isinstance(section, dict) else None
         if not isinstance(entries, dict):
             raise ConfigError(f"{file}: {name}: ros__parameters: with entries is expected")
-        merged.update(entries)
+        merged.update(_dotted(entries))
     return merged
+
+
+def _dotted(table: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def build_controller(
     arm: ArmModel, name: str | None = None, file: str | Path | None = None
 ) -> Controller:
-    """The control law that the joint controller node would run for this arm.
+    """The control law that the joint controller node runs for this arm and parameter file.
 
     ``file`` defaults to the arm's bundled parameter file, ``name`` to what it says there, else
-    "pid_gravity"; without a file the law finds its gains from the model. Raises ConfigError,
-    UnknownName and InvalidValue as the file deserves.
+    "pid_gravity". As in the node, the law takes those of the file's gains that it has, finds
+    the others from the model, and knows the file's payload_mass. Raises ConfigError for a file
+    that cannot be read or a gain that is no number, UnknownName for a law or joint that does
+    not exist, InvalidValue for a number out of its range.
     """
     file = file or parameter_file(arm.source or arm.name)
     given = node_parameters(file, CONTROLLER_NODE) if file else {}
     law = plugins.load("controllers", name or str(given.get("controller", "pid_gravity")))
-    gains = given.get("gains", {}) if name in (None, given.get("controller")) else {}
-    if not all(isinstance(row, dict) for row in gains.values()):
-        raise ConfigError(f"{file}: gains: a table of numbers per joint is expected")
-    controller: Controller = law(arm, gains)
+    controller: Controller = law(arm, _gains(given, {p.name for p in law.parameters}, file))
+    if "payload_mass" in given:
+        mass = _number(given["payload_mass"], f"{file}: payload_mass")
+        controller.use_model(arm.with_payload(mass))
     return controller
+
+
+def _gains(
+    given: Mapping[str, Any], known: set[str], file: str | Path | None
+) -> dict[str, dict[str, float]]:
+    """Those of the entries ``gains.<joint>.<name>`` whose name is ``known``, by joint."""
+    gains: dict[str, dict[str, float]] = {}
+    for entry, value in given.items():
+        head, _, rest = entry.partition(".")
+        if head != "gains":
+            continue
+        joint, _, gain = rest.rpartition(".")
+        if not joint:
+            raise ConfigError(f"{file}: {entry}: {value}: a table of numbers per joint is expected")
+        row = gains.setdefault(joint, {})
+        if gain in known:
+            row[gain] = _number(value, f"{file}: joint '{joint}': gain {gain}")
+    return gains
+
+
+def _number(value: Any, where: str) -> float:
+    """``value`` as a number; YAML takes some, such as 1e3, for text."""
+    try:
+        if not isinstance(value, bool):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise ConfigError(f"{where}: {value!r}: a number is expected")

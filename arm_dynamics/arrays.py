@@ -26,7 +26,7 @@ def vector(name: str, value: ArrayLike, size: int) -> Vector:
     """
     try:
         array = frozen(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidValue(f"{name}: {value!r} is not a list of {size} numbers") from error
     if array.shape != (size,):
         raise InvalidValue(f"{name}: shape {array.shape} given, ({size},) expected")
@@ -44,8 +44,14 @@ def scalar(
     lower: float | None = None,
     upper: float | None = None,
 ) -> float:
-    """Return ``value`` as a finite float, ``above`` or ``lower`` <= value <= ``upper``."""
-    number = float(value)
+    """Return ``value`` as a finite float, ``above`` or ``lower`` <= value <= ``upper``.
+
+    Raises InvalidValue naming ``name`` and the value.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidValue(f"{name} = {value!r}: a number is expected") from error
     if not np.isfinite(number):
         raise InvalidValue(f"{name} = {number}: a finite number is expected")
     if above is not None and number <= above:

@@ -68,6 +68,10 @@ def test_scalars_within_their_range():
         ({"lower": 1}, 0.5, "must be at least 1"),
         ({"upper": 1}, 1.5, "must be at most 1"),
         ({}, np.nan, "finite"),
+        ({}, "a", "dt = 'a': a number is expected"),
+        ({}, None, "dt = None: a number is expected"),
+        ({}, [1, 2], r"dt = \[1, 2\]: a number"),
+        ({}, 10**400, "dt = 10+: a number"),
     ):
         with pytest.raises(InvalidValue, match=said):
             scalar("dt", value, **keywords)
@@ -78,6 +82,8 @@ def test_vectors_and_frozen_arrays():
     assert vector("x", (1, 2, 3), 3).tolist() == [1, 2, 3]
     with pytest.raises(InvalidValue, match="x: "):
         vector("x", [[1], [1, 2]], 2)
+    with pytest.raises(InvalidValue, match=r"x: \[10+\] is not"):
+        vector("x", [10**400], 1)
 
 
 def test_every_error_has_one_root():

@@ -1,13 +1,14 @@
 """Loading arms: by name or path, with or without motors, locked joints, turns counted."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import chain, chain_urdf, five_dof
 
 from arm_dynamics import dynamics, load_arm, resources
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.audit import UrdfRejected
 from arm_dynamics.model.load import parse_arm
 
@@ -50,6 +51,24 @@ def test_comments_in_other_encodings_do_not_matter(tmp_path):
 def test_unknown_arms_list_the_bundled_ones(name):
     with pytest.raises(UnknownName, match=f"'{name}'; known: .*five_dof"):
         load_arm(name)
+
+
+def test_what_cannot_be_read_is_named(tmp_path, monkeypatch):
+    with pytest.raises(ArmDynamicsError, match=r"a{5000}"):
+        load_arm("a" * 5000)
+    path = tmp_path / "closed.urdf"
+    path.write_text(chain_urdf({}))
+
+    def refuse(self, *_, **__):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    for method in ("read_text", "is_file"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, refuse)
+            with pytest.raises(ConfigError, match=r"closed.urdf cannot be read: .*denied"):
+                load_arm(path)
+    with pytest.raises(ArmDynamicsError, match=str(tmp_path)):
+        load_arm(tmp_path)
 
 
 def test_a_plain_urdf_gets_ideal_actuators():

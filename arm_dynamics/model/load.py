@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics import plugins, resources
-from arm_dynamics.errors import UnknownName
+from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit
 from arm_dynamics.model.joint import Joint
@@ -30,22 +30,32 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
     """The arm of a bundled name ("five_dof") or of a URDF file.
 
     ``lock`` names joints to fix at their initial position, or at zero (grippers, mimic
-    joints). Raises UnknownName for an arm that does not exist, UrdfRejected with every fault of
-    the file, and of ``lock``, at once; what is only doubtful is warned of.
+    joints). Raises UnknownName for an arm that does not exist, ConfigError for a file that
+    cannot be read, UrdfRejected with every fault of the file, and of ``lock``, at once; what is
+    only doubtful is warned of.
     """
     path = find_urdf(arm)
-    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
     return parse_arm(text, path, lock)
 
 
 def find_urdf(arm: str | Path) -> Path:
-    """The file of a bundled arm's name or of a path; raises UnknownName."""
+    """The file of a bundled arm's name or of a path.
+
+    Raises UnknownName for what does not exist, ConfigError for what cannot be looked at.
+    """
     path = Path(arm)
-    if path.is_file():
-        return path
-    bundled = resources.folder("urdf") / f"{arm}.urdf"
-    if path.suffix != ".urdf" and bundled.is_file():
-        return bundled
+    try:
+        if path.is_file():
+            return path
+        bundled = resources.folder("urdf") / f"{arm}.urdf"
+        if path.suffix != ".urdf" and bundled.is_file():
+            return bundled
+    except OSError as error:
+        raise ConfigError(f"{arm} cannot be read: {error.strerror}") from error
     raise UnknownName("arm or URDF file", str(arm), resources.names("urdf", ".urdf"))
 
 

@@ -43,7 +43,12 @@ def test_audit_of_a_broken_file_tells_all_its_faults_and_ends_with_2(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [(["audit", "no_such.urdf"], "no_such.urdf"), (["audit", "six_dof"], "six_dof")],
+    [
+        (["audit", "no_such.urdf"], "no_such.urdf"),
+        (["audit", "six_dof"], "six_dof"),
+        (["audit", "a" * 5000], "aaa"),
+        (["audit", "/"], "'/'"),
+    ],
 )
 def test_what_is_not_there_is_one_line_and_2(arguments, word):
     done = command(*arguments)
@@ -60,6 +65,15 @@ def test_a_folder_or_binary_is_no_urdf(tmp_path):
     assert done.returncode == 2
     assert "binary.urdf" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_joints_to_lock_come_before_or_after_the_file():
+    done = command("audit", "--lock", "R2", "--lock", "R5", "five_dof")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = command("audit", "--lock", "R2", "five_dof", "--lock", "R9")
+    assert done.returncode == 2
+    assert "'R9' is to be locked" in done.stdout
+    assert "'R2'" not in done.stdout
 
 
 def test_list_shows_the_bundled_arms():

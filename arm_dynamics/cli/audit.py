@@ -10,12 +10,14 @@ from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.audit import audit, report
 from arm_dynamics.model.load import find_urdf
 
+LOCK_HELP = "a joint held still; give it once for each (--lock J1 --lock J2)"
+
 
 def run(arguments: Sequence[str]) -> int:
     """Print the report; 2 when there is an error among the faults, else 0."""
     parser = argparse.ArgumentParser(prog="arm-dynamics audit", description=__doc__)
     parser.add_argument("file", help="a URDF file or the name of a bundled arm")
-    parser.add_argument("--lock", nargs="*", default=[], metavar="JOINT", help="joints held still")
+    parser.add_argument("--lock", action="append", default=[], metavar="JOINT", help=LOCK_HELP)
     given = parser.parse_args(arguments)
     path = find_urdf(given.file)
     faults = audit(_read(path), path.parent, given.lock)

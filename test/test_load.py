@@ -217,6 +217,13 @@ def test_positions_outside_the_limits_are_named():
         five_dof().check_position("start", [0, 1.0, 0, 0, 0])
 
 
+def test_a_prismatic_joint_is_in_metres():
+    arm = chain({"kind": "prismatic"}, {}, {"kind": "continuous"})
+    assert [joint.unit for joint in arm.joints] == ["m", "rad", "rad"]
+    with pytest.raises(InvalidValue, match=r"joint 'J1' = 4 m is outside \[-3, 3\]"):
+        arm.check_position("start", [4, 0, 0])
+
+
 def test_changes_name_what_does_not_exist():
     arm = five_dof()
     for call, said in (

@@ -78,22 +78,22 @@ class ArmModel:
 
     @property
     def lower(self) -> Vector:
-        """Lower position limits (nv,) [rad]; -inf for a continuous joint."""
+        """Lower position limits (nv,) [rad or m]; -inf for a continuous joint."""
         return frozen([joint.lower for joint in self.joints])
 
     @property
     def upper(self) -> Vector:
-        """Upper position limits (nv,) [rad]; inf for a continuous joint."""
+        """Upper position limits (nv,) [rad or m]; inf for a continuous joint."""
         return frozen([joint.upper for joint in self.joints])
 
     @property
     def velocity_limit(self) -> Vector:
-        """Velocity limits (nv,) [rad/s]."""
+        """Velocity limits (nv,) [rad/s or m/s]."""
         return frozen([joint.velocity for joint in self.joints])
 
     @property
     def effort_limit(self) -> Vector:
-        """Effort limits (nv,) [N·m]."""
+        """Effort limits (nv,) [N·m or N]."""
         return frozen([joint.effort for joint in self.joints])
 
     @property
@@ -172,7 +172,7 @@ class ArmModel:
         for joint, value in zip(self.joints, position, strict=True):
             if not joint.lower <= value <= joint.upper:
                 raise InvalidValue(
-                    f"{name}: joint '{joint.name}' = {value:.6g} rad is outside"
+                    f"{name}: joint '{joint.name}' = {value:.6g} {joint.unit} is outside"
                     f" [{joint.lower:.6g}, {joint.upper:.6g}]"
                 )
         return position

@@ -27,3 +27,8 @@ class Joint:
     initial: float = 0.0
     actuator: str = "ideal"
     constants: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the joint's position: "m" for a prismatic one, else "rad"."""
+        return "m" if self.kind == "prismatic" else "rad"

@@ -14,25 +14,29 @@ KEYS = (
 
 
 class Status:
-    """The newest diagnostics of the simulator and the controller."""
+    """The newest diagnostics of the simulator and the controller of one namespace."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: str = "/") -> None:
+        self._namespace = namespace.strip("/")
         self.values: dict[str, str] = {}
         self.messages: dict[str, str] = {}
         self.well: dict[str, bool] = {}
         self.updates = 0
 
     def read(self, message: DiagnosticArray) -> None:
-        """Note what a DiagnosticArray says of our nodes; others are left alone."""
+        """Note what a DiagnosticArray says of our nodes here; others are left alone."""
         for status in message.status:
-            if status.hardware_id != "arm_dynamics":
-                continue
-            self.messages[status.name] = status.message
-            self.well[status.name] = status.level == DiagnosticStatus.OK
-            for pair in status.values:
-                if not (pair.key == "commands per second" and status.name != "simulator"):
-                    self.values[pair.key] = pair.value
-            self.updates += status.name == "simulator"
+            namespace, _, name = status.name.rpartition("/")
+            if status.hardware_id == "arm_dynamics" and namespace == self._namespace:
+                self._note(name, status)
+
+    def _note(self, name: str, status: DiagnosticStatus) -> None:
+        self.messages[name] = status.message
+        self.well[name] = status.level == DiagnosticStatus.OK
+        for pair in status.values:
+            if not (pair.key == "commands per second" and name != "simulator"):
+                self.values[pair.key] = pair.value
+        self.updates += name == "simulator"
 
     def number(self, key: str) -> float | None:
         """One value as a number, or None when it has not come yet."""

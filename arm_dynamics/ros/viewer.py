@@ -58,7 +58,7 @@ class ViewerNode(Node):  # type: ignore[misc]
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
         self._states = Mailbox(self, JointState, "joint_states", qos.VIEW, raw=True)
         self._reader = JointStateReader()
-        self._status = Status()
+        self._status = Status(self.get_namespace())
         self._reference: Vector | None = None
         self._throttle = Throttle(self.get_logger())
         self.create_subscription(DiagnosticArray, "/diagnostics", self._status.read, 10)

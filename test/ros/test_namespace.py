@@ -1,0 +1,80 @@
+"""Arms in namespaces of their own: their topics, and what is said of each."""
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from sensor_msgs.msg import JointState
+
+from arm_dynamics.ros.status import Status
+
+from .link import _yaml
+
+
+def said(name, hardware="arm_dynamics", level=DiagnosticStatus.OK, **values):
+    """A DiagnosticArray with one status; '__' stands for a space."""
+    pairs = [KeyValue(key=k.replace("__", " "), value=v) for k, v in values.items()]
+    status = DiagnosticStatus(
+        name=name, hardware_id=hardware, level=level, message=f"of {name}", values=pairs
+    )
+    return DiagnosticArray(status=[status])
+
+
+ALL = (
+    said("simulator", commands__per__second="1"),
+    said("left/simulator", commands__per__second="2"),
+    said("right/simulator", level=DiagnosticStatus.WARN, commands__per__second="3"),
+    said("left/deep/simulator", commands__per__second="4"),
+    said("left/joint_controller", commands__per__second="5", worst__joint="R1"),
+    said("right/joint_controller", commands__per__second="6", worst__joint="R2"),
+    said("left/simulator", hardware="other", commands__per__second="7"),
+)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "rate", "joint"),
+    [("/", 1, None), ("/left", 2, "R1"), ("/right", 3, "R2"), ("/left/deep", 4, None)],
+)
+def test_a_status_is_that_of_one_namespace(namespace, rate, joint):
+    status = Status(namespace)
+    for message in ALL:
+        status.read(message)
+    assert status.number("commands per second") == rate
+    assert status.values.get("worst joint") == joint
+    assert status.updates == 1
+    assert set(status.messages) == {"simulator"} | ({"joint_controller"} if joint else set())
+    assert status.well["simulator"] is (namespace != "/right")
+    assert ("simulator" in status.shown()) is (namespace == "/right")
+
+
+def test_two_arms_run_side_by_side(ros):
+    """Simulator and controller of each find each other and not those beside them."""
+    states = {side: ros.record(JointState, f"/{side}/joint_states") for side in ("left", "right")}
+    outside = ros.states()
+    start(ros, "left", ("simulator", "joint_controller"), rate=250.0)
+    start(ros, "right", ("composed",), rate=125.0, publish_clock=False)
+    diagnostics = ros.record(DiagnosticArray, "/diagnostics")
+
+    def status(side):
+        found = Status(f"/{side}")
+        for message in diagnostics.messages():
+            found.read(message)
+        return found
+
+    for side, rate in {"left": 250, "right": 125}.items():
+        ros.wait_for(
+            lambda side=side, rate=rate: (
+                0.5 * rate < (status(side).number("commands per second") or 0) < 1.5 * rate
+            ),
+            f"no commands at {rate} Hz in /{side}",
+        )
+        assert set(status(side).messages) == {"simulator", "joint_controller"}
+        assert states[side].publishers == 1
+        assert len(states[side]) > 0
+    assert outside.publishers == 0
+    assert status("").updates == 0
+    assert ros.stop_all() == [0, 0, 0]
+
+
+def start(ros, namespace, modules, **parameters):
+    words = [w for k, v in parameters.items() for w in ("-p", f"{k}:={_yaml(v)}")]
+    for module in modules:
+        ros.launch(f"ros.{module}", "--ros-args", "-r", f"__ns:=/{namespace}", *words)

@@ -21,13 +21,29 @@ from arm_dynamics.model.load import find_urdf, load_arm
 SWITCH = ["true", "false"]
 ARGUMENTS = (
     ("arm", "five_dof", "bundled arm or URDF file", None),
-    ("controller", "pid_gravity", "control law", list(plugins.names("controllers"))),
-    ("rate", "500.0", "joint states and commands per simulated second [Hz]", None),
+    (
+        "controller",
+        "",
+        "control law; empty: the parameter file's, else pid_gravity",
+        ["", *plugins.names("controllers")],
+    ),
+    (
+        "rate",
+        "",
+        "joint states and commands per simulated second [Hz]; empty: the parameter file's or 500",
+        None,
+    ),
     ("rviz", "true", "show the arm in RViz", SWITCH),
     ("viewer", "false", "show the arm on a page for a browser on this machine", SWITCH),
     ("port", "8080", "port of that page; the next free one if taken", None),
     ("composed", "false", "simulator and controller in one process", SWITCH),
-    ("lockstep", "false", "the simulator waits for the command that answers each state", SWITCH),
+    (
+        "lockstep",
+        "",
+        "the simulator waits for the command that answers each state; empty: as the parameter file"
+        " says, else false",
+        ["", *SWITCH],
+    ),
     (
         "use_sim_time",
         "true",
@@ -76,14 +92,20 @@ def _composed(files, given, on):
 
 
 def _parameters(given, on):
+    """Those of the simulator and of the controller; what is empty is left to the file."""
     simulator = {
         "arm": given["arm"],
-        "rate": _positive("rate", given["rate"]),
-        "lockstep": "lockstep" in on,
         "publish_clock": "use_sim_time" in on,
         "use_sim_time": False,  # it would wait for its own /clock
     }
-    return simulator, {"arm": given["arm"], "controller": given["controller"]}
+    controller = {"arm": given["arm"]}
+    if given["rate"]:
+        simulator["rate"] = _positive("rate", given["rate"])
+    if given["lockstep"]:
+        simulator["lockstep"] = "lockstep" in on
+    if given["controller"]:
+        controller["controller"] = given["controller"]
+    return simulator, controller
 
 
 def _viewer(given):

@@ -24,7 +24,8 @@ ARGUMENTS = {
     "display": {"arm", "rviz", "port", "gui"},
     "view": {"arm", "rviz", "use_sim_time"},
 }  # fmt: skip
-SWITCHES = {"rviz", "viewer", "composed", "lockstep", "use_sim_time", "gui"}
+SWITCHES = {"rviz", "viewer", "composed", "use_sim_time", "gui"}
+LEFT_TO_THE_FILE = {"controller", "rate", "lockstep"}
 REAL = importlib.util.find_spec("launch_ros") is not None
 """`launch` alone is no proof: seen from here, the folder of that name is a package too."""
 
@@ -119,6 +120,9 @@ def test_arguments_have_descriptions_defaults_and_choices(name, stand_in):
     for argument, action in arguments.items():
         assert len(action.description) > 5
         choices = ["true", "false"] if argument in SWITCHES else action.choices
+        if argument in LEFT_TO_THE_FILE:
+            assert action.default_value == ""
+            assert "parameter file" in action.description
         assert action.choices == choices
         assert choices is None or action.default_value in choices
 
@@ -126,7 +130,9 @@ def test_arguments_have_descriptions_defaults_and_choices(name, stand_in):
 def test_every_control_law_can_be_chosen(stand_in):
     _, actions = described("simulation")
     (law,) = (a for a in actions if a.values and a.values[0] == "controller")
-    assert law.choices == list(plugins.names("controllers"))
+    assert law.choices == ["", *plugins.names("controllers")]
+    (lockstep,) = (a for a in actions if a.values and a.values[0] == "lockstep")
+    assert lockstep.choices == ["", "true", "false"]
 
 
 @pytest.mark.parametrize("name", ["simulation", "display"])
@@ -169,6 +175,19 @@ def test_arguments_reach_the_nodes(stand_in, tmp_path):
     assert isinstance(parameters(simulator)["rate"], float)
     assert parameters(simulator)["lockstep"] is True
     assert parameters(controller)["controller"] == "pid"
+
+
+@pytest.mark.parametrize("composed", ["true", "false"])
+def test_what_is_not_given_is_left_to_the_parameter_file(stand_in, composed):
+    for node in nodes(started("simulation", composed=composed)).values():
+        passed = [given for given in node.parameters if isinstance(given, dict)]
+        assert all(given["arm"] == "five_dof" for given in passed)
+        assert not LEFT_TO_THE_FILE & {name for given in passed for name in given}
+
+
+def test_a_switch_of_the_parameter_file_can_be_turned_off(stand_in):
+    found = nodes(started("simulation", lockstep="false"))
+    assert parameters(found["simulator"])["lockstep"] is False
 
 
 def test_the_arms_own_parameters_are_the_default(stand_in):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from arm_dynamics.ros.tour import Tour
 
 START_UP = 60.0
 """Time [s] that the nodes have until the first command has moved the arm."""
+SILENCE = 10.0
+"""Time [s] without a command to the arm after which a run that had begun is given up."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -48,13 +51,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
     add = parser.add_argument
     add("arm", nargs="?", default="five_dof", help="bundled arm or URDF file")
-    add("--controller", default="pid_gravity", help=", ".join(plugins.names("controllers")))
+    laws = ", ".join(plugins.names("controllers"))
+    add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
     add("--duration", type=float, help="simulated seconds after which to end; default: Ctrl-C")
     add("--headless", action="store_true", help="no browser page")
     add("--motion", choices=("hold", "tour"), help="default: tour with a page, hold without")
     add("--port", type=int, default=8080, help="port of the page")
-    add("--rate", type=float, default=500.0, help="control rate [Hz]")
-    add("--lockstep", action="store_true", help="the plant waits for every command")
+    add("--rate", type=float, help="control rate [Hz]; default: the parameter file's, else 500")
+    add(
+        "--lockstep",
+        action=argparse.BooleanOptionalAction,
+        help="the plant waits for every command; default: as the parameter file says, else no",
+    )
     add("--composed", action="store_true", help="simulator and controller in one process")
     add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
     add("--tolerance", type=float, default=0.01, help="largest joint error at the end [rad]")
@@ -64,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 def _check(options: argparse.Namespace) -> None:
     """Refuse what the nodes would refuse, before any of them starts."""
     load_arm(options.arm)
-    if options.controller not in plugins.names("controllers"):
+    if options.controller not in (None, *plugins.names("controllers")):
         raise UnknownName("controller", options.controller, plugins.names("controllers"))
     for name in ("duration", "rate", "tolerance"):
         value = getattr(options, name)
@@ -78,8 +86,8 @@ def _start(children: Children, options: argparse.Namespace) -> None:
     ros = ["--ros-args", "-p", f"arm:={options.arm}"]
     params = options.params_file or parameter_file(options.arm)
     files = ["--params-file", str(params)] if params else []
-    simulator = ["-p", f"rate:={options.rate}", "-p", f"lockstep:={str(options.lockstep).lower()}"]
-    controller = ["-p", f"controller:={options.controller}"]
+    simulator = _given(options, "rate", "lockstep")
+    controller = _given(options, "controller")
     if options.composed:
         arguments = [*ros[:1], *files, *ros[1:], *simulator, *controller]
         children.start("composed", "arm_dynamics.ros.composed", arguments)
@@ -93,39 +101,53 @@ def _start(children: Children, options: argparse.Namespace) -> None:
         children.start("viewer", "arm_dynamics.ros.viewer", [*ros, "-p", f"port:={options.port}"])
 
 
+def _given(options: argparse.Namespace, *names: str) -> list[str]:
+    """Those that the user gave, as ROS arguments: they win over the parameter file."""
+    values = {name: getattr(options, name) for name in names}
+    given = [f"{name}:={str(v).lower()}" for name, v in values.items() if v is not None]
+    return [word for parameter in given for word in ("-p", parameter)]
+
+
 class _Session:
     """Prints how the run goes, and judges it at its end."""
 
     def __init__(self, node: Node, children: Children, options: argparse.Namespace) -> None:
         self._node, self._children, self._options = node, children, options
-        self._status = Status()
+        self._status = Status(node.get_namespace())
         node.create_subscription(DiagnosticArray, "/diagnostics", self._status.read, 10)
         motion = options.motion or ("hold" if options.headless else "tour")
         self._tour = Tour(node, load_arm(options.arm)) if motion == "tour" else None
+        self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
 
     def run(self, stop: Stop) -> int:
         """Watch until the end; the exit code."""
-        seen, waited = 0, 0.0
         while not stop.is_set():
             rclpy.spin_once(self._node, timeout_sec=0.05)
             ended = self._children.ended()
             if ended is not None:
                 print(f"{ended[0]} ended by itself with code {ended[1]}", flush=True)
                 return ended[1] or 1
-            if self._running() and self._status.updates > seen:
-                seen = self._status.updates
+            if self._news():
                 self._report()
                 if self._over():
                     return self._verdict()
-            waited = 0.0 if self._running() else waited + 0.05
-            if waited > START_UP:
-                print(f"no command reached the arm within {START_UP:.0f} s", flush=True)
+            if time.monotonic() - self._alive > self._patience:
+                print(f"no command reached the arm within {self._patience:.0f} s", flush=True)
                 return 1
         print("stopped", flush=True)
         return 0
 
-    def _running(self) -> bool:
-        return (self._status.number("commands per second") or 0) > 0
+    def _news(self) -> bool:
+        """Whether the simulator has said anew that commands reach it."""
+        if self._status.updates == self._seen:
+            return False
+        self._seen = self._status.updates
+        running = (self._status.number("commands per second") or 0) > 0
+        if running:
+            self._patience = SILENCE
+        if running or self._status.values.get("paused") == "true":
+            self._alive = time.monotonic()
+        return running
 
     def _over(self) -> bool:
         limit = self._options.duration

@@ -96,6 +96,51 @@ def test_an_arm_that_does_not_hold_is_told_by_the_exit_code(ros, tmp_path):
     assert "NOT HELD" in process.output
 
 
+@pytest.mark.parametrize("composed", [[], ["--composed"]])
+def test_what_is_not_given_is_as_the_parameter_file_says(ros, tmp_path, composed):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "simulator:\n  ros__parameters: {rate: 250.0, lockstep: true}\n"
+        "joint_controller:\n  ros__parameters: {controller: pid}\n"
+    )
+    running(ros, "--params-file", str(file), *composed)
+    assert ros.get("simulator", "rate") == 250.0
+    assert ros.get("simulator", "lockstep") is True
+    assert ros.get("joint_controller", "controller") == "pid"
+
+
+def test_what_is_given_wins_over_the_parameter_file(ros, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "simulator:\n  ros__parameters: {rate: 250.0, lockstep: true}\n"
+        "joint_controller:\n  ros__parameters: {controller: pid}\n"
+    )
+    given = ["--rate", "200", "--no-lockstep", "--controller", "pid_gravity"]
+    running(ros, "--params-file", str(file), *given)
+    assert ros.get("simulator", "rate") == 200.0
+    assert ros.get("simulator", "lockstep") is False
+    assert ros.get("joint_controller", "controller") == "pid_gravity"
+
+
+def test_a_simulator_that_hangs_ends_the_run_with_1(ros):
+    process, started = running(ros, "--duration", "1000")
+    os.kill(started["arm_dynamics.ros.simulator"], signal.SIGSTOP)
+    assert process.wait() == 1, process.output
+    assert "no command reached the arm within 10 s" in process.output
+    assert not any(alive(pid) for pid in started.values())
+
+
+def test_a_paused_simulation_is_waited_for(ros):
+    process, _ = running(ros)
+    ros.pause()
+    time.sleep(13)
+    assert process.code is None, process.output
+    ros.pause(False)
+    reported = len(LINE.findall(process.output))
+    ros.wait_for(lambda: len(LINE.findall(process.output)) > reported, "no status line again")
+    assert process.stop() == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

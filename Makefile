@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-RUN_EXTRAS := ros,viewer,record
-TEST_EXTRAS := $(RUN_EXTRAS),plot,test
+RUN_EXTRAS := ros,viewer
+TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE

@@ -83,6 +83,8 @@ def test_every_ros_package_that_is_imported_is_declared():
     ros = {name for name in used if name in ROS or name.endswith(("_msgs", "_srvs", "_interfaces"))}
     assert {"rclpy", "sensor_msgs"} <= ros
     assert ros <= declared
+    interfaces = {name for name in declared if name.endswith(("_msgs", "_srvs", "_interfaces"))}
+    assert interfaces <= ros
 
 
 def test_every_required_distribution_has_its_rosdep_key():
@@ -154,6 +156,24 @@ def test_colcon_installs_every_module(workspace):
     (installed,) = (workspace / "install").glob("arm_dynamics/lib/python*/site-packages")
     sources = {p.relative_to(ROOT) for p in PACKAGE.rglob("*.py")}
     assert {p.relative_to(installed) for p in installed.rglob("arm_dynamics/**/*.py")} == sources
+
+
+def test_its_type_hints_are_installed(workspace):
+    """A type checker reads them only in a package that holds this file."""
+    (installed,) = (workspace / "install").glob("arm_dynamics/lib/python*/site-packages")
+    assert (installed / "arm_dynamics/py.typed").is_file()
+
+
+def test_every_module_that_a_contract_names_exists():
+    text = (ROOT / ".importlinter").read_text()
+    names = set(re.findall(r"arm_dynamics\.([a-z_.]*[a-z_])", text))
+    assert {"ros", "viewer", "dynamics"} <= names
+    missing = {n for n in names if not module_exists(PACKAGE / n.replace(".", "/"))}
+    assert missing == set()
+
+
+def module_exists(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def test_installed_command_runs_where_pinocchio_has_no_python_metadata(workspace, tmp_path):

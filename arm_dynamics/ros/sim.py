@@ -138,11 +138,12 @@ class _Session:
         return 0
 
     def _news(self) -> bool:
-        """Whether the simulator has said anew that commands reach it."""
+        """Whether simulator and controller have said anew that commands reach the arm."""
         if self._status.updates == self._seen:
             return False
         self._seen = self._status.updates
-        running = (self._status.number("commands per second") or 0) > 0
+        known = self._status.number("worst joint error [rad]") is not None
+        running = known and (self._status.number("commands per second") or 0) > 0
         if running:
             self._patience = SILENCE
         if running or self._status.values.get("paused") == "true":

@@ -58,11 +58,12 @@ class SimulationServices:
         if isinstance(count, int) and count < 1:
             raise InvalidValue(f"step_count = {count}: at least 1 is expected")
 
-    def _set(self, *, paused: bool, steps: int) -> None:
-        self.paused, self.steps_left = paused, steps
+    def _set_steps(self, count: int) -> None:
+        self.steps_left = count
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._post(lambda: self._set(paused=request.data, steps=0))
+        self.paused = request.data
+        self._post(lambda: self._set_steps(0))
         response.success, response.message = True, "paused" if request.data else "running"
         return response
 
@@ -71,7 +72,7 @@ class SimulationServices:
             response.success, response.message = False, "the simulator runs; pause it first"
             return response
         count = int(self._node.get_parameter("step_count").value)
-        self._post(lambda: self._set(paused=True, steps=self.steps_left + count))
+        self._post(lambda: self._set_steps(self.steps_left + count))
         response.success, response.message = True, f"{count} control periods"
         return response
 

@@ -94,6 +94,7 @@ class SimulatorNode(Node):  # type: ignore[misc]
         simulation.watch.events.listener = Throttle(self.get_logger()).warn
         self.pacer = Pacer(simulation.period, factor)
         self._factor, self._command_rate = Rate(), Rate()
+        self._cost = 0.0  # of computing one period [s], smoothed
         return simulation
 
     def _joint_order(self) -> list[str]:
@@ -129,9 +130,11 @@ class SimulatorNode(Node):  # type: ignore[misc]
             return False
 
     def _in_real_time(self) -> bool:
-        """One period, computed as soon as the present state is answered, or is due to end."""
-        self._commands.take_until_answered(self.pacer.left)
+        """One period, computed when the present state is answered, or in time for its end."""
+        self._commands.take_until_answered(lambda: max(0.0, self.pacer.left() - self._cost))
+        started = time.monotonic()
         self.simulation.advance()
+        self._cost += 0.1 * (time.monotonic() - started - self._cost)
         return True
 
     def _in_lockstep(self) -> bool:

@@ -18,7 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
-from arm_dynamics.ros.stop import Stop, stop_on_signals
+from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 
 Work = Callable[[Stop], None]
 
@@ -40,6 +40,7 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
         print(error, file=sys.stderr)
         return 2
     finally:
+        be_left_to_end()
         rclpy.try_shutdown()
 
 

@@ -19,7 +19,7 @@ from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros.children import Children
 from arm_dynamics.ros.status import Status
-from arm_dynamics.ros.stop import Stop, stop_on_signals
+from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.tour import Tour
 
 START_UP = 60.0
@@ -43,6 +43,7 @@ def run(arguments: Sequence[str]) -> int:
         return _Session(node, children, options).run(stop)
     finally:
         children.stop()
+        be_left_to_end()
         node.destroy_node()
         rclpy.try_shutdown()
 

@@ -30,6 +30,12 @@ class Stop:
         return self._asked
 
 
+def be_left_to_end() -> None:
+    """Ignore further requests: Python takes its handlers away before it has ended."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def stop_on_signals() -> Stop:
     """A request that SIGINT and SIGTERM make."""
     stop = Stop()

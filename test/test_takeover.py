@@ -1,0 +1,142 @@
+"""What must not move an arm: taking over, standing stamps, resets, references from elsewhere."""
+
+import numpy as np
+import pytest
+from conftest import five_dof
+
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.plant import Plant
+from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.guard import Guard
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.trajectory import parse
+
+HOME = five_dof().pose("initial")
+
+
+def controlled(law="pid_gravity", payload=0.0):
+    arm = five_dof()
+    simulation = Simulation(arm.with_payload(payload), known=arm)
+    return simulation, ControlLoop(Simulated(arm, simulation), build_controller(arm, law))
+
+
+@pytest.mark.parametrize("law", ["pid", "pid_gravity"])
+@pytest.mark.parametrize("payload", [0.0, 0.5])
+def test_a_law_takes_over_from_the_safe_stop_without_a_step(law, payload):
+    simulation, loop = controlled(law, payload)
+    for _ in range(500):
+        simulation.advance()
+    q, tau = simulation.state.q, simulation.state.tau
+    np.testing.assert_allclose(loop.step().value, tau, atol=1e-9)
+    for _ in range(1000):
+        loop.step()
+        assert np.abs(simulation.state.q - q).max() < 1e-3
+
+
+def test_an_unknown_effort_starts_the_integral_empty():
+    law = Pid(five_dof())
+    state = State.of(HOME)
+    assert np.isnan(state.tau).all()
+    law.reset(state)
+    np.testing.assert_array_equal(law.update(state, Reference.hold(HOME), 0.002).value, 0.0)
+
+
+def test_the_carried_integral_stays_within_its_clamp():
+    gains = {
+        name: {"p": 1.0, "i": 1.0, "d": 0.0, "i_clamp": 2.0} for name in five_dof().joint_names
+    }
+    law = Pid(five_dof(), gains)
+    state = State.of(HOME, tau=[50.0, -50.0, 1.0, 0.0, 0.0])
+    law.reset(state)
+    value = law.update(state, Reference.hold(HOME), 0.0).value
+    np.testing.assert_allclose(value, [2.0, -2.0, 1.0, 0.0, 0.0])
+
+
+class Unstamped(Driver):
+    """An arm that moves while its stamps stand."""
+
+    idled = 0
+
+    def read(self):
+        q = np.array(HOME)
+        q[1] += 0.001 * self.idled
+        return State.of(q)
+
+    def write(self, command):
+        self.idled += 1
+
+    def idle(self):
+        self.idled += 1
+
+
+def test_a_moving_arm_with_a_standing_stamp_gets_no_command():
+    loop = ControlLoop(Unstamped(five_dof()), build_controller(five_dof()))
+    assert loop.step() is not None
+    assert loop.step() is None
+    assert "stamp stands" in loop.events.latest["state_refused"]
+
+
+def test_a_reset_is_taken_over_where_the_arm_was_put():
+    simulation, loop = controlled()
+    for _ in range(10):
+        loop.step()
+    goal = np.array([0.4, -0.7, 0.1, 0.3, 0.2])
+    simulation.reset(goal)
+    for _ in range(500):
+        loop.step()
+    np.testing.assert_allclose(simulation.state.q, goal, atol=1e-4)
+    assert "elsewhere" in loop.events.latest["took_over"]
+
+
+def test_two_references_within_a_tick_both_count():
+    simulation, loop = controlled()
+    loop.step()
+    loop.hold({"R2": -1.0})
+    loop.hold({"R5": 0.2})
+    loop.step()
+    np.testing.assert_allclose(loop.reference.q, [0, -1.0, 0.3, 0, 0.2])
+
+
+def test_a_trajectory_by_another_clock_is_refused():
+    simulation, loop = controlled()
+    loop.step()
+    names = simulation.arm.joint_names
+    far = parse(simulation.arm, names, [1.0], [HOME], start=1.7e9)
+    with pytest.raises(TrajectoryRefused, match=r"3600 s ahead.*another clock"):
+        loop.follow(far)
+
+
+def test_voltages_are_held_within_the_supply_and_it_is_said():
+    events = Events()
+    guard = Guard(five_dof(), events)
+    command = guard.check_command(Command.checked("voltage", [0, 30.0, 0, 0, -12], 5))
+    assert command.value.tolist() == [0, 12, 0, 0, -12]
+    assert "'R2': voltage 30 V clamped to the limit 12" in events.latest["voltage_clamped"]
+
+
+def test_a_command_that_passed_cannot_change_afterwards():
+    value = np.zeros(5)
+    command = Guard(five_dof(), Events()).check_command(Command("effort", value))
+    value[:] = np.nan
+    assert not command.value.any()
+
+
+def test_damping_beyond_the_time_step_is_refused_by_name():
+    arm = five_dof().with_joint("R4", damping=10.0)
+    with pytest.raises(InvalidValue, match=r"'R4': damping 1\d.*below 5\.8 is allowed"):
+        Plant(arm).require_stable(HOME, 1e-4)
+    Plant(five_dof()).require_stable(HOME, 1e-4)
+
+
+def test_the_safe_stop_knows_a_changed_gravity():
+    simulation = Simulation(five_dof())
+    simulation.use_arm(five_dof().with_gravity([0, 0, 9.81]))
+    for _ in range(500):
+        simulation.advance()
+    np.testing.assert_allclose(simulation.state.q, HOME, atol=0.02)

@@ -95,7 +95,7 @@ def test_a_reset_is_taken_over_where_the_arm_was_put():
 
 
 def test_two_references_within_a_tick_both_count():
-    simulation, loop = controlled()
+    _, loop = controlled()
     loop.step()
     loop.hold({"R2": -1.0})
     loop.hold({"R5": 0.2})

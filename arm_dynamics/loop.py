@@ -47,6 +47,8 @@ class ControlLoop:
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
+        self.latest: tuple[State, Reference, Command] | None = None
+        """State, reference and command of one tick, whole, for other threads."""
 
     @property
     def arm(self) -> ArmModel:
@@ -79,6 +81,7 @@ class ControlLoop:
             self.driver.idle()
             return None
         self.driver.write(self.command)
+        self.latest = (state, self.reference, self.command)
         return self.command
 
     def _reference(self, time: float) -> Reference:

@@ -33,11 +33,10 @@ class ControllerState:
         return self._worst.read()
 
     def _publish(self) -> None:
-        loop, command = self._loop, self._loop.command
-        state, reference = loop.state, loop.reference
-        if state is None or reference is None or self._publisher.get_subscription_count() == 0:
+        if self._loop.latest is None or self._publisher.get_subscription_count() == 0:
             return
-        message = JointTrajectory(joint_names=list(loop.arm.joint_names))
+        state, reference, command = self._loop.latest
+        message = JointTrajectory(joint_names=list(self._loop.arm.joint_names))
         message.header.stamp = to_time(state.time)
         message.points = [
             JointTrajectoryPoint(positions=doubles(reference.q), velocities=doubles(reference.v)),
@@ -45,6 +44,6 @@ class ControllerState:
             JointTrajectoryPoint(
                 positions=doubles(reference.q - state.q), velocities=doubles(reference.v - state.v)
             ),
-            JointTrajectoryPoint(effort=doubles(command.value if command else state.tau)),
+            JointTrajectoryPoint(effort=doubles(command.value)),
         ]
         self._publisher.publish(message)

@@ -19,7 +19,7 @@ from arm_dynamics.round_trip import RoundTrip
 NAMES = ["R1", "R2", "R3", "R4", "R5"]
 
 
-class Echo(Node):  # type: ignore[misc]
+class Echo(Node):
     """Answers every state with a command under the same stamp."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Echo(Node):  # type: ignore[misc]
         self._commands.publish(command)
 
 
-class Source(Node):  # type: ignore[misc]
+class Source(Node):
     """Publishes states at a rate and counts those answered before the next one."""
 
     def __init__(self) -> None:

@@ -32,18 +32,15 @@ WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
 
 
-class JointControllerNode(Node):  # type: ignore[misc]
+class JointControllerNode(Node):
     """Runs one control law on the arm behind ``driver``, by default the one behind topics."""
 
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("joint_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
-        self._topics = TopicDriver(self._nominal, self) if driver is None else None
-        self.loop = ControlLoop(
-            driver or self._topics,  # type: ignore[arg-type]
-            self._build_controller(),
-            Events(Throttle(self.get_logger()).warn),
-        )
+        self._driver = driver or TopicDriver(self._nominal, self)
+        events = Events(Throttle(self.get_logger()).warn)
+        self.loop = ControlLoop(self._driver, self._build_controller(), events)
         self._references = ReferenceTopics(self, self.loop)
         self._state = ControllerState(self, self.loop)
         self._ticks, self._rate = 0, Rate()
@@ -61,9 +58,9 @@ class JointControllerNode(Node):  # type: ignore[misc]
 
     def run(self, stop: Stop) -> None:
         """Answer every state until told to stop."""
-        assert self._topics is not None
+        assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
-            if self._topics.wait(WAIT):
+            if self._driver.wait(WAIT):
                 self.tick()
 
     def tick(self) -> bool:

@@ -19,7 +19,7 @@ from arm_dynamics.ros.viewer import PORT, open_page
 PERIOD = 1 / 30
 
 
-class JointSlidersNode(Node):  # type: ignore[misc]
+class JointSlidersNode(Node):
     """Publishes ``joint_states`` as the sliders stand, and ``robot_description``."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 
-class _NoExecutor(CallbackGroup):  # type: ignore[misc]
+class _NoExecutor(CallbackGroup):
     """Keeps an executor's hands off the subscriptions in it."""
 
     def can_execute(self, entity: Any) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
@@ -48,12 +49,12 @@ class SimulationServices:
         """One control period has passed."""
         self.steps_left = max(0, self.steps_left - 1)
 
-    def check(self, values: dict[str, object]) -> None:
+    def check(self, values: Mapping[str, Any]) -> None:
         """Raise for a pose or positions that the arm does not have, and a count below 1."""
         if "reset_pose" in values:
             self._arm.pose(str(values["reset_pose"]))
         if values.get("reset_positions"):
-            self._arm.check_position("reset_positions", values["reset_positions"])  # type: ignore[arg-type]
+            self._arm.check_position("reset_positions", values["reset_positions"])
         count = values.get("step_count", 1)
         if isinstance(count, int) and count < 1:
             raise InvalidValue(f"step_count = {count}: at least 1 is expected")

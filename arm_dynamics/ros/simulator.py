@@ -41,7 +41,7 @@ REPEAT = 0.1
 Advance = Callable[[], bool]
 
 
-class SimulatorNode(Node):  # type: ignore[misc]
+class SimulatorNode(Node):
     """An arm in simulated time, moved by ``joint_commands`` or ``voltage_commands``.
 
     Without ``take_commands`` it listens to neither: whoever runs it moves it.

@@ -49,7 +49,7 @@ def known(effort: Vector) -> Vector | None:
     return effort if all(map(isfinite, effort)) else None
 
 
-class ViewerNode(Node):  # type: ignore[misc]
+class ViewerNode(Node):
     """Shows ``joint_states``; the page is view-only and bound to 127.0.0.1."""
 
     def __init__(self) -> None:

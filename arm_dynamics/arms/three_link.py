@@ -16,7 +16,7 @@ NAME = "three_link"
 LENGTH = 1.0
 """Length of every link [m]."""
 EFFORT = (300.0, 150.0, 75.0)
-"""Effort limits [N·m]: about four times what gravity asks of the stretched arm."""
+"""Effort limits [N·m]: more than four times what gravity asks of the stretched arm."""
 VELOCITY = 100.0
 """Velocity limit [rad/s]: several times the fastest free fall."""
 

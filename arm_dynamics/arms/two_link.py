@@ -18,7 +18,7 @@ from arm_dynamics.model.solids import Solid, rod
 DAMPING = 0.1
 """Viscous friction of every joint [N·m·s/rad]."""
 EFFORT = (200.0, 100.0)
-"""Effort limits [N·m]: ten times and more what gravity asks of the stretched arm."""
+"""Effort limits [N·m]: more than ten times what gravity asks of the stretched arm."""
 VELOCITY = 100.0
 """Velocity limit [rad/s]: several times the fastest free swing."""
 

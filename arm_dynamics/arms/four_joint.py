@@ -1,0 +1,116 @@
+"""The arm of a yaw base and three planar joints (precomputed LQR gains), as a table.
+
+``python -m arm_dynamics.arms.four_joint > urdf/four_joint.urdf`` writes its URDF anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import pi
+
+import numpy as np
+
+from arm_dynamics.arms import ideal
+from arm_dynamics.arrays import frozen
+from arm_dynamics.model.mdh import MdhLink, MdhRow
+from arm_dynamics.model.solids import Solid, cylinder, point_mass, rod
+
+NAME = "four_joint"
+LENGTHS = (0.4, 0.35, 0.2)
+"""Lengths of the planar links [m]."""
+RODS = (1.0, 0.8, 0.3)
+"""Masses of the links, uniform thin rods [kg]."""
+POINTS = (0.5, 0.4, 0.2, 0.3)
+"""Point masses [kg] at shoulder, elbow, wrist and tip."""
+YAW_INERTIA = 0.05
+"""Inertia of the turning base about its axis [kg·m²]."""
+INITIAL = (0.0, 0.3, 0.8, pi / 2 - 0.3 - 0.8)
+"""The published pose "reach" [rad]: the last link is horizontal."""
+EFFORT = (100.0, 100.0, 60.0, 30.0)
+"""Effort limits [N·m]: more than six times what gravity asks of the stretched arm."""
+VELOCITY = 100.0
+"""Velocity limit [rad/s]: several times the fastest free fall."""
+
+COMMENT = """
+  four_joint: a yaw base and three planar joints (published with precomputed LQR gains).
+  Written by `python -m arm_dynamics.arms.four_joint`: edit the table there, not this file.
+
+  Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
+  Tx(a) Rx(alpha) Tz(d), then Rz(theta), and its axis is z. SI units, radians, z up.
+  J1 turns the arm from +y towards +x; J2, J3, J4 add up to angles from the vertical. With r and h
+  the reach and height of a point in the arm's plane it stands at (r sin J1, r cos J1, h), measured
+  from the shoulder, where J1 and J2 meet. At zero the arm stands upright. No friction, no stops.
+  Links are uniform thin rods of 1, 0.8, 0.3 kg with point masses: 0.5 kg at the shoulder, 0.4 kg
+  at the elbow, 0.2 kg at the wrist, 0.3 kg at the tip. The turning base has 0.05 kg m^2 about its
+  axis, as a flat body. Bars, hubs and pedestal weigh nothing.
+  Actuators are ideal: the commanded effort up to the limit. Limits are generous, not published.
+"""
+
+
+def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
+    """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint."""
+    rows = (
+        MdhRow(alpha=pi, theta=-pi / 2),
+        MdhRow(alpha=pi / 2, theta=-pi / 2),
+        MdhRow(a=LENGTHS[0]),
+        MdhRow(a=LENGTHS[1]),
+    )
+    solids = (_turntable(), _link(0, 0.03, "orange"), _link(1, 0.024, "white"), _hand())
+    return tuple(
+        ideal.free_link(
+            f"J{i + 1}",
+            rows[i],
+            solids[i],
+            EFFORT[i],
+            VELOCITY,
+            initial=INITIAL[i],
+            damping=damping,
+        )
+        for i in range(4)
+    )
+
+
+def text(damping: float = 0.0) -> str:
+    """URDF of the arm."""
+    return ideal.text(NAME, table(damping), _pedestal(), (LENGTHS[2], 0.0, 0.0), COMMENT)
+
+
+def _pedestal() -> tuple[Solid, ...]:
+    return (
+        cylinder("z", 0.02, 0.14, 0.0, (0, 0, -0.29)).painted("graphite"),
+        cylinder("z", 0.2, 0.06, 0.0, (0, 0, -0.18)).painted("steel"),
+    )
+
+
+def _turntable() -> tuple[Solid, ...]:
+    """The base's mass and inertia, and what is drawn of it; z points down here."""
+    flat = np.diag([YAW_INERTIA / 2, YAW_INERTIA / 2, YAW_INERTIA])
+    body = Solid(POINTS[0], frozen(np.zeros(3)), frozen(flat), frozen(np.eye(3)))
+    return (
+        body,
+        cylinder("z", 0.04, 0.1, 0.0, (0, 0, 0.06)).painted("orange"),
+        cylinder("z", 0.05, 0.045, 0.0, (0, 0, 0.025)).painted("graphite"),
+        cylinder("y", 0.12, 0.045, 0.0).painted("graphite"),
+    )
+
+
+def _link(i: int, radius: float, material: str) -> tuple[Solid, ...]:
+    length = LENGTHS[i]
+    return (
+        rod("x", length, RODS[i], (length / 2, 0, 0), drawn=radius).painted(material),
+        point_mass(POINTS[i + 1], (length, 0, 0)),
+        ideal.hub(radius + 0.012, 0.09),
+    )
+
+
+def _hand() -> tuple[Solid, ...]:
+    return (*_link(2, 0.018, "orange"), _tip())
+
+
+def _tip() -> Solid:
+    """Seen only: the point mass of the tip is the link's."""
+    return point_mass(0.0, (LENGTHS[2], 0, 0), drawn=0.028).painted("steel")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())

@@ -1,0 +1,277 @@
+"""The arms with ideal actuators against data of independent programs; every bundled arm at work.
+
+Data are doubles written in full, so they are held to 1e-12 of the largest entry.
+"""
+
+import json
+import subprocess
+import sys
+import warnings
+from functools import cache
+from math import cos, sin
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import Plant, dynamics, load_arm, resources
+from arm_dynamics.arms import four_joint, three_link, two_link
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.kinematics import tool_position
+from arm_dynamics.model.audit import audit
+from arm_dynamics.state import Command, State
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "test" / "data"
+ARMS = ("five_dof", "four_joint", "three_link", "two_link", "two_link_pb")
+TEXTS = {
+    "four_joint": four_joint.text,
+    "three_link": three_link.text,
+    "two_link": two_link.text,
+    "two_link_pb": lambda: two_link.text(two_link.PB),
+}
+
+angles = st.floats(-7, 7)
+arm_of = cache(load_arm)
+
+
+def read(file):
+    return json.loads((DATA / file).read_text())
+
+
+def samples(arm):
+    """The samples of an arm, with the same keys for each."""
+    if arm == "three_link":
+        return [
+            s | {"theta": s["q"], "tau": [0, 0, 0]} for s in read("three_link/model_values.json")
+        ]
+    if arm == "four_joint":
+        return [s | {"qd": s["theta_dot"]} for s in read("four_joint/dynamics_values.json")]
+    states = read("two_link/model_values.json")["states"]
+    return [
+        s | {"theta": s["q"], "c": s["coriolis_centrifugal"]}
+        for s in states
+        if s["params"] == "unit"
+    ]
+
+
+def motion(file, nv):
+    """Times (n,), positions (n, nv), velocities (n, nv) and energies (n,) of a CSV file."""
+    rows = np.loadtxt(DATA / file, delimiter=",", skiprows=1)
+    return rows[:, 0], rows[:, 1 : 1 + nv], rows[:, 1 + nv : 1 + 2 * nv], rows[:, -1]
+
+
+def close(actual, expected):
+    scale = max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12 * scale)
+
+
+def run(arm, q, v, dt, seconds):
+    plant, rest = Plant(arm), Command("effort", np.zeros(arm.nv))
+    return plant.step(State.of(q, v), rest, dt, steps=round(seconds / dt))
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_committed_file_is_the_table(name):
+    committed = (ROOT / "urdf" / f"{name}.urdf").read_text()
+    assert committed == TEXTS[name](), "write it anew with python -m arm_dynamics.arms.…"
+
+
+@pytest.mark.parametrize(
+    ("module", "argument"),
+    [("four_joint", []), ("three_link", []), ("two_link", []), ("two_link", ["pb"])],
+)
+def test_module_writes_the_file(module, argument):
+    command = [sys.executable, "-m", f"arm_dynamics.arms.{module}", *argument]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == TEXTS["_".join([module, *argument])]()
+
+
+def test_unknown_size_of_two_link_is_refused():
+    with pytest.raises(UnknownName, match="'huge'; known: pb, unit"):
+        two_link.named("huge")
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_no_fault_is_found(name):
+    folder = ROOT / "urdf"
+    assert audit((folder / f"{name}.urdf").read_text(), folder) == ()
+
+
+# --- at work ---
+
+
+def test_these_are_the_bundled_arms():
+    assert set(ARMS) == set(resources.names("urdf", ".urdf"))
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_arm_loads_without_a_warning_and_moves(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        arm = load_arm(name)
+    assert {j.actuator for j in arm.joints} == {"dc_motor" if name == "five_dof" else "ideal"}
+    start = State.of(arm.pose("initial"))
+    after = Plant(arm).step(start, Command("effort", np.full(arm.nv, 0.1)), 1e-3)
+    assert np.isfinite(after.q).all()
+    assert np.abs(after.v).max() > 0
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_actuators_hold_the_stretched_arm(name):
+    """With a factor of four to their limits."""
+    arm = arm_of(name)
+    stretched = np.array([0, np.pi / 2, 0, 0]) if name == "four_joint" else np.zeros(arm.nv)
+    held = dynamics.gravity(arm, stretched)
+    assert (arm.effort_limit > 4 * np.abs(held)).all()
+    after = Plant(arm).step(State.of(stretched), Command("effort", held), 1e-3, steps=100)
+    np.testing.assert_allclose(after.q, stretched, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_friction_is_the_published(name):
+    expected = 0.1 if name.startswith("two_link") else 0.0
+    assert {(j.damping, j.friction) for j in arm_of(name).joints} == {(expected, 0.0)}
+
+
+# --- rigid bodies ---
+
+
+@pytest.mark.parametrize("name", ["two_link", "three_link", "four_joint"])
+def test_mass_matrix_and_coriolis_of_the_samples(name):
+    arm = arm_of(name)
+    assert len(samples(name)) >= 5
+    for sample in samples(name):
+        q, v = sample["theta"], sample["qd"]
+        close(dynamics.mass_matrix(arm, q), sample["M"])
+        close(dynamics.nle(arm, q, v) - dynamics.gravity(arm, q), sample["c"])
+
+
+@pytest.mark.parametrize("name", ["two_link", "three_link", "four_joint"])
+def test_gravity_of_the_samples(name):
+    """Those of three_link are for g = 9.8 m/s²."""
+    arm = arm_of(name)
+    if name == "three_link":
+        arm = arm.with_gravity([0, 0, -9.8])
+    for sample in samples(name):
+        close(dynamics.gravity(arm, sample["theta"]), sample["G"])
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "g"),
+    [
+        ("two_link", "qdd", 9.81),
+        ("three_link", "qdd_g9p8", 9.8),
+        ("three_link", "qdd_g9p81", 9.81),
+        ("four_joint", "theta_ddot", 9.81),
+    ],
+)
+def test_acceleration_of_the_samples(name, key, g):
+    """Friction included: two_link's is 0.1 N·m·s/rad."""
+    arm = arm_of(name).with_gravity([0, 0, -g])
+    damping = np.array([joint.damping for joint in arm.joints])
+    for sample in samples(name):
+        q, v = sample["theta"], np.array(sample["qd"])
+        close(dynamics.aba(arm, q, v, np.array(sample["tau"]) - damping * v), sample[key])
+
+
+def test_energy_and_tool_of_four_joint():
+    arm = arm_of("four_joint")
+    for sample in samples("four_joint"):
+        q, v = sample["theta"], sample["theta_dot"]
+        energy = dynamics.kinetic_energy(arm, q, v) + dynamics.potential_energy(arm, q)
+        close(energy, sample["energy"])
+        close(tool_position(arm, q), sample["ee"])
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("three_link", "three_link/freefall_g9p81.csv"),
+        ("two_link", "two_link/unactuated_unit.csv"),
+    ],
+)
+def test_energy_along_the_reference_motion(name, file):
+    arm = arm_of(name)
+    _, q, v, energies = motion(file, arm.nv)
+    assert len(energies) > 1000
+    for i, energy in enumerate(energies):
+        total = dynamics.kinetic_energy(arm, q[i], v[i]) + dynamics.potential_energy(arm, q[i])
+        assert total == pytest.approx(energy, abs=1e-12)
+
+
+@given(angles, angles)
+def test_mass_matrix_and_gravity_of_two_link_in_closed_form(q1, q2):
+    """Both sizes: Spong, Hutchinson, Vidyasagar, Robot Modeling and Control, section 7.4."""
+    l1, c1, m1, i1 = 1.0, 0.5, 1.0, 1 / 12
+    for name, (c2, m2, i2) in {
+        "two_link": (0.5, 1.0, 1 / 12),
+        "two_link_pb": (0.3, 0.6, 0.018),
+    }.items():
+        m12 = m2 * (c2**2 + l1 * c2 * cos(q2)) + i2
+        m22 = m2 * c2**2 + i2
+        m11 = m1 * c1**2 + i1 + m2 * (l1**2 + c2**2 + 2 * l1 * c2 * cos(q2)) + i2
+        g2 = 9.81 * m2 * c2 * cos(q1 + q2)
+        g1 = 9.81 * (m1 * c1 + m2 * l1) * cos(q1) + g2
+        close(dynamics.mass_matrix(arm_of(name), [q1, q2]), np.array([[m11, m12], [m12, m22]]))
+        close(dynamics.gravity(arm_of(name), [q1, q2]), np.array([g1, g2]))
+
+
+# --- where the arms are ---
+
+
+@given(st.lists(angles, min_size=3, max_size=3))
+def test_planar_arms_move_in_the_vertical_plane(q):
+    for name, lengths in {
+        "three_link": (1, 1, 1),
+        "two_link": (1, 1),
+        "two_link_pb": (1, 0.6),
+    }.items():
+        reach = np.cumsum(q)[: len(lengths)]
+        x = sum(length * cos(a) for length, a in zip(lengths, reach, strict=True))
+        z = sum(length * sin(a) for length, a in zip(lengths, reach, strict=True))
+        close(tool_position(arm_of(name), q[: len(lengths)]), np.array([x, 0, z]))
+
+
+def test_four_joint_stands_where_the_pairs_say():
+    arm, pairs = arm_of("four_joint"), read("four_joint/fk_ik_pairs.json")["pairs"]
+    assert len(pairs) >= 10
+    for pair in pairs:
+        for elbow in ("up", "down"):
+            close(tool_position(arm, pair[f"theta_elbow_{elbow}"]), pair["xyz"])
+        scratch = arm.model.createData()
+        pin.forwardKinematics(arm.model, scratch, np.array(pair["theta_elbow_up"]))
+        points = [scratch.oMi[i].translation for i in (2, 3, 4)]
+        close(np.array(points), pair["joint_points_up"][:3])
+
+
+# --- motion ---
+
+
+def test_three_link_starts_to_fall_as_its_first_link_drops():
+    close(dynamics.aba(arm_of("three_link"), [0] * 3, [0] * 3, [0] * 3), np.array([-9.81, 9.81, 0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "bound"),
+    [
+        ("three_link", "three_link/freefall_g9p81.csv", 1.7),
+        ("two_link", "two_link/unactuated_unit.csv", 2.9),
+    ],
+)
+def test_one_second_of_free_motion_to_the_integrators_order(name, file, bound):
+    """First order: error below ``bound`` dt, halved with dt, and of second order extrapolated."""
+    arm = arm_of(name)
+    times, q, v, _ = motion(file, arm.nv)
+    (end,) = np.flatnonzero(times == 1.0)
+    coarse, fine = (run(arm, q[0], v[0], dt, 1.0).q for dt in (1e-3, 5e-4))
+    error, halved = (np.abs(found - q[end]).max() for found in (coarse, fine))
+    assert error < bound * 1e-3
+    assert error / halved == pytest.approx(2, abs=0.02)
+    np.testing.assert_allclose(2 * fine - coarse, q[end], rtol=0, atol=1e-5)

@@ -17,8 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import Plant, dynamics, load_arm, resources
+from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm, resources
 from arm_dynamics.arms import four_joint, three_link, two_link
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.audit import audit
@@ -275,3 +277,16 @@ def test_one_second_of_free_motion_to_the_integrators_order(name, file, bound):
     assert error < bound * 1e-3
     assert error / halved == pytest.approx(2, abs=0.02)
     np.testing.assert_allclose(2 * fine - coarse, q[end], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_gains_from_the_model_hold_every_arm(name):
+    arm = arm_of(name)
+    goal = arm.pose("initial")
+    simulation = Simulation(arm, q=np.clip(goal + 0.05, arm.lower, arm.upper))
+    loop = ControlLoop(Simulated(arm, simulation), PidGravity(arm))
+    loop.step()
+    loop.hold(dict(zip(arm.joint_names, goal, strict=True)))
+    for _ in range(2000):
+        loop.step()
+    np.testing.assert_allclose(simulation.state.q, goal, atol=1e-3)

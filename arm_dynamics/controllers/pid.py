@@ -17,6 +17,8 @@ from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 30.0
 """Natural frequency [rad/s] of the closed loop when no gains are given."""
+FASTEST = 400.0
+"""Highest damping rate [1/s] of these gains, for control periods up to some 2 ms."""
 
 
 @compiled
@@ -61,7 +63,9 @@ class Pid(Controller):
     integration: Åström and Hägglund, Advanced PID Control (2006), section 3.5), and never
     gives more than i_clamp [N·m].
 
-    Without gains: kp = w² m, kd = 1.6 w m, ki = kp w / 6, with m = M_ii and w = BANDWIDTH.
+    Without gains: kp = w² m, kd = 1.6 w m, ki = kp w / 6, with m = M_ii and w = BANDWIDTH, or
+    less where coupled joints would make the fastest rate, the largest eigenvalue of M⁻¹ diag(kd),
+    exceed FASTEST.
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -114,8 +118,10 @@ class Pid(Controller):
 
     def found_from_model(self) -> Gains:
         """Gains of equal bandwidth at the initial pose."""
-        inertia = np.diag(mass_matrix(self.arm, self.arm.pose("initial")))
-        w = BANDWIDTH
+        mass = mass_matrix(self.arm, self.arm.pose("initial"))
+        inertia = np.diag(mass)
+        rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(1.6 * BANDWIDTH * inertia)))
+        w = BANDWIDTH * min(1.0, FASTEST / float(rates.real.max()))
         return {
             name: {"p": w**2 * m, "i": w**3 / 6 * m, "d": 1.6 * w * m}
             for name, m in zip(self.arm.joint_names, inertia.tolist(), strict=True)

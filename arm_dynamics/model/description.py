@@ -69,10 +69,11 @@ class Segment:
     joint: JointSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Arm:
     """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a).
 
+    ``tool_rotation`` (3, 3) turns the tool's axes into the last link's; None for the same axes.
     Raises InvalidValue for a comment that XML cannot hold.
     """
 
@@ -80,6 +81,7 @@ class Arm:
     segments: tuple[Segment, ...]
     base: tuple[Solid, ...] = ()
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tool_rotation: Vector | None = None
     tool_shapes: tuple[Solid, ...] = ()
     materials: Mapping[str, Sequence[float]] = field(default_factory=dict)
     hardware: Mapping[str, str] = field(default_factory=dict)

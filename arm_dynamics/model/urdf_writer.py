@@ -113,7 +113,7 @@ def _joint(robot: Element, segment: Segment, parent: str) -> None:
 
 def _tool(robot: Element, arm: Arm, parent: str) -> None:
     element = SubElement(robot, "joint", name=f"{TOOL}_joint", type="fixed")
-    _origin(element, arm.tool)
+    _origin(element, arm.tool, arm.tool_rotation)
     SubElement(element, "parent", link=parent)
     SubElement(element, "child", link=TOOL)
     link = SubElement(robot, "link", name=TOOL)

@@ -1,0 +1,96 @@
+"""Standard (distal) Denavit-Hartenberg tables as chains of URDF joints.
+
+Frame i stands at the end of link i and joint i turns about z of frame i-1, whereas URDF places a
+link's frame at its joint. Tz(d) commutes with the joint's motion about (along) z, so
+
+Rz(theta + q) Tz(d) Tx(a) Rx(alpha) = [Rz(theta) Tz(d)] Rz(q) [Tx(a) Rx(alpha)],
+
+and the URDF frame of link i is frame i without its last two motions: the modified table's frame.
+Those two carry over to the next joint, to the solids given in frame i, and to the tool.
+Source: Siciliano et al., Robotics (2009), section 2.8.2, eq. 2.52.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import cos, sin
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.model import mdh
+from arm_dynamics.model.description import Arm, JointSpec, Segment
+from arm_dynamics.model.mdh import MdhLink, MdhRow
+from arm_dynamics.model.solids import ORIGIN
+from arm_dynamics.model.urdf_writer import write
+
+
+@dataclass(frozen=True, slots=True)
+class DhRow:
+    """Frame i from frame i-1: theta [rad], d [m] at joint position zero, a [m], alpha [rad].
+
+    Raises InvalidValue for a number that is not finite.
+    """
+
+    theta: float = 0.0
+    d: float = 0.0
+    a: float = 0.0
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            scalar(name, getattr(self, name))
+
+    @property
+    def end(self) -> Vector:
+        """Tx(a) Rx(alpha), (4, 4): frame i in the URDF frame of its link."""
+        c, s = _exact(cos(self.alpha)), _exact(sin(self.alpha))
+        rows = [[1.0, 0.0, 0.0, self.a], [0.0, c, -s, 0.0], [0.0, s, c, 0.0], [0.0, 0.0, 0.0, 1.0]]
+        return frozen(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class DhLink:
+    """A row of the table and the joint of its link; the joint's solids are in frame i.
+
+    The joint turns about (slides along) z of frame i-1: it adds to theta (to d).
+    """
+
+    row: DhRow
+    joint: JointSpec
+
+
+def segments(links: Sequence[DhLink]) -> tuple[Segment, ...]:
+    """Joint frames as URDF has them, the solids of each link moved into its joint's frame."""
+    before = (DhRow(), *(link.row for link in links))
+    return mdh.segments(_proximal(last, link) for last, link in zip(before, links, strict=False))
+
+
+def urdf(name: str, links: Sequence[DhLink], tool: ArrayLike = ORIGIN, **described: Any) -> str:
+    """Return the URDF text of the arm ``name``; ``described``: the other fields of Arm.
+
+    ``tool`` (3,) [m] is a point in the last frame of the table, whose axes the tool has too.
+    Raises InvalidValue.
+    """
+    end = links[-1].row.end if links else np.eye(4)
+    x, y, z = end[:3, :3] @ vector("tool", tool, 3) + end[:3, 3]
+    point = (float(x), float(y), float(z))
+    return write(
+        Arm(name, segments(links), tool=point, tool_rotation=frozen(end[:3, :3]), **described)
+    )
+
+
+def _proximal(last: DhRow, link: DhLink) -> MdhLink:
+    """The link in the modified table: its row begins with how the link before it ends."""
+    row, end = link.row, link.row.end
+    solids = tuple(solid.moved(end[:3, :3], end[:3, 3]) for solid in link.joint.solids)
+    placed = MdhRow(a=last.a, alpha=last.alpha, d=row.d, theta=row.theta)
+    return MdhLink(placed, replace(link.joint, solids=solids))
+
+
+def _exact(value: float) -> float:
+    """What a sine or cosine leaves of a zero is a zero: the URDF keeps the table's numbers."""
+    return 0.0 if abs(value) < 1e-15 else value

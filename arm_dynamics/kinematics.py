@@ -25,3 +25,13 @@ def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
 def tool_position(arm: ArmModel, q: ArrayLike) -> Vector:
     """Position of the tool frame in the base frame (3,) [m]."""
     return tool_pose(arm, q)[0]
+
+
+def chain_points(arm: ArmModel, q: ArrayLike) -> Vector:
+    """Origins of the joints, in their order, and of the tool in the base frame (nv + 1, 3) [m].
+
+    Raises InvalidValue for a wrong size or a non-finite entry.
+    """
+    tool = tool_position(arm, q)
+    placed = data(arm).oMi
+    return frozen([*(placed[i + 1].translation for i in range(arm.nv)), tool])

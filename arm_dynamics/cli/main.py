@@ -12,6 +12,7 @@ from arm_dynamics.errors import ArmDynamicsError
 
 COMMANDS = {
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
+    "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
     "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
     "sim": ("arm_dynamics.ros.sim", "simulate an arm: two nodes and a browser page"),
 }

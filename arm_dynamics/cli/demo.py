@@ -1,0 +1,56 @@
+"""``arm-dynamics demo NAME``: a system shown in figures, or on a page of its own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from arm_dynamics.demos import registry
+
+OUT = Path("arm_dynamics_demo")
+"""Folder of the figures, one folder a demonstration in it."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Show one demonstration; without a name, list them all."""
+    parser = argparse.ArgumentParser(
+        prog="arm-dynamics demo", usage="%(prog)s [NAME] [--out FOLDER]", description=__doc__
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="; ".join(registry.DEMOS))
+    given, rest = parser.parse_known_args(arguments)
+    if given.name is None:
+        parser.parse_args(arguments)  # nothing else may be there
+        return _list()
+    if registry.find(given.name).live:
+        return int(registry.load(given.name).run(rest))
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}/NAME")
+    return _figures(given.name, parser.parse_args(arguments).out or OUT / given.name)
+
+
+def _list() -> int:
+    table = Table("demonstration", "shows", "as")
+    for name, demo in registry.DEMOS.items():
+        table.add_row(name, demo.text, "page" if demo.live else "figures")
+    Console().print(table)
+    return 0
+
+
+def _figures(name: str, folder: Path) -> int:
+    module = registry.load(name)
+    from arm_dynamics.demos import writer  # noqa: PLC0415  (matplotlib is there by now)
+
+    writer.prepare(folder)  # what cannot be written is known before anything is computed
+    result = writer.write(module.show(), folder)
+    table = Table("figure", "value", title=result.title, title_justify="left")
+    for row in result.numbers:
+        table.add_row(*row)
+    console = Console()
+    console.print(table)
+    print(f"{len(result.files)} pictures in {folder.resolve()}:")
+    for file in result.files:
+        print(f"  {file.name}")
+    return 0

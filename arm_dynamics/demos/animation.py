@@ -1,0 +1,53 @@
+"""Animations as compact GIF files: flat drawings need few colours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.animation import PillowWriter
+from PIL import Image
+
+from arm_dynamics.demos.show import Animation
+
+COLOURS = 48
+DPI = 100
+
+
+class CompactWriter(PillowWriter):
+    """Matplotlib's Pillow writer with one small palette for all frames, and a comment."""
+
+    def __init__(self, rate: float, comment: str) -> None:
+        super().__init__(fps=rate)
+        self._comment = comment
+
+    def finish(self) -> None:
+        """Write the frames; they repeat without end."""
+        frames = [frame.convert("RGB") for frame in self._frames]
+        palette = _together(frames).quantize(COLOURS)
+        flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+        flat[0].save(
+            self.outfile,
+            save_all=True,
+            append_images=flat[1:],
+            duration=round(1000 / self.fps),
+            loop=0,
+            comment=self._comment,
+        )
+
+
+def save(animation: Animation, file: Path, comment: str) -> None:
+    """Draw every frame into the GIF ``file``, which carries ``comment``."""
+    writer = CompactWriter(animation.rate, comment)
+    with writer.saving(animation.figure, str(file), DPI):
+        for frame in range(animation.frames):
+            animation.update(frame)
+            writer.grab_frame()
+
+
+def _together(frames: list[Image.Image]) -> Image.Image:
+    """First and last frame above each other: every colour is in one of them."""
+    first, last = frames[0], frames[-1]
+    both = Image.new("RGB", (first.width, 2 * first.height))
+    both.paste(first, (0, 0))
+    both.paste(last, (0, first.height))
+    return both

@@ -1,0 +1,68 @@
+"""The numbers and words behind a figure, so that pictures are compared by what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.demos.show import Animation, Picture
+
+KEPT = 24
+"""Points kept of a line, about."""
+DIGITS = 9
+"""Significant digits kept of a number."""
+MOMENTS = 5
+"""Frames kept of an animation."""
+
+Content = dict[str, Any]
+
+
+def content(picture: Picture) -> Content:
+    """What the picture says: its caption, titles, labels and decimated curves."""
+    if not isinstance(picture, Animation):
+        return {"caption": picture.caption, **_figure(picture.figure)}
+    moments = {}
+    for frame in np.linspace(0, picture.frames - 1, MOMENTS).astype(int).tolist():
+        picture.update(frame)
+        moments[str(frame)] = _figure(picture.figure)
+    return {"caption": picture.caption, "frames": picture.frames, "moments": moments}
+
+
+def digest(said: Content) -> str:
+    """SHA-256 of a content, in hexadecimal."""
+    text = json.dumps(said, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _figure(figure: Figure) -> Content:
+    return {"title": figure.get_suptitle(), "axes": [_axes(axes) for axes in figure.axes]}
+
+
+def _axes(axes: Axes) -> Content:
+    return {
+        "title": axes.get_title(loc="left"),
+        "x": axes.get_xlabel(),
+        "y": axes.get_ylabel(),
+        "texts": [text.get_text() for text in axes.texts],
+        "lines": [_line(line) for line in axes.lines],
+    }
+
+
+def _line(line: Line2D) -> Content:
+    named = str(line.get_label())
+    x, y = (np.asarray(data, dtype=float) for data in line.get_data())
+    return {"label": "" if named.startswith("_") else named, "x": _kept(x), "y": _kept(y)}
+
+
+def _kept(values: Vector) -> list[float]:
+    """About KEPT entries, the first and the last among them."""
+    count = min(KEPT, values.size)
+    chosen = values[np.linspace(0, values.size - 1, count).round().astype(int)]
+    return [float(f"{value:.{DIGITS}g}") for value in chosen]

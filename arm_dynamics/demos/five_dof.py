@@ -1,0 +1,111 @@
+"""The arm with DC motors left to fall: its motors without voltage, and disconnected."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.demos.show import Picture, Show
+from arm_dynamics.demos.style import INK, PALETTE, curves, figure, label, legend, styled
+from arm_dynamics.demos.trace import Trace, record, released
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.state import Command
+
+SECONDS, INTERVAL, DT = 20.0, 0.02, 2e-4
+"""The braked fall [s]."""
+FREE_SECONDS, FREE_INTERVAL, FREE_DT = 2.0, 0.005, 5e-5
+"""The free fall [s]."""
+TITLES = ("no voltage: back-EMF brakes", "motors disconnected")
+
+
+def braked(seconds: float = SECONDS, dt: float = DT) -> Trace:
+    """The fall with the terminals of every motor joined: 0 V."""
+    arm = load_arm("five_dof")
+    start, _ = released(arm, arm.pose("initial"))
+    shorted = Command.checked("voltage", np.zeros(arm.nv), arm.nv)
+    return record(arm, start, shorted, seconds=seconds, interval=INTERVAL, dt=dt)
+
+
+def disconnected(seconds: float = FREE_SECONDS, dt: float = FREE_DT) -> Trace:
+    """The fall with open terminals: no current, so no effort; the end stops are there."""
+    arm = load_arm("five_dof").with_actuator("ideal")
+    start, nothing = released(arm, arm.pose("initial"))
+    return record(arm, start, nothing, seconds=seconds, interval=FREE_INTERVAL, dt=dt)
+
+
+def current(trace: Trace) -> Vector:
+    """i = tau / (N Kt) (n, nv) [A]."""
+    constants = [actuator.constants for actuator in trace.arm.actuators]
+    return frozen(trace.tau / [c["gear_ratio"] * c["kt"] for c in constants])
+
+
+def heat(trace: Trace) -> Vector:
+    """∫ Σ Ra i² dt (n,) [J]: what the windings have turned into heat."""
+    resistance = np.array([a.constants["resistance"] for a in trace.arm.actuators])
+    return trace.work(current(trace) ** 2 @ resistance)
+
+
+@styled
+def show() -> Show:
+    """Motion of both falls, and where the energy of the braked one goes."""
+    falls = (braked(), disconnected())
+    return Show("Falling arm with DC motors", (_motion(*falls), _power(*falls)), _numbers(*falls))
+
+
+def _numbers(slow: Trace, free: Trace) -> tuple[tuple[str, str], ...]:
+    return (
+        ("fastest joint, no voltage", _fastest(slow)),
+        ("fastest joint, motors disconnected", _fastest(free)),
+        ("largest current of a shorted motor", f"{np.abs(current(slow)).max():.2f} A"),
+        ("energy lost, no voltage", f"{slow.energy[0] - slow.energy[-1]:.3f} J"),
+        ("heat in the windings, no voltage", f"{heat(slow)[-1]:.3f} J"),
+        ("tool falls by, no voltage", f"{slow.tool[0, 2] - slow.tool[-1, 2]:.3f} m"),
+        ("tool falls by, motors disconnected", f"{free.tool[0, 2] - free.tool[:, 2].min():.3f} m"),
+    )
+
+
+def _fastest(trace: Trace) -> str:
+    speeds = np.abs(trace.v).max(axis=0)
+    joint = int(np.argmax(speeds))
+    return f"{trace.arm.joint_names[joint]}, {speeds[joint]:.2f} rad/s"
+
+
+def _motion(*falls: Trace) -> Picture:
+    drawn, grid = figure("A falling arm, with and without its motors", 3, 2, 7.4, sharex="col")
+    for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
+        curves(column[0], trace.time, trace.q, trace.arm.joint_names)
+        label(column[0], "", "", "joint angle [rad]")
+        curves(column[1], trace.time, trace.v, trace.arm.joint_names)
+        label(column[1], "", "", "velocity [rad/s]")
+        column[2].plot(trace.time, trace.tool[:, 2], color=PALETTE[0], label=title)
+        legend(column[2])
+        label(column[2], "", "time [s]", "tool height [m]")
+        column[2].set_ylim(-0.5, 1.1)
+    drawn.align_ylabels()
+    caption = (
+        "Left: all motors at 0 V. A turning motor is a generator: its back-EMF drives a current"
+        " that brakes it, and the arm sinks for many seconds. Right, on a time axis ten times"
+        " shorter: the motors disconnected, and nothing brakes but the end stops."
+    )
+    return Picture("five_dof_fall", caption, drawn)
+
+
+def _power(slow: Trace, free: Trace) -> Picture:
+    drawn, grid = figure("Where the energy of the braked fall goes", 2, 1, 5.4)
+    (currents,), (energy,) = grid
+    curves(currents, slow.time, current(slow), slow.arm.joint_names)
+    label(currents, "no voltage", "time [s]", "motor current [A]")
+    energy.plot(slow.time, slow.energy[0] - slow.energy, color=PALETTE[0], label="lost, no voltage")
+    energy.plot(slow.time, heat(slow), "--", color=INK, label="heat in the windings ∫ Σ Ra i² dt")
+    energy.plot(
+        free.time, free.energy[0] - free.energy, color=PALETTE[1], label="lost, disconnected"
+    )
+    label(energy, "", "time [s]", "energy [J]")
+    legend(energy)
+    drawn.align_ylabels()
+    caption = (
+        "Currents of the shorted motors, and the mechanical energy lost: with no voltage all of it"
+        " becomes heat in the windings until an end stop takes its share; disconnected motors take"
+        " nothing, so that all loss is the end stops'."
+    )
+    return Picture("five_dof_power", caption, drawn)

@@ -1,0 +1,100 @@
+"""A yaw base and three planar joints that fall from nearly upright while they turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.demos.show import Picture, Show
+from arm_dynamics.demos.style import INK, PALETTE, curves, energies, figure, label, legend, styled
+from arm_dynamics.demos.trace import Trace, record, released
+from arm_dynamics.dynamics import mass_matrix
+from arm_dynamics.model.load import load_arm
+
+SECONDS, INTERVAL, DT = 4.0, 0.01, 2.5e-4
+START = np.array([0.0, 0.15, 0.0, 0.0])
+"""Nearly upright [rad]: exactly upright the arm would stand."""
+SPIN = np.array([2.0, 0.0, 0.0, 0.0])
+"""Velocity of the yaw joint at the start [rad/s]."""
+FRICTION = 0.3
+"""N·m·s/rad in every joint of the second fall."""
+TITLES = ("without friction", f"with friction, {FRICTION:g} N·m·s/rad")
+VIEW = {"elev": 18, "azim": -55}
+
+
+def simulate(damping: float = 0.0, dt: float = DT) -> Trace:
+    """The fall with ``damping`` [N·m·s/rad] in every joint."""
+    arm = load_arm("four_joint")
+    for name in arm.joint_names:
+        arm = arm.with_joint(name, damping=damping)
+    start, nothing = released(arm, START, SPIN)
+    return record(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt)
+
+
+def yaw_momentum(trace: Trace) -> Vector:
+    """p₁ = (M(q) v)₁ (n,) [N·m·s]; constant without friction, as nothing acts about the axis.
+
+    U does not depend on q₁, so ṗ₁ = ∂L/∂q₁ + tau₁ = tau₁ (Noether).
+    """
+    pairs = zip(trace.q, trace.v, strict=True)
+    return frozen([mass_matrix(trace.arm, q)[0] @ v for q, v in pairs])
+
+
+@styled
+def show() -> Show:
+    """Angles, energies and angular momentum of both falls, and the tool's way through space."""
+    falls = (simulate(), simulate(FRICTION))
+    return Show("Fall of a turning arm", (_motion(*falls), _space(*falls)), _numbers(*falls))
+
+
+def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
+    momentum = yaw_momentum(free)
+    return (
+        ("angular momentum about the vertical at the start", f"{momentum[0]:.4f} N·m·s"),
+        ("its largest change without friction", f"{np.ptp(momentum):.1e} N·m·s"),
+        ("largest drift of the energy without friction", f"{np.ptp(free.energy):.1e} J"),
+        ("energy lost with friction", f"{braked.energy[0] - braked.energy[-1]:.2f} J"),
+        ("lowest point of the tool, without friction", f"{free.tool[:, 2].min():.3f} m"),
+    )
+
+
+def _motion(*falls: Trace) -> Picture:
+    drawn, grid = figure("A turning arm falls from nearly upright", 3, 2, 7.2, sharex=True)
+    for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
+        curves(column[0], trace.time, trace.q, trace.arm.joint_names)
+        label(column[0], "", "", "joint angle [rad]")
+        energies(column[1], trace)
+        label(column[1], "", "", "energy [J]")
+        column[2].plot(trace.time, yaw_momentum(trace), color=PALETTE[0], label=title)
+        column[2].set_ylim(-0.02, 0.2)
+        label(column[2], "", "time [s]", "yaw momentum [N·m·s]")
+        legend(column[2])
+    drawn.align_ylabels()
+    caption = (
+        "Released 0.15 rad from upright while the base turns at 2 rad/s. Nothing acts about the"
+        " vertical axis, so without friction the angular momentum about it stays exactly what it"
+        " was, and the base turns the faster the closer the arm is to the axis; with friction in"
+        " the joints it comes to rest hanging."
+    )
+    return Picture("four_joint_fall", caption, drawn)
+
+
+def _space(*falls: Trace) -> Picture:
+    drawn, grid = figure("Path of the tool", 1, 2, 4.4, subplot_kw={"projection": "3d"})
+    for axes, trace, title in zip(grid[0], falls, TITLES, strict=True):
+        axes.plot(*trace.tool.T, color=PALETTE[1], linewidth=1.0, label="path of the tool")
+        _arm(axes, trace.points[0], PALETTE[5], "start")
+        _arm(axes, trace.points[-1], INK, "end")
+        label(axes, title, "x [m]", "y [m]")
+        axes.set(zlabel="z [m]", xlim=(-0.8, 0.8), ylim=(-0.8, 0.8), zlim=(-1.0, 1.0))
+        axes.set_box_aspect((1, 1, 1.25))
+        axes.view_init(**VIEW)
+    grid[0, 0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.95), frameon=False)
+    caption = "The tool's way through space in both falls, and the arm at the start and at the end."
+    return Picture("four_joint_space", caption, drawn)
+
+
+def _arm(axes: Any, points: Vector, colour: str, name: str) -> None:
+    axes.plot(*points.T, "o-", color=colour, markersize=4, linewidth=2.2, label=name)

@@ -1,0 +1,58 @@
+"""Demonstrations by name; only the chosen one is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from arm_dynamics.errors import ArmDynamicsError, UnknownName
+
+EXTRAS = {"matplotlib": "plot", "PIL": "plot", "viser": "viewer", "yourdfpy": "viewer"}
+"""What pip calls the extra that brings a library."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A module and what it shows.
+
+    A module of figures has ``show() -> Show``; one with a live page has ``run(arguments) -> int``,
+    which gets the rest of the command line and ends with the page.
+    """
+
+    module: str
+    text: str
+    live: bool = False
+
+
+DEMOS = {
+    "three_link": Demo("three_link", "free fall without and with friction, animated"),
+    "two_link": Demo("two_link", "unactuated swing to rest"),
+    "four_joint": Demo("four_joint", "a turning arm that falls, without and with friction"),
+    "five_dof": Demo("five_dof", "falling: braked by back-EMF, and with motors disconnected"),
+}
+
+
+def find(name: str) -> Demo:
+    """The demonstration ``name``; raises UnknownName listing those that exist."""
+    if name not in DEMOS:
+        raise UnknownName("demonstration", name, tuple(DEMOS))
+    return DEMOS[name]
+
+
+def load(name: str) -> Any:
+    """The module of a demonstration.
+
+    Raises UnknownName for one that does not exist, ArmDynamicsError naming the extra to install
+    when its library is missing.
+    """
+    module = f"arm_dynamics.demos.{find(name).module}"
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        library = (error.name or "").split(".")[0]
+        if library not in EXTRAS:
+            raise
+        raise ArmDynamicsError(
+            f"demonstration '{name}' needs {library}: pip install 'arm_dynamics[{EXTRAS[library]}]'"
+        ) from error

@@ -1,0 +1,108 @@
+"""Three links in free fall from rest along +x, without friction and with tau = -q̇."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.demos.planar import animate, snapshots
+from arm_dynamics.demos.show import Animation, Picture, Show
+from arm_dynamics.demos.style import PALETTE, curves, energies, figure, label, styled
+from arm_dynamics.demos.trace import Trace, record, released
+from arm_dynamics.dynamics import aba
+from arm_dynamics.integrators import INTEGRATORS
+from arm_dynamics.model.load import load_arm
+
+SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
+FRICTION = 1.0
+"""N·m·s/rad in every joint of the second fall: tau = -q̇."""
+COARSE = 0.01
+"""Time step [s] of the comparison of integrators."""
+TITLES = ("without friction", "with friction τ = -q̇")
+METHODS = tuple(INTEGRATORS)
+
+
+def simulate(damping: float = 0.0, dt: float = DT, **options: str) -> Trace:
+    """The fall with ``damping`` [N·m·s/rad] in every joint."""
+    arm = load_arm("three_link")
+    for name in arm.joint_names:
+        arm = arm.with_joint(name, damping=damping)
+    start, nothing = released(arm, arm.pose("zero"))
+    times = {"seconds": SECONDS, "interval": INTERVAL, "dt": dt}
+    return record(arm, start, nothing, **times, **options)
+
+
+def first_acceleration(trace: Trace) -> Vector:
+    """q̈(0) (3,) [rad/s²]; (-g, g, 0) for links of equal length that lie stretched."""
+    return aba(trace.arm, trace.q[0], trace.v[0], trace.tau[0])
+
+
+@styled
+def show() -> Show:
+    """Angles and energy, path of the tip, drift of the integrators, and the fall animated."""
+    falls = (simulate(), simulate(FRICTION))
+    pictures = (_motion(*falls), _paths(*falls), _drift(), _animation(*falls))
+    return Show("Free fall of three links", pictures, _numbers(*falls))
+
+
+def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
+    start = ", ".join(f"{value:+.2f}" for value in first_acceleration(free))
+    drift = np.abs(free.energy - free.energy[0]).max()
+    return (
+        ("first acceleration q̈(0)", f"({start}) rad/s²"),
+        ("largest drift of the energy without friction", f"{drift:.1e} J"),
+        ("largest kinetic energy without friction", f"{free.kinetic.max():.1f} J"),
+        ("energy lost with friction", f"{braked.energy[0] - braked.energy[-1]:.2f} J"),
+        ("lowest point of the tip, without friction", f"{free.tool[:, 2].min():.3f} m"),
+    )
+
+
+def _motion(*falls: Trace) -> Picture:
+    drawn, grid = figure("Free fall of three links from rest along +x", 2, 2, 6.0, sharex=True)
+    for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
+        curves(column[0], trace.time, trace.q, trace.arm.joint_names)
+        label(column[0], title, "", "joint angle [rad]")
+        energies(column[1], trace)
+        label(column[1], "", "time [s]", "energy [J]")
+    start = ", ".join(f"{value:+.2f}" for value in first_acceleration(falls[0]))
+    grid[0, 0].set_ylim(bottom=-4.2)
+    grid[0, 0].text(0.02, 0.04, f"q̈(0) = ({start}) rad/s²", transform=grid[0, 0].transAxes)
+    drawn.align_ylabels()
+    caption = (
+        "Joint angles (each relative to the link before) and energies of three 1 m links with 2,"
+        " 1 and 1 kg at their ends. They start with accelerations (-g, g, 0): the first link drops"
+        " while the second stays level. Without friction the sum of the energies stays where it"
+        " was; with it the arm comes to rest hanging."
+    )
+    return Picture("three_link_fall", caption, drawn)
+
+
+def _paths(*falls: Trace) -> Picture:
+    drawn, grid = figure("The first two seconds of the fall", 2, 1, 6.6, sharex=True)
+    for axes, trace, title in zip(grid.T[0], falls, TITLES, strict=True):
+        snapshots(axes, trace, 0.1, 2.0, title)
+    caption = (
+        "Pose every 0.1 s, darker with time, and the path of the tip. Friction in the joints keeps"
+        " the outer links from whipping."
+    )
+    return Picture("three_link_path", caption, drawn)
+
+
+def _drift() -> Picture:
+    drawn, ((axes,),) = figure(f"Energy that integrators invent, dt = {COARSE:g} s", 1, 1, 4.0)
+    for method, colour in zip(METHODS, PALETTE, strict=False):
+        trace = simulate(dt=COARSE, method=method)
+        error = np.abs(trace.energy - trace.energy[0])[1:]
+        axes.semilogy(trace.time[1:], error, color=colour, label=method, linewidth=1.2)
+    label(axes, "free fall without friction", "time [s]", "|E(t) - E(0)| [J]")
+    axes.legend(ncols=3, loc="lower right")
+    caption = (
+        "The same fall with every integrator at one coarse time step. The true energy never"
+        " changes, so all that is drawn is error."
+    )
+    return Picture("three_link_drift", caption, drawn)
+
+
+def _animation(*falls: Trace) -> Animation:
+    caption = "The two falls in real time, with the last second of the tip's path."
+    return animate("three_link", caption, "Free fall of three links", falls, TITLES)

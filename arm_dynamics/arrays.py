@@ -12,8 +12,13 @@ Vector = NDArray[np.float64]
 
 def frozen(value: ArrayLike) -> Vector:
     """Return a read-only float64 copy of ``value``; itself when it is one already."""
-    if type(value) is np.ndarray and not value.flags.writeable and value.dtype == np.float64:
-        return value if value.base is None else value.copy()
+    if (
+        type(value) is np.ndarray
+        and value.base is None
+        and not value.flags.writeable
+        and value.dtype == np.float64
+    ):
+        return value
     array = np.array(value, dtype=np.float64)
     array.flags.writeable = False
     return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.scalar import clip, compiled
+from arm_dynamics.scalar import clip, compiled, exp, maximum
 
 SWEEPS = 200
 TOLERANCE = 1e-14
@@ -18,16 +18,28 @@ def viscous_effort(v: float, coefficient: float) -> float:
 
 
 @compiled
-def dry_velocity(v: Vector, inverse_mass: Vector, bound: Vector) -> Vector:
+def stribeck_level(v: float, coulomb: float, stiction: float, stribeck: float) -> float:
+    """Dry friction [N·m] at speed v: f = fc + (fs - fc) exp(-(v / vs)²), fs where at rest.
+
+    v, vs [rad/s]; coulomb fc, stiction fs [N·m], taken as at least fc.
+    Source: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, Automatica 30 (1994), eq. 6.
+    """
+    excess = maximum(stiction - coulomb, 0.0)
+    return coulomb + excess * exp(-(v * v) / (stribeck * stribeck))
+
+
+@compiled
+def dry_velocity(v: Vector, inverse_mass: Vector, forward: Vector, backward: Vector) -> Vector:
     """Velocity after dry friction took what it may in one step.
 
-    v+ = v + M⁻¹ λ,  |λ_i| <= f_i dt,  λ_i = -f_i dt sign(v+_i) where v+_i != 0,
+    v+ = v + M⁻¹ λ,  -f_i dt <= λ_i <= b_i dt,  λ_i = -f_i dt where v+_i > 0, b_i dt where < 0,
 
-    that is, the impulse of maximum dissipation: argmin ½ v+ᵀ M v+. A joint at rest stays at
-    rest exactly as long as the net generalized effort on it, gravity and coupling included,
-    is below its break-away value f_i; no regularizing slope is used.
+    that is, the impulse of maximum dissipation: argmin ½ v+ᵀ M v+ where both bounds are the
+    same. A joint at rest stays at rest exactly as long as the net generalized effort on it,
+    gravity and coupling included, is between -b_i and f_i; no regularizing slope is used.
 
-    v (nv,) [rad/s] before friction, inverse_mass (nv, nv), bound f dt (nv,) [N·m·s].
+    v (nv,) [rad/s] before friction, inverse_mass (nv, nv), forward f dt and backward b dt (nv,)
+    [N·m·s]: the largest impulses against forward and against backward motion.
     Solved by projected Gauss-Seidel, which converges since M⁻¹ is positive definite.
     Source: J. J. Moreau, Unilateral contact and dry friction (1988), section 5;
     D. Stewart and J. Trinkle, Int. J. Numer. Methods Eng. 39 (1996), eq. 9.
@@ -38,8 +50,8 @@ def dry_velocity(v: Vector, inverse_mass: Vector, bound: Vector) -> Vector:
     for _ in range(SWEEPS):
         largest = 0.0
         for i in range(size):
-            change = clip(impulse[i] - after[i] / inverse_mass[i, i], -bound[i], bound[i])
-            change -= impulse[i]
+            wanted = impulse[i] - after[i] / inverse_mass[i, i]
+            change = clip(wanted, -forward[i], backward[i]) - impulse[i]
             impulse[i] += change
             for j in range(size):
                 after[j] += inverse_mass[j, i] * change
@@ -47,6 +59,6 @@ def dry_velocity(v: Vector, inverse_mass: Vector, bound: Vector) -> Vector:
         if largest < TOLERANCE:
             break
     for i in range(size):  # a joint held by friction stands still, not at 1e-17 rad/s
-        if abs(impulse[i]) < bound[i]:
+        if -forward[i] < impulse[i] < backward[i]:
             after[i] = 0.0
     return after

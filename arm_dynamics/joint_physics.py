@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from arm_dynamics.actuators.base import Actuator
-from arm_dynamics.actuators.dc_motor import dc_motor_effort
+from arm_dynamics.actuators.dc_motor import dc_motor_dry, dc_motor_effort, dc_motor_rates
+from arm_dynamics.actuators.dc_motor import rotor_after_friction as dc_motor_rotor
 from arm_dynamics.actuators.ideal import ideal_effort
 from arm_dynamics.arrays import Vector
 from arm_dynamics.friction import viscous_effort
@@ -19,9 +20,12 @@ from arm_dynamics.model.joint import Joint
 from arm_dynamics.scalar import compiled
 from arm_dynamics.stops import stop_effort
 
-Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU = range(6)
-LOWER, UPPER, STIFFNESS, DAMPING, VISCOUS, KERNEL, CONSTANTS = range(6, 13)
-ROWS = CONSTANTS + 8
+Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
+ACT, RATE, SOURCE = 8, 12, 16
+"""First of four rows each: own states z of an actuator, λ and n of ż = n - λ z."""
+LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(20, 28)
+SLOTS = 4
+ROWS = CONSTANTS + 25
 
 
 def pack(joints: Sequence[Joint], actuators: Sequence[Actuator]) -> Vector:
@@ -29,8 +33,9 @@ def pack(joints: Sequence[Joint], actuators: Sequence[Actuator]) -> Vector:
     rows = np.zeros((ROWS, len(joints)))
     for i, (joint, actuator) in enumerate(zip(joints, actuators, strict=True)):
         rows[LOWER, i], rows[UPPER, i] = joint.lower, joint.upper
-        rows[STIFFNESS, i], rows[DAMPING, i] = joint.stop_stiffness, joint.stop_damping
+        rows[STOP_STIFFNESS, i], rows[STOP_DAMPING, i] = joint.stop_stiffness, joint.stop_damping
         rows[VISCOUS, i] = joint.damping + actuator.viscous_friction
+        rows[DRY, i] = joint.friction
         rows[KERNEL, i] = actuator.kernel
         packed = actuator.packed()
         rows[CONSTANTS : CONSTANTS + len(packed), i] = packed
@@ -39,9 +44,9 @@ def pack(joints: Sequence[Joint], actuators: Sequence[Actuator]) -> Vector:
 
 @compiled
 def joint_efforts(x: Vector) -> None:
-    """Fill EFFORT (actuator) and TAU (actuator + friction + stops) from Q, V and COMMAND.
+    """Fill EFFORT (actuator) and TAU (actuator + friction + stops) from Q, V, ACT and COMMAND.
 
-    tau_i = actuator_i(command_i, v_i) - b_i v_i + stop_i(q_i, v_i)
+    tau_i = actuator_i(command_i, v_i, z_i) - b_i v_i + stop_i(q_i, v_i)
 
     x (ROWS, nv), changed in place. Actuators without a compiled law (kernel 0) have their
     EFFORT filled in beforehand.
@@ -51,9 +56,42 @@ def joint_efforts(x: Vector) -> None:
         if kernel == 1:
             x[EFFORT, i] = ideal_effort(x[COMMAND, i], c[0])
         elif kernel == 2:
-            x[EFFORT, i] = dc_motor_effort(
-                x[BY_VOLTAGE, i] > 0, x[COMMAND, i], v,
-                c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7],
-            )  # fmt: skip
-        stop = stop_effort(q, v, x[LOWER, i], x[UPPER, i], x[STIFFNESS, i], x[DAMPING, i])
+            by_voltage, own = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i]
+            x[EFFORT, i] = dc_motor_effort(by_voltage, x[COMMAND, i], v, own, c)
+        lower, upper, stiffness = x[LOWER, i], x[UPPER, i], x[STOP_STIFFNESS, i]
+        stop = stop_effort(q, v, lower, upper, stiffness, x[STOP_DAMPING, i])
         x[TAU, i] = x[EFFORT, i] + viscous_effort(v, x[VISCOUS, i]) + stop
+
+
+@compiled
+def joint_rates(x: Vector) -> None:
+    """Fill RATE and SOURCE of the actuators' own states from V, ACT and COMMAND."""
+    for i in range(x.shape[1]):
+        if x[KERNEL, i] == 2:
+            by_voltage, own = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i]
+            rate, source = x[RATE : RATE + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
+            c = x[CONSTANTS:, i]
+            dc_motor_rates(by_voltage, x[COMMAND, i], x[V, i], own, c, rate, source)
+
+
+@compiled
+def joint_dry(x: Vector) -> None:
+    """Fill FORWARD and BACKWARD, the largest dry friction each way, from V and EFFORT.
+
+    Actuators without a compiled law have theirs filled in beforehand; the joint's is added.
+    """
+    for i in range(x.shape[1]):
+        if x[KERNEL, i] == 2:
+            v, effort, c = x[V, i], x[EFFORT, i], x[CONSTANTS:, i]
+            x[FORWARD, i] = dc_motor_dry(1.0, v, effort, c)
+            x[BACKWARD, i] = dc_motor_dry(-1.0, v, effort, c)
+        x[FORWARD, i] += x[DRY, i]
+        x[BACKWARD, i] += x[DRY, i]
+
+
+@compiled
+def joint_rotors(x: Vector, dt: float) -> None:
+    """Dry friction on rotors that gear play parts from their joints: ACT after dt [s]."""
+    for i in range(x.shape[1]):
+        if x[KERNEL, i] == 2:
+            dc_motor_rotor(x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
-from arm_dynamics import joint_physics as row
 from arm_dynamics.arrays import Vector, frozen, scalar
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.friction import dry_velocity
 from arm_dynamics.integrators import integrator
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.motion import ArmMotion
 from arm_dynamics.state import Command, State
 
 RUNAWAY = 1e6
@@ -19,7 +18,7 @@ RUNAWAY = 1e6
 
 
 class Plant:
-    """M(q) v̇ + C(q, v) v + g(q) = tau_motor(command, v) - friction + stops.
+    """M(q) v̇ + C(q, v) v + g(q) = tau_motor(command, v, z) - friction + stops,  ż = n - λ z.
 
     Not thread-safe: one plant a thread. Holds no state of the arm between calls: ``step``
     is a function of its arguments.
@@ -28,21 +27,18 @@ class Plant:
     def __init__(self, arm: ArmModel, method: str = "semi_implicit_euler") -> None:
         self.arm = arm
         self.integrator = integrator(method)
-        self._data = arm.model.createData()
-        self._rows = row.pack(arm.joints, arm.actuators)
-        self._q, self._v, self._tau = self._rows[row.Q], self._rows[row.V], self._rows[row.TAU]
-        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
+        self._motion = ArmMotion(arm)
+        self._rubs = self._motion.rubs and not self.integrator.resolves_dry_friction
+        self._rotors = any("gap" in name for name in arm.act_names)
+        self._na, self._at_rest = arm.na, arm.initial_act
         self._command: Command | None = None
-        self._interface = "effort"
-        friction = [j.friction for j in arm.joints]
-        self._dry = np.array(friction) + [a.dry_friction for a in arm.actuators]
-        self._has_dry_friction = bool((self._dry > 0).any())
         self._compile()
 
     def step(self, state: State, command: Command, dt: float, steps: int = 1) -> State:
         """The state after ``steps`` time steps of dt [s] under one constant command.
 
-        ``tau`` of the result is the actuators' effort at the start of the last step.
+        ``tau`` of the result is the actuators' effort that the last step began with. A state
+        without the actuators' own states starts with these at rest.
         Raises UnknownName for an interface that a joint does not take, CommandRefused for a
         wrong size or a non-finite entry, InvalidValue for a bad state, time step or number of
         steps, and when the motion leaves the finite numbers.
@@ -53,23 +49,12 @@ class Plant:
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # one look at a frozen command is enough
         q, v = state.q.copy(), state.v.copy()
+        z = (state.act if state.act.size else self._at_rest).copy()
         for _ in range(steps):
-            self._instant(q, v, dt)
-        self._require_finite(q, v, state, dt, steps)
-        q.flags.writeable = v.flags.writeable = False
-        return State(state.time + steps * dt, q, v, frozen(self._rows[row.EFFORT]), state.act)
-
-    def acceleration(self, q: Vector, v: Vector) -> Vector:
-        """v̇ (nv,) [rad/s²] under the accepted command, dry friction apart."""
-        x = self._rows
-        self._q[:], self._v[:] = q, v
-        for i in self._given:
-            x[row.EFFORT, i] = self.arm.actuators[i].effort(
-                self._interface, float(x[row.COMMAND, i]), float(q[i]), float(v[i])
-            )
-        row.joint_efforts(x)
-        a: Vector = pin.aba(self.arm.model, self._data, q, v, self._tau).copy()
-        return a
+            self._instant(q, v, z, dt)
+        self._require_finite(q, v, z, state, dt, steps)
+        q.flags.writeable = v.flags.writeable = z.flags.writeable = False
+        return State(state.time + steps * dt, q, v, frozen(self._motion.effort), z)
 
     def require_stable(self, q: Vector, dt: float) -> None:
         """Refuse damping that a time step of dt [s] cannot follow at ``q``.
@@ -77,8 +62,8 @@ class Plant:
         Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF.
         Raises InvalidValue naming the joint, its damping and the most that is allowed.
         """
-        electric = np.array([actuator.electric_damping for actuator in self.arm.actuators])
-        damping = self._rows[row.VISCOUS] + electric
+        parts = zip(self.arm.joints, self.arm.actuators, strict=True)
+        damping = np.array([j.damping + a.viscous_friction + a.electric_damping for j, a in parts])
         allowed = 2 * np.diag(mass_matrix(self.arm, q)) / dt
         for i in np.flatnonzero(damping >= allowed):
             raise InvalidValue(
@@ -88,19 +73,33 @@ class Plant:
 
     def _compile(self) -> None:
         """Let compilation happen here, before time runs."""
-        q, v = np.zeros(self.arm.nv), np.zeros(self.arm.nv)
-        self.integrator.advance(self.acceleration, q, v, 0.0)
-        dry_velocity(v, np.eye(self.arm.nv), self._dry)
+        q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self._at_rest.copy()
+        self._motion.dry(q, v, z)
+        self._motion.rates(q, v, z)
+        self._motion.rub_rotors(z, 0.0)
+        self.integrator.advance(self._motion, q, v, z, 1e-9)
+        dry_velocity(v, np.eye(self.arm.nv), v, v)
 
-    def _instant(self, q: Vector, v: Vector, dt: float) -> None:
+    def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """One time step, in place."""
-        if not self._has_dry_friction:
-            self.integrator.advance(self.acceleration, q, v, dt)
-            return
-        inverse = np.array(np.linalg.inv(mass_matrix(self.arm, q)), dtype=float)
-        self.integrator.advance(self.acceleration, q, v, dt)
+        motion = self._motion
+        goals = motion.prescribe(q, v, z, dt) if motion.prescribed else None
+        if not self._rubs:
+            self.integrator.advance(motion, q, v, z, dt)
+        else:
+            self._instant_with_dry_friction(q, v, z, dt)
+        if self._rotors:
+            motion.rub_rotors(z, dt)
+        if goals is not None:
+            q[motion.prescribed] = goals
+
+    def _instant_with_dry_friction(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """The integrator's smooth step, then the impulse of dry friction over dt."""
+        inverse = self._motion.inverse_mass(q)
+        forward, backward = self._motion.dry(q, v, z)
+        self.integrator.advance(self._motion, q, v, z, dt)
         if np.isfinite(v).all():
-            rubbed = dry_velocity(v, inverse, dt * self._dry)
+            rubbed = dry_velocity(v, inverse, dt * forward, dt * backward)
             q += dt * (rubbed - v)
             v[:] = rubbed
 
@@ -110,8 +109,15 @@ class Plant:
                 f"state has {state.q.size} positions and {state.v.size} velocities,"
                 f" arm '{self.arm.name}' has {self.arm.nv} joints"
             )
-        if not (np.isfinite(state.q).all() and np.isfinite(state.v).all()):
-            raise InvalidValue(f"state is not finite: q = {state.q}, v = {state.v}")
+        if state.act.size not in (0, self._na):
+            raise InvalidValue(
+                f"state has {state.act.size} own states of actuators, arm '{self.arm.name}' has"
+                f" {self._na}: {', '.join(self.arm.act_names) or 'none'}"
+            )
+        if not all(np.isfinite(x).all() for x in (state.q, state.v, state.act)):
+            raise InvalidValue(
+                f"state is not finite: q = {state.q}, v = {state.v}, act = {state.act}"
+            )
 
     def _accept_command(self, command: Command) -> None:
         Command.checked(command.interface, command.value, self.arm.nv)
@@ -120,12 +126,13 @@ class Plant:
                 raise UnknownName(
                     f"interface of joint '{actuator.joint}'", command.interface, actuator.interfaces
                 )
-        self._command, self._interface = command, command.interface
-        self._rows[row.COMMAND] = command.value
-        self._rows[row.BY_VOLTAGE] = command.interface == "voltage"
+        self._command = command
+        self._motion.use(command)
 
-    def _require_finite(self, q: Vector, v: Vector, state: State, dt: float, steps: int) -> None:
-        if not (np.isfinite(q) & np.isfinite(v)).all():
+    def _require_finite(
+        self, q: Vector, v: Vector, z: Vector, state: State, dt: float, steps: int
+    ) -> None:
+        if not (np.isfinite(q) & np.isfinite(v)).all() or not np.isfinite(z).all():
             joint, time = self._first_to_leave(state, dt, steps)
             raise InvalidValue(
                 f"joint '{joint}' left the finite numbers at t = {time:.6g} s"
@@ -135,8 +142,9 @@ class Plant:
     def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
         """The motion once more, up to the first joint that no arm could follow."""
         q, v, time = state.q.copy(), state.v.copy(), state.time
+        z = (state.act if state.act.size else self._at_rest).copy()
         for _ in range(steps):
-            self._instant(q, v, dt)
+            self._instant(q, v, z, dt)
             time += dt
             if not np.abs(v).max() < RUNAWAY:
                 break

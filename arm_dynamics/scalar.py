@@ -9,6 +9,7 @@ same source also runs on symbols.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import stat
 import tempfile
@@ -64,7 +65,7 @@ def _cache_folder() -> Path | None:
 def _sources_key() -> str:
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for folder in ("", "actuators/", "controllers/"):
+    for folder in ("", "actuators/", "controllers/", "integrators/"):
         for source in sorted(package.glob(f"{folder}*.py")):
             digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
@@ -122,3 +123,9 @@ def clip(x: float, lower: float, upper: float) -> float:
 def sign(x: float) -> float:
     """-1, 0 or 1."""
     return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
+
+
+@compiled
+def exp(x: float) -> float:
+    """e to the power ``x``."""
+    return math.exp(x)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, scalar, vector
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
@@ -62,8 +64,13 @@ class Simulation:
     def use_arm(self, arm: ArmModel) -> None:
         """Go on with a changed arm (payload, gravity, motor constants) in the same state.
 
-        The watch is told of the gravity, as a mounting is known; of nothing else.
+        Own states of actuators go on by name, new ones from rest. The watch is told of the
+        gravity, as a mounting is known; of nothing else.
         """
+        if arm.act_names != self.arm.act_names:
+            held = dict(zip(self.arm.act_names, self.state.act.tolist(), strict=True))
+            rest = zip(arm.act_names, arm.initial_act.tolist(), strict=True)
+            self.state = replace(self.state, act=frozen([held.get(name, x) for name, x in rest]))
         self.plant = Plant(arm, self.plant.integrator.name)
         self.watch.arm = self.watch.arm.with_gravity(arm.gravity)
 
@@ -80,7 +87,7 @@ class Simulation:
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)
         speed = vector("initial v", [0.0] * position.size if v is None else v, position.size)
-        return State.of(position, speed, self._holding(position), time)
+        return State.of(position, speed, self._holding(position), time, self.arm.initial_act)
 
     def _holding(self, q: Vector) -> Vector:
         """The effort that carries the arm's weight, as far as the motors' limits go."""

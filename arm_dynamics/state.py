@@ -32,9 +32,17 @@ class State:
 
     @classmethod
     def of(
-        cls, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, time: float = 0
+        cls,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        time: float = 0,
+        act: ArrayLike = (),
     ) -> State:
-        """Checked state from plain lists; velocity defaults to zero, effort to unknown."""
+        """Checked state from plain lists; velocity defaults to zero, effort to unknown.
+
+        Without ``act`` a plant starts with its actuators' own states at rest.
+        """
         position = vector("q", q, np.size(np.asarray(q, dtype=object)))
         size = position.size
         return cls(
@@ -42,6 +50,7 @@ class State:
             position,
             vector("v", np.zeros(size) if v is None else v, size),
             frozen(np.full(size, np.nan)) if tau is None else vector("tau", tau, size),
+            vector("act", act, np.size(np.asarray(act, dtype=object))),
         )
 
     @property

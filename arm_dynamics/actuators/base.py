@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
 from arm_dynamics.parameters import Parameter, complete
 
 GIVEN = 0
-"""Kernel of an actuator that has no compiled law: the plant asks its ``effort`` instead."""
+"""Kernel of an actuator that has no compiled law: the plant asks its methods instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActState:
+    """An actuator's own state: its name, unit and value at rest.
+
+    ``group`` orders the states that a step updates one after the other, each from those before.
+    """
+
+    name: str
+    unit: str
+    initial: float = 0.0
+    group: int = 0
 
 
 class Actuator(ABC):
     """One joint's actuator. Subclasses list their ``parameters`` and ``interfaces``.
 
     ``constants`` holds one checked number per parameter, in the order of ``parameters``.
+    ``act`` below are the actuator's own states, in the order of ``states``.
     """
 
     interfaces: ClassVar[tuple[str, ...]]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     kernel: ClassVar[int] = GIVEN
+    prescribes: ClassVar[bool] = False
+    """Whether ``move`` places the joint, with whatever effort that takes, instead of ``effort``."""
 
     def __init__(self, joint: str, effort_limit: float, constants: Mapping[str, float]) -> None:
         owner = f"actuator of joint '{joint}'"
@@ -30,8 +47,42 @@ class Actuator(ABC):
         self.constants = complete(owner, self.parameters, constants)
 
     @abstractmethod
-    def effort(self, interface: str, value: float, q: float, v: float) -> float:
+    def effort(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
+    ) -> float:
         """Effort at the joint [N·m] for a command ``value`` on ``interface``."""
+
+    def computed_effort(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
+    ) -> float:
+        """Effort [N·m] that the command asks for, before any limit of the actuator."""
+        return value if interface == "effort" else self.effort(interface, value, q, v, act)
+
+    @property
+    def states(self) -> tuple[ActState, ...]:
+        """The actuator's own states; none here."""
+        return ()
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Where the compiled law keeps each of the ``states``; empty without a compiled law."""
+        return ()
+
+    def rates(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float]
+    ) -> tuple[Sequence[float], Sequence[float]]:
+        """λ and n of ż = n - λ z, one entry a state, λ >= 0."""
+        return (0.0,) * len(self.states), (0.0,) * len(self.states)
+
+    def move(
+        self, value: float, q: float, act: Sequence[float], elapsed: float
+    ) -> tuple[float, Sequence[float]]:
+        """Position [rad] and own states after ``elapsed`` [s], for one that ``prescribes``."""
+        raise NotImplementedError(f"{type(self).__name__} gives an effort")
+
+    def dry(self, v: float, effort: float) -> tuple[float, float]:
+        """Largest dry friction at the joint [N·m] against forward and against backward motion."""
+        return self.dry_friction, self.dry_friction
 
     def command_limit(self, interface: str) -> float:
         """Largest command that makes sense on ``interface``: the effort limit [N·m] or none."""
@@ -54,8 +105,13 @@ class Actuator(ABC):
 
     @property
     def dry_friction(self) -> float:
-        """Reflected Coulomb friction, also the break-away effort, at the joint [N·m]."""
+        """Reflected break-away effort at the joint [N·m]."""
         return 0.0
+
+    @property
+    def rubs(self) -> bool:
+        """Whether the joint ever feels dry friction from here."""
+        return self.dry_friction > 0
 
     def packed(self) -> tuple[float, ...]:
         """Constants of the compiled law, in its own order."""

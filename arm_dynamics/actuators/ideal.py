@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from arm_dynamics.actuators.base import Actuator
@@ -21,7 +22,9 @@ class Ideal(Actuator):
     interfaces: ClassVar[tuple[str, ...]] = ("effort",)
     kernel: ClassVar[int] = 1
 
-    def effort(self, interface: str, value: float, q: float, v: float) -> float:
+    def effort(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
+    ) -> float:
         """Effort [N·m]; raises UnknownName for an interface other than "effort"."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator ideal", interface, self.interfaces)

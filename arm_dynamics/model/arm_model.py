@@ -77,6 +77,22 @@ class ArmModel:
         return tuple(joint.name for joint in self.joints)
 
     @property
+    def na(self) -> int:
+        """Number of the actuators' own states."""
+        return sum(len(actuator.states) for actuator in self.actuators)
+
+    @property
+    def act_names(self) -> tuple[str, ...]:
+        """Names of the actuators' own states, joint by joint: "R1.current" ..."""
+        every = ((a.joint, state) for a in self.actuators for state in a.states)
+        return tuple(f"{joint}.{state.name}" for joint, state in every)
+
+    @property
+    def initial_act(self) -> Vector:
+        """The actuators' own states at rest (na,)."""
+        return frozen([state.initial for a in self.actuators for state in a.states])
+
+    @property
     def lower(self) -> Vector:
         """Lower position limits (nv,) [rad or m]; -inf for a continuous joint."""
         return frozen([joint.lower for joint in self.joints])

@@ -1,0 +1,19 @@
+"""How the arm's motion advances by one time step: one method a file, chosen by name."""
+
+from __future__ import annotations
+
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.integrators.base import Integrator, Motion
+from arm_dynamics.integrators.semi_implicit_euler import SemiImplicitEuler
+
+INTEGRATORS: dict[str, type[Integrator]] = {c.name: c for c in (SemiImplicitEuler,)}
+
+
+def integrator(name: str) -> Integrator:
+    """An integrator by name; raises UnknownName listing those that exist."""
+    if name not in INTEGRATORS:
+        raise UnknownName("integrator", name, tuple(INTEGRATORS))
+    return INTEGRATORS[name]()
+
+
+__all__ = ["INTEGRATORS", "Integrator", "Motion", "integrator"]

@@ -1,0 +1,46 @@
+"""What an integrator advances, and the face that all of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol
+
+from arm_dynamics.arrays import Vector
+
+
+class Motion(Protocol):
+    """q̇ = v,  v̇ = a(q, v, z),  ż = n(q, v, z) - λ(q, v, z) z: the arm under one command.
+
+    z (na,) are the actuators' own states. λ >= 0 can be far above 1/dt, as with a winding's
+    current: integrators take its exponential exactly. Dry friction is apart from a.
+    """
+
+    groups: tuple[Any, ...]
+    """Index arrays into z: a step updates one group after the other, each from those before."""
+    lower: Vector
+    upper: Vector
+
+    def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
+        """v̇ (nv,) [rad/s²], a fresh array."""
+
+    def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """λ and n, (na,) each, fresh arrays."""
+
+    def dry(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Largest dry friction (nv,) [N·m] against forward and against backward motion."""
+
+    def inverse_mass(self, q: Vector) -> Vector:
+        """M(q)⁻¹ (nv, nv)."""
+
+
+class Integrator(ABC):
+    """Advances a Motion by dt [s]."""
+
+    name: ClassVar[str]
+    order: ClassVar[int]
+    resolves_dry_friction: ClassVar[bool] = False
+    """Whether ``advance`` takes dry friction into account itself."""
+
+    @abstractmethod
+    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""

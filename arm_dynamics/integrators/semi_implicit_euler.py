@@ -1,0 +1,35 @@
+"""Semi-implicit Euler: new velocities move the positions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.integrators.base import Integrator, Motion
+from arm_dynamics.integrators.relaxation import relaxed
+from arm_dynamics.scalar import compiled
+
+
+class SemiImplicitEuler(Integrator):
+    """z⁺ exactly relaxed at v,  v⁺ = v + dt a(q, v, z⁺),  q⁺ = q + dt v⁺. First order, symplectic.
+
+    Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.2.
+    """
+
+    name: ClassVar[str] = "semi_implicit_euler"
+    order: ClassVar[int] = 1
+
+    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
+        for group in motion.groups:
+            decay, source = motion.rates(q, v, z)
+            z[group] = relaxed(z[group], decay[group], source[group], dt)
+        kick_drift(q, v, motion.acceleration(q, v, z), dt)
+
+
+@compiled
+def kick_drift(q: Vector, v: Vector, a: Vector, dt: float) -> None:
+    """v += dt a, then q += dt v; (nv,) each, in place."""
+    for i in range(q.size):
+        v[i] += dt * a[i]
+        q[i] += dt * v[i]

@@ -1,0 +1,172 @@
+"""The arm's equations of motion under one command, as the integrators ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics import joint_physics as row
+from arm_dynamics.arrays import Vector
+from arm_dynamics.dynamics import mass_matrix, nle
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import Command
+
+
+class ArmMotion:
+    """M(q) v̇ + C(q, v) v + g(q) = tau(command, v, z) + friction + stops,  ż = n - λ z.
+
+    Holds one command and scratch memory, no state of the arm. Not thread-safe.
+    """
+
+    def __init__(self, arm: ArmModel) -> None:
+        self.arm = arm
+        self.lower, self.upper = arm.lower, arm.upper
+        self.groups = _groups(arm)
+        self.prescribed, self._free, self.rubs = _kinds(arm)
+        self._data = arm.model.createData()
+        self._rows = x = row.pack(arm.joints, arm.actuators)
+        self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
+        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
+        self._own = _own_states(arm)
+        self._kept, self._slots = _compiled_states(arm, self._own)
+        self._interface = "effort"
+
+    @property
+    def effort(self) -> Vector:
+        """The actuators' effort (nv,) [N·m] as last evaluated."""
+        effort: Vector = self._rows[row.EFFORT].copy()
+        return effort
+
+    def use(self, command: Command) -> None:
+        """From here on the command is this one."""
+        self._interface = command.interface
+        self._rows[row.COMMAND] = command.value
+        self._rows[row.BY_VOLTAGE] = command.interface == "voltage"
+
+    def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
+        """v̇ (nv,) [rad/s²], dry friction apart; Featherstone's articulated-body algorithm."""
+        self._drive(q, v, z)
+        if self.prescribed:
+            return self._constrained(q, v)
+        a: Vector = pin.aba(self.arm.model, self._data, q, v, self._tau).copy()
+        return a
+
+    def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """λ and n of the actuators' own states, (na,) each."""
+        self._load(q, v, z)
+        row.joint_rates(self._rows)
+        decay, source = np.zeros(z.size), np.zeros(z.size)
+        slots, joints = self._slots
+        decay[self._kept] = self._rows[row.RATE + slots, joints]
+        source[self._kept] = self._rows[row.SOURCE + slots, joints]
+        for i in self._given:
+            own = self._own[i]
+            decay[own], source[own] = self.arm.actuators[i].rates(*self._asked(i, z))
+        return decay, source
+
+    def dry(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Largest dry friction (nv,) [N·m] against forward and against backward motion."""
+        x = self._rows
+        self._drive(q, v, z)  # the gear's loss depends on the effort
+        x[row.FORWARD] = x[row.BACKWARD] = 0.0
+        for i in self._given:
+            bounds = self.arm.actuators[i].dry(float(v[i]), float(x[row.EFFORT, i]))
+            x[row.FORWARD, i], x[row.BACKWARD, i] = bounds
+        row.joint_dry(x)
+        x[row.FORWARD, self.prescribed] = x[row.BACKWARD, self.prescribed] = 0.0
+        return x[row.FORWARD].copy(), x[row.BACKWARD].copy()
+
+    def inverse_mass(self, q: Vector) -> Vector:
+        """M(q)⁻¹ (nv, nv), of the joints that forces move; 1 on the others' diagonal."""
+        mass = mass_matrix(self.arm, q)
+        if not self.prescribed:
+            return np.array(np.linalg.inv(mass), dtype=float)
+        inverse = np.eye(self.arm.nv)
+        free = np.ix_(self._free, self._free)
+        inverse[free] = np.linalg.inv(mass[free])
+        return inverse
+
+    def rub_rotors(self, z: Vector, dt: float) -> None:
+        """Dry friction over dt [s] on rotors that gear play parts from their joints; in place."""
+        slots, joints = self._slots
+        self._rows[row.ACT + slots, joints] = z[self._kept]
+        row.joint_rotors(self._rows, dt)
+        z[self._kept] = self._rows[row.ACT + slots, joints]
+
+    def prescribe(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """Set off the joints that go where they are told; return where they end (np,).
+
+        v_p = (q_p⁺ - q_p) / dt, and the others get the jump's impulse: M_ff Δv_f = -M_fp Δv_p.
+        """
+        p, f, before, goals = self.prescribed, self._free, v.copy(), []
+        for i in p:
+            told, own = float(self._rows[row.COMMAND, i]), self._own[i]
+            goal, z[own] = self.arm.actuators[i].move(told, float(q[i]), z[own], dt)
+            v[i] = (goal - q[i]) / dt
+            goals.append(goal)
+        jump = v[p] - before[p]
+        if f and jump.any():
+            mass = mass_matrix(self.arm, q)
+            v[f] -= np.linalg.solve(mass[np.ix_(f, f)], mass[np.ix_(f, p)] @ jump)
+        return np.array(goals)
+
+    def _constrained(self, q: Vector, v: Vector) -> Vector:
+        """v̇ with the prescribed joints at constant speed, and the effort that takes."""
+        p, f, a = self.prescribed, self._free, np.zeros(v.size)
+        mass, bias = mass_matrix(self.arm, q), nle(self.arm, q, v)
+        if f:
+            a[f] = np.linalg.solve(mass[np.ix_(f, f)], (self._tau - bias)[f])
+        self._rows[row.EFFORT, p] = (mass @ a + bias)[p]
+        return a
+
+    def _drive(self, q: Vector, v: Vector, z: Vector) -> None:
+        """Fill in the efforts of actuators, friction and stops."""
+        self._load(q, v, z)
+        for i in self._given:
+            self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(*self._asked(i, z))
+        row.joint_efforts(self._rows)
+
+    def _load(self, q: Vector, v: Vector, z: Vector) -> None:
+        self._q[:], self._v[:] = q, v
+        if self._kept.size:
+            slots, joints = self._slots
+            self._rows[row.ACT + slots, joints] = z[self._kept]
+
+    def _asked(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
+        x = self._rows
+        told = float(x[row.COMMAND, i])
+        return self._interface, told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
+
+
+def _own_states(arm: ArmModel) -> list[slice]:
+    """Where in z each joint's own states are."""
+    ends = np.cumsum([len(actuator.states) for actuator in arm.actuators]).tolist()
+    return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _compiled_states(arm: ArmModel, own: list[slice]) -> tuple[Vector, tuple[Vector, Vector]]:
+    """Entries of z that the compiled laws keep, with the slot and the joint of each."""
+    found = [
+        (k, slot, i)
+        for i, actuator in enumerate(arm.actuators)
+        for k, slot in zip(range(own[i].start, own[i].stop), actuator.slots, strict=False)
+    ]
+    kept, slots, joints = np.array(found, dtype=int).reshape(-1, 3).T
+    return kept, (slots, joints)
+
+
+def _groups(arm: ArmModel) -> tuple[Vector, ...]:
+    """Entries of z by group, in order; those of prescribed joints move with the joint."""
+    every = [(s.group, a.prescribes) for a in arm.actuators for s in a.states]
+    numbers = sorted({group for group, prescribed in every if not prescribed})
+    return tuple(np.array([k for k, e in enumerate(every) if e == (n, False)]) for n in numbers)
+
+
+def _kinds(arm: ArmModel) -> tuple[list[int], list[int], bool]:
+    """Joints that go where they are told, the others, and whether any of these rubs."""
+    prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes]
+    free = [i for i, a in enumerate(arm.actuators) if not a.prescribes]
+    rubs = any(arm.joints[i].friction > 0 or arm.actuators[i].rubs for i in free)
+    return prescribed, free, rubs

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm, resources
-from arm_dynamics.arms import four_joint, three_link, two_link
+from arm_dynamics.arms import four_joint, puma560, three_link, two_link
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import UnknownName
@@ -28,13 +28,15 @@ from arm_dynamics.state import Command, State
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "test" / "data"
-ARMS = ("five_dof", "four_joint", "three_link", "two_link", "two_link_pb")
+ARMS = ("five_dof", "four_joint", "puma560", "three_link", "two_link", "two_link_pb")
+MOTORED = {"five_dof", "puma560"}
 TEXTS = {
     "four_joint": four_joint.text,
     "three_link": three_link.text,
     "two_link": two_link.text,
     "two_link_pb": lambda: two_link.text(two_link.PB),
 }
+FILES = TEXTS | {"puma560": puma560.text}
 
 angles = st.floats(-7, 7)
 arm_of = cache(load_arm)
@@ -79,20 +81,26 @@ def run(arm, q, v, dt, seconds):
 # --- files ---
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", FILES)
 def test_committed_file_is_the_table(name):
     committed = (ROOT / "urdf" / f"{name}.urdf").read_text()
-    assert committed == TEXTS[name](), "write it anew with python -m arm_dynamics.arms.…"
+    assert committed == FILES[name](), "write it anew with python -m arm_dynamics.arms.…"
 
 
 @pytest.mark.parametrize(
     ("module", "argument"),
-    [("four_joint", []), ("three_link", []), ("two_link", []), ("two_link", ["pb"])],
+    [
+        ("four_joint", []),
+        ("puma560", []),
+        ("three_link", []),
+        ("two_link", []),
+        ("two_link", ["pb"]),
+    ],
 )
 def test_module_writes_the_file(module, argument):
     command = [sys.executable, "-m", f"arm_dynamics.arms.{module}", *argument]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout == TEXTS["_".join([module, *argument])]()
+    assert done.stdout == FILES["_".join([module, *argument])]()
 
 
 def test_unknown_size_of_two_link_is_refused():
@@ -118,7 +126,7 @@ def test_arm_loads_without_a_warning_and_moves(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         arm = load_arm(name)
-    assert {j.actuator for j in arm.joints} == {"dc_motor" if name == "five_dof" else "ideal"}
+    assert {j.actuator for j in arm.joints} == {"dc_motor" if name in MOTORED else "ideal"}
     start = State.of(arm.pose("initial"))
     after = Plant(arm).step(start, Command("effort", np.full(arm.nv, 0.1)), 1e-3)
     assert np.isfinite(after.q).all()

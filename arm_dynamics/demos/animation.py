@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from matplotlib.animation import PillowWriter
 from PIL import Image
 
@@ -16,15 +18,22 @@ DPI = 100
 class CompactWriter(PillowWriter):
     """Matplotlib's Pillow writer with one small palette for all frames, and a comment."""
 
-    def __init__(self, rate: float, comment: str) -> None:
+    _frames: list[Image.Image]
+
+    def __init__(self, rate: int, comment: str) -> None:
         super().__init__(fps=rate)
         self._comment = comment
 
+    def grab_frame(self, **_: Any) -> None:
+        """Draw the figure once more and keep what is seen."""
+        canvas: Any = self.fig.canvas
+        canvas.draw()
+        self._frames.append(Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB"))
+
     def finish(self) -> None:
         """Write the frames; they repeat without end."""
-        frames = [frame.convert("RGB") for frame in self._frames]
-        palette = _together(frames).quantize(COLOURS)
-        flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+        palette = _together(self._frames).quantize(COLOURS)
+        flat = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self._frames]
         flat[0].save(
             self.outfile,
             save_all=True,
@@ -38,6 +47,7 @@ class CompactWriter(PillowWriter):
 def save(animation: Animation, file: Path, comment: str) -> None:
     """Draw every frame into the GIF ``file``, which carries ``comment``."""
     writer = CompactWriter(animation.rate, comment)
+    animation.figure.set_dpi(DPI)
     with writer.saving(animation.figure, str(file), DPI):
         for frame in range(animation.frames):
             animation.update(frame)

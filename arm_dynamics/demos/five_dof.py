@@ -6,7 +6,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.demos.show import Picture, Show
-from arm_dynamics.demos.style import INK, PALETTE, curves, figure, label, legend, styled
+from arm_dynamics.demos.style import INK, PALETTE, curves, figure, heading, label, legend, styled
 from arm_dynamics.demos.trace import Trace, record, released
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import Command
@@ -74,38 +74,38 @@ def _motion(*falls: Trace) -> Picture:
     drawn, grid = figure("A falling arm, with and without its motors", 3, 2, 7.4, sharex="col")
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
-        label(column[0], "", "", "joint angle [rad]")
+        heading(column[0], title)
+        label(column[0], "", "joint angle [rad]")
         curves(column[1], trace.time, trace.v, trace.arm.joint_names)
-        label(column[1], "", "", "velocity [rad/s]")
-        column[2].plot(trace.time, trace.tool[:, 2], color=PALETTE[0], label=title)
-        legend(column[2])
-        label(column[2], "", "time [s]", "tool height [m]")
-        column[2].set_ylim(-0.5, 1.1)
+        label(column[1], "", "velocity [rad/s]")
+        column[2].plot(trace.time, trace.tool[:, 2], color=PALETTE[0])
+        label(column[2], "time [s]", "tool height [m]")
+        column[2].set_ylim(-0.6, 0.5)
     drawn.align_ylabels()
     caption = (
         "Left: all motors at 0 V. A turning motor is a generator: its back-EMF drives a current"
         " that brakes it, and the arm sinks for many seconds. Right, on a time axis ten times"
         " shorter: the motors disconnected, and nothing brakes but the end stops."
+        " Gravity pulls in the arm's own plane, so R1 and R4 stay where they are."
     )
     return Picture("five_dof_fall", caption, drawn)
 
 
 def _power(slow: Trace, free: Trace) -> Picture:
-    drawn, grid = figure("Where the energy of the braked fall goes", 2, 1, 5.4)
+    drawn, grid = figure("No voltage: where the energy of the fall goes", 2, 1, 5.4)
     (currents,), (energy,) = grid
     curves(currents, slow.time, current(slow), slow.arm.joint_names)
-    label(currents, "no voltage", "time [s]", "motor current [A]")
-    energy.plot(slow.time, slow.energy[0] - slow.energy, color=PALETTE[0], label="lost, no voltage")
+    label(currents, "time [s]", "motor current [A]")
+    energy.plot(slow.time, slow.energy[0] - slow.energy, color=PALETTE[0], label="lost")
     energy.plot(slow.time, heat(slow), "--", color=INK, label="heat in the windings ∫ Σ Ra i² dt")
-    energy.plot(
-        free.time, free.energy[0] - free.energy, color=PALETTE[1], label="lost, disconnected"
-    )
-    label(energy, "", "time [s]", "energy [J]")
+    taken = free.energy[0] - free.energy
+    energy.plot(free.time, taken, color=PALETTE[1], label="lost with motors disconnected")
+    label(energy, "time [s]", "energy [J]")
     legend(energy)
     drawn.align_ylabels()
     caption = (
         "Currents of the shorted motors, and the mechanical energy lost: with no voltage all of it"
-        " becomes heat in the windings until an end stop takes its share; disconnected motors take"
-        " nothing, so that all loss is the end stops'."
+        " becomes heat in the windings. Disconnected motors take nothing: what that fall loses it"
+        " loses to the end stops, whose springs give some of it back."
     )
     return Picture("five_dof_power", caption, drawn)

@@ -8,12 +8,12 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.demos.show import Picture, Show
-from arm_dynamics.demos.style import INK, PALETTE, curves, energies, figure, label, legend, styled
+from arm_dynamics.demos.style import INK, PALETTE, curves, energies, figure, heading, label, styled
 from arm_dynamics.demos.trace import Trace, record, released
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.model.load import load_arm
 
-SECONDS, INTERVAL, DT = 4.0, 0.01, 2.5e-4
+SECONDS, INTERVAL, DT = 3.0, 0.01, 2.5e-4
 START = np.array([0.0, 0.15, 0.0, 0.0])
 """Nearly upright [rad]: exactly upright the arm would stand."""
 SPIN = np.array([2.0, 0.0, 0.0, 0.0])
@@ -64,13 +64,13 @@ def _motion(*falls: Trace) -> Picture:
     drawn, grid = figure("A turning arm falls from nearly upright", 3, 2, 7.2, sharex=True)
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
-        label(column[0], "", "", "joint angle [rad]")
+        heading(column[0], title)
+        label(column[0], "", "joint angle [rad]")
         energies(column[1], trace)
-        label(column[1], "", "", "energy [J]")
-        column[2].plot(trace.time, yaw_momentum(trace), color=PALETTE[0], label=title)
+        label(column[1], "", "energy [J]")
+        column[2].plot(trace.time, yaw_momentum(trace), color=PALETTE[0])
         column[2].set_ylim(-0.02, 0.2)
-        label(column[2], "", "time [s]", "yaw momentum [N·m·s]")
-        legend(column[2])
+        label(column[2], "time [s]", "yaw momentum [N·m·s]")
     drawn.align_ylabels()
     caption = (
         "Released 0.15 rad from upright while the base turns at 2 rad/s. Nothing acts about the"
@@ -87,9 +87,11 @@ def _space(*falls: Trace) -> Picture:
         axes.plot(*trace.tool.T, color=PALETTE[1], linewidth=1.0, label="path of the tool")
         _arm(axes, trace.points[0], PALETTE[5], "start")
         _arm(axes, trace.points[-1], INK, "end")
-        label(axes, title, "x [m]", "y [m]")
+        axes.set_title(title)
+        label(axes, "x [m]", "y [m]")
         axes.set(zlabel="z [m]", xlim=(-0.8, 0.8), ylim=(-0.8, 0.8), zlim=(-1.0, 1.0))
-        axes.set_box_aspect((1, 1, 1.25))
+        axes.set(xticks=(-0.5, 0, 0.5), yticks=(-0.5, 0, 0.5), zticks=(-1, -0.5, 0, 0.5, 1))
+        axes.set_box_aspect((1, 1, 1.25), zoom=0.85)
         axes.view_init(**VIEW)
     grid[0, 0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.95), frameon=False)
     caption = "The tool's way through space in both falls, and the arm at the start and at the end."

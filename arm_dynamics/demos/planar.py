@@ -16,7 +16,7 @@ from arm_dynamics.demos.trace import Trace
 AGES = LinearSegmentedColormap.from_list("ages", ["#BBD6EC", "#0072B2", "#001A2B"])
 """From early to late, light to dark."""
 TIP = PALETTE[1]
-RATE = 20.0
+RATE = 20
 """Frames a second of an animation, in the time of the motion."""
 TAIL = 1.0
 """Length [s] of the tip's path behind an animated arm."""
@@ -28,7 +28,7 @@ def plane(trace: Trace) -> Vector:
 
 
 @styled
-def snapshots(axes: Axes, trace: Trace, every: float, until: float, title: str) -> None:
+def snapshots(axes: Axes, trace: Trace, every: float, until: float) -> None:
     """Path of the tip up to ``until`` [s], and the arm every ``every`` [s], darker with time."""
     shown = trace.time <= until + 1e-9
     points, stride = plane(trace)[shown], round(every / trace.time[1])
@@ -37,7 +37,7 @@ def snapshots(axes: Axes, trace: Trace, every: float, until: float, title: str) 
         shade = AGES(time / until)
         name = f"pose at {time:g} s" if time in (0.0, until) else None
         axes.plot(*pose.T, "o-", color=shade, markersize=3.5, linewidth=1.8, label=name)
-    label(axes, title, "x [m]", "z [m]")
+    label(axes, "x [m]", "z [m]")
     axes.set_aspect("equal")
     legend(axes)
 
@@ -70,6 +70,7 @@ def _stage(axes: Axes, title: str) -> tuple[Line2D, Line2D]:
     """Axes of one arm: the lines of the arm and of its tip's path."""
     (path,) = axes.plot([], [], color=TIP, linewidth=1.4)
     (arm,) = axes.plot([], [], "o-", color=INK, markersize=7, linewidth=3.5)
-    label(axes, title, "x [m]", "z [m]")
+    axes.set_title(title)
+    label(axes, "x [m]", "z [m]")
     axes.set(xlim=(-3.2, 3.2), ylim=(-3.2, 1.4), aspect="equal")
     return arm, path

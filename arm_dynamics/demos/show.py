@@ -23,7 +23,7 @@ class Animation(Picture):
 
     update: Callable[[int], None]
     frames: int
-    rate: float
+    rate: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,7 @@ WIDTH = 8.0
 DPI = 160
 """Pixels per inch of a picture; text stays readable at half the size."""
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": FAINT,
     "axes.grid": True,
@@ -52,7 +52,9 @@ styled = rc_context(STYLE)
 
 
 @styled
-def figure(title: str, rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, Any]:
+def figure(
+    title: str, rows: int, columns: int, height: float, **options: Any
+) -> tuple[Figure, Any]:
     """A figure of ``rows`` by ``columns`` axes, ``height`` [inch], and the array of its axes."""
     drawn = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(drawn)
@@ -72,13 +74,17 @@ def curves(axes: Axes, x: Vector, ys: Vector, labels: Sequence[str], **options: 
 def legend(axes: Axes) -> None:
     """The names of the curves in one line above the axes, at the right, clear of all curves."""
     handles, names = axes.get_legend_handles_labels()
-    place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
+    place: Any = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
     axes.legend(handles, names, ncols=len(names), frameon=False, columnspacing=1.0, **place)
 
 
-def label(axes: Axes, title: str, x: str, y: str) -> None:
-    """Title and axes' labels, units included."""
-    axes.set_title(title)
+def heading(axes: Axes, title: str) -> None:
+    """What a column of axes shows, above the legend of its first axes."""
+    axes.set_title(title, fontweight="bold", pad=24)
+
+
+def label(axes: Axes, x: str, y: str) -> None:
+    """What the axes measure, units included."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
 

@@ -7,8 +7,17 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.planar import animate, snapshots
 from arm_dynamics.demos.show import Animation, Picture, Show
-from arm_dynamics.demos.style import PALETTE, curves, energies, figure, label, styled
-from arm_dynamics.demos.trace import Trace, record, released
+from arm_dynamics.demos.style import (
+    PALETTE,
+    curves,
+    energies,
+    figure,
+    heading,
+    label,
+    legend,
+    styled,
+)
+from arm_dynamics.demos.trace import METHOD, Trace, record, released
 from arm_dynamics.dynamics import aba
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.load import load_arm
@@ -22,14 +31,13 @@ TITLES = ("without friction", "with friction τ = -q̇")
 METHODS = tuple(INTEGRATORS)
 
 
-def simulate(damping: float = 0.0, dt: float = DT, **options: str) -> Trace:
+def simulate(damping: float = 0.0, dt: float = DT, method: str = METHOD) -> Trace:
     """The fall with ``damping`` [N·m·s/rad] in every joint."""
     arm = load_arm("three_link")
     for name in arm.joint_names:
         arm = arm.with_joint(name, damping=damping)
     start, nothing = released(arm, arm.pose("zero"))
-    times = {"seconds": SECONDS, "interval": INTERVAL, "dt": dt}
-    return record(arm, start, nothing, **times, **options)
+    return record(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt, method=method)
 
 
 def first_acceleration(trace: Trace) -> Vector:
@@ -46,10 +54,9 @@ def show() -> Show:
 
 
 def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
-    start = ", ".join(f"{value:+.2f}" for value in first_acceleration(free))
     drift = np.abs(free.energy - free.energy[0]).max()
     return (
-        ("first acceleration q̈(0)", f"({start}) rad/s²"),
+        ("first acceleration q̈(0)", f"({_numbers_of(first_acceleration(free))}) rad/s²"),
         ("largest drift of the energy without friction", f"{drift:.1e} J"),
         ("largest kinetic energy without friction", f"{free.kinetic.max():.1f} J"),
         ("energy lost with friction", f"{braked.energy[0] - braked.energy[-1]:.2f} J"),
@@ -57,14 +64,19 @@ def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _numbers_of(values: Vector) -> str:
+    return ", ".join(f"{round(value, 2) + 0.0:.2f}" for value in values.tolist())
+
+
 def _motion(*falls: Trace) -> Picture:
     drawn, grid = figure("Free fall of three links from rest along +x", 2, 2, 6.0, sharex=True)
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
-        label(column[0], title, "", "joint angle [rad]")
+        heading(column[0], title)
+        label(column[0], "", "joint angle [rad]")
         energies(column[1], trace)
-        label(column[1], "", "time [s]", "energy [J]")
-    start = ", ".join(f"{value:+.2f}" for value in first_acceleration(falls[0]))
+        label(column[1], "time [s]", "energy [J]")
+    start = _numbers_of(first_acceleration(falls[0]))
     grid[0, 0].set_ylim(bottom=-4.2)
     grid[0, 0].text(0.02, 0.04, f"q̈(0) = ({start}) rad/s²", transform=grid[0, 0].transAxes)
     drawn.align_ylabels()
@@ -78,9 +90,11 @@ def _motion(*falls: Trace) -> Picture:
 
 
 def _paths(*falls: Trace) -> Picture:
-    drawn, grid = figure("The first two seconds of the fall", 2, 1, 6.6, sharex=True)
+    drawn, grid = figure("The first two seconds of the fall", 2, 1, 8.0)
     for axes, trace, title in zip(grid.T[0], falls, TITLES, strict=True):
-        snapshots(axes, trace, 0.1, 2.0, title)
+        snapshots(axes, trace, 0.1, 2.0)
+        axes.set_title(title)
+        axes.set(xlim=(-3.2, 3.2), ylim=(-3.2, 0.4))
     caption = (
         "Pose every 0.1 s, darker with time, and the path of the tip. Friction in the joints keeps"
         " the outer links from whipping."
@@ -94,8 +108,8 @@ def _drift() -> Picture:
         trace = simulate(dt=COARSE, method=method)
         error = np.abs(trace.energy - trace.energy[0])[1:]
         axes.semilogy(trace.time[1:], error, color=colour, label=method, linewidth=1.2)
-    label(axes, "free fall without friction", "time [s]", "|E(t) - E(0)| [J]")
-    axes.legend(ncols=3, loc="lower right")
+    label(axes, "time [s]", "|E(t) - E(0)| [J]")
+    legend(axes)
     caption = (
         "The same fall with every integrator at one coarse time step. The true energy never"
         " changes, so all that is drawn is error."

@@ -42,11 +42,11 @@ def _motion(swing: Trace) -> Picture:
     drawn, grid = figure("Unactuated swing of two links", 3, 1, 7.0, sharex=True)
     angles, speeds, energy = grid[:, 0]
     curves(angles, swing.time, swing.q, swing.arm.joint_names)
-    label(angles, "joint angles", "", "angle [rad]")
+    label(angles, "", "joint angle [rad]")
     curves(speeds, swing.time, swing.v, swing.arm.joint_names)
-    label(speeds, "joint velocities", "", "velocity [rad/s]")
+    label(speeds, "", "velocity [rad/s]")
     energies(energy, swing)
-    label(energy, "energies", "time [s]", "energy [J]")
+    label(energy, "time [s]", "energy [J]")
     drawn.align_ylabels()
     caption = (
         "Two uniform rods of 1 m and 1 kg, released from rest along +x, with viscous friction of"
@@ -58,6 +58,7 @@ def _motion(swing: Trace) -> Picture:
 
 def _poses(swing: Trace) -> Picture:
     drawn, ((axes,),) = figure("Poses of the unactuated swing", 1, 1, 5.2)
-    snapshots(axes, swing, EVERY, UNTIL, f"every {EVERY:g} s")
+    snapshots(axes, swing, EVERY, UNTIL)
+    axes.set_title(f"every {EVERY:g} s")
     caption = "Pose every 0.5 s for three seconds, darker with time, and the path of the tip."
     return Picture("two_link_poses", caption, drawn)

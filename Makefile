@@ -15,7 +15,7 @@ BIN := $(ISOLATED) $(VENV)/bin
 SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test sim test lint bench clean
+.PHONY: help setup setup-test sim test lint bench gallery clean
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
@@ -44,6 +44,9 @@ lint: setup-test ## ruff, mypy and the contracts between layers
 bench: setup-test ## measure one step and the loop over ROS 2
 	@$(BIN)/python benchmarks/step.py
 	@$(BIN)/python benchmarks/ros_loop.py
+
+gallery: setup-test ## draw all pictures of docs/gallery.md anew
+	@$(BIN)/python docs/gallery.py
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \

@@ -130,7 +130,7 @@ def test_help_lists_every_target():
         ["make", "-C", ROOT], check=False, capture_output=True, text=True, timeout=60
     )
     listed = set(re.findall(r"^  ([a-z]+) ", done.stdout, re.MULTILINE))
-    assert listed == {"help", "setup", "sim", "test", "lint", "bench", "clean"}
+    assert listed == {"help", "setup", "sim", "test", "lint", "bench", "gallery", "clean"}
 
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 13)])

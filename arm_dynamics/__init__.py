@@ -1,6 +1,7 @@
 """Robot-arm dynamics, motors and control: a URDF arm simulated, controlled and driven."""
 
 from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.forward_model import forward_model, pack_state, unpack_state
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
@@ -17,5 +18,8 @@ __all__ = [
     "Reference",
     "Simulation",
     "State",
+    "forward_model",
     "load_arm",
+    "pack_state",
+    "unpack_state",
 ]

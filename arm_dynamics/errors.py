@@ -35,5 +35,9 @@ class ConfigError(ArmDynamicsError):
     """A parameter file or option that cannot be used as it stands."""
 
 
+class RecordingRefused(ArmDynamicsError):
+    """A recording that cannot be made, or cannot be read as it stands."""
+
+
 class DriverFault(ArmDynamicsError):
     """A driver that cannot read or write its arm at present."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +41,8 @@ class Simulation:
         self.dt = float(dt)
         self.watch = CommandWatch((known or arm).with_gravity(arm.gravity), timeout)
         self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
+        self.on_period: Callable[[State, Command, State], None] | None = None
+        """Told of every period: the state before, the command that acted, the state after."""
 
     @property
     def arm(self) -> ArmModel:
@@ -57,8 +60,10 @@ class Simulation:
 
     def advance(self) -> State:
         """One control period under the watched command."""
-        command = self.watch.command(self.state)
-        self.state = self.plant.step(self.state, command, self.dt, self.steps)
+        before, command = self.state, self.watch.command(self.state)
+        self.state = self.plant.step(before, command, self.dt, self.steps)
+        if self.on_period is not None:
+            self.on_period(before, command, self.state)
         return self.state
 
     def use_arm(self, arm: ArmModel) -> None:

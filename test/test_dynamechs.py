@@ -1,0 +1,223 @@
+"""The published step: trajectory, objectives, motor bench, and its two artefacts."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+
+from arm_dynamics import State, forward_model
+from arm_dynamics.dynamechs import (
+    LOST,
+    Dynamechs,
+    motor,
+    objective,
+    published_arm,
+)
+from arm_dynamics.dynamics import mass_matrix
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.forward_model import pack_state
+from arm_dynamics.state_vector import split
+
+DATA = Path(__file__).parent / "data/five_dof"
+DT = 1e-4
+P = (1688.61035631972, 5529.51939064412, 5578.2466209947)
+INTEGRAL = (11.7143467458887, 4.57248153380727, 0.451883276796821)
+JOINTS = [1, 2, 4]
+
+
+def table(name):
+    with (DATA / name).open() as file:
+        return [{k: float(x) for k, x in row.items()} for row in csv.DictReader(file)]
+
+
+def columns(rows, *names):
+    return np.array([[row[f"{name}{i}"] for name in names for i in range(1, 6)] for row in rows])
+
+
+BENCH = table("motor_vectors.csv")
+SAMPLES = table("dynamics_samples.csv")
+REVERSED = [row for row in BENCH if row["vel_in"] * row["prev_in"] < 0]
+CONSTANTS = ("Kt", "Kb", "Ra", "Vmax", "Vhalf", "fc", "fv")
+
+
+def at_rest(arm):
+    return pack_state(arm, State.of(arm.pose("initial")))
+
+
+def held(arm, step, p=P, calls=30000):
+    """States of the published P law around ``step``, which takes (state, voltages)."""
+    x, volts, target = at_rest(arm), np.zeros(5), arm.pose("initial")
+    for _ in range(calls):
+        x = step(x, volts)
+        volts[JOINTS] = p * (target - x[:5])[JOINTS]
+        yield x
+
+
+def published(arm):
+    return lambda x, volts: forward_model(arm, x, volts, DT, compatibility="dynamechs")
+
+
+@pytest.mark.parametrize("arm", [published_arm(), five_dof()], ids=["published", "bundled"])
+def test_the_published_trajectory(arm):
+    """The bundled arm's supply limits nothing here, and its R5 stays off its stops."""
+    states = np.array(list(held(arm, published(arm))))
+    rows = table("traj_P.csv")
+    got = states[[int(row["step"]) - 1 for row in rows]]
+    np.testing.assert_allclose(got[:, :5], columns(rows, "q"), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(got[:, 5:10], columns(rows, "qd"), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(got[:, 10:15], columns(rows, "qdd"), rtol=0, atol=1e-5)
+    tool = [[row[f"ee_{axis}"] for axis in "xyz"] for row in rows]
+    np.testing.assert_allclose(got[:, 15:18], tool, rtol=0, atol=1e-9)
+    # R1 and R4 move by rounding errors alone, with flags to match
+    flags = got[:, 18::2] == columns(rows, "stiction")
+    assert flags[:, JOINTS].all()
+    np.testing.assert_allclose(got[:, 19::2], columns(rows, "prevvel"), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("row", json.loads((DATA / "objectives.json").read_text()))
+def test_the_published_objectives(row):
+    assert objective(published_arm(), row["P"], row["I"]) == pytest.approx(
+        row["objective"], rel=1e-9
+    )
+
+
+def test_the_figures_of_the_publication():
+    assert objective(published_arm(), P) == pytest.approx(16.3888758427019, rel=1e-9)
+    assert objective(published_arm(), P, INTEGRAL) == pytest.approx(0.305710199012247, rel=1e-9)
+
+
+def test_the_original_does_not_limit_r5():
+    """Stops there keep gains from blowing up that blew up in the original."""
+    hot = (20000, 20000, 20000)
+    assert objective(published_arm(), hot) == LOST
+    assert objective(five_dof(), hot) < LOST
+
+
+def test_the_published_gains_sit_on_the_edge():
+    assert objective(published_arm(), 1.01 * np.array(P)) > 10 * objective(published_arm(), P)
+
+
+def test_the_objective_is_the_sum_over_calls_of_the_forward_model():
+    arm = published_arm()
+    target = arm.pose("initial")
+    errors = [np.abs(target - x[:5])[JOINTS].sum() for x in held(arm, published(arm), calls=500)]
+    assert objective(arm, P, duration=0.05) == pytest.approx(sum(errors), rel=1e-13)
+
+
+@pytest.mark.parametrize("row", BENCH)
+def test_the_motor_bench(row):
+    kt, ke, ra, drop, half, dry, viscous = (row[name] for name in CONSTANTS)
+    got = motor(
+        row["V"], row["ext_torque"], row["vel_in"], row["flag_in"], row["prev_in"],
+        kt, ke, ra, drop, half, dry, viscous,
+    )  # fmt: skip
+    want = [row[name] for name in ("torque_out", "vel_out", "flag_out")]
+    np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+    assert row["vel_out"] == row["prev_out"]  # what the next call takes for the previous one
+
+
+@pytest.mark.parametrize("row", [row for row in BENCH if row not in REVERSED])
+def test_the_products_motor_agrees_where_no_velocity_reversed(row):
+    """M q̈ of one joint is the bench's torque; the weight of its link is the external torque."""
+    motors = {
+        "kt": row["Kt"], "ke": row["Kb"], "resistance": row["Ra"], "rotor_inertia": row["Jm"],
+        "brush_drop": row["Vmax"], "brush_half_voltage": row["Vhalf"],
+        "coulomb_friction": row["fc"], "viscous_friction": row["fv"],
+    }  # fmt: skip
+    arm = chain({"effort": 1e6}).with_actuator("dc_motor", **motors)
+    arm = arm.with_gravity([0, 0, -4 * row["ext_torque"]])  # centre of 1 kg at 0.25 m
+    start = pack_state(arm, State.of([0.0], [row["vel_in"]]))
+    after = split(arm, forward_model(arm, start, [row["V"]], 1e-7))
+    torque = mass_matrix(arm, [0.0])[0, 0] * after.a[0]
+    assert torque == pytest.approx(row["torque_out"], rel=1e-5, abs=1e-6)
+
+
+def test_with_zero_friction_a_reversal_stops_the_joint_for_one_call():
+    """An artefact: the product's motor goes through zero."""
+    for row in REVERSED:
+        constants = [row[name] for name in CONSTANTS[:5]]
+        torque, velocity, flag = motor(
+            5.0, 0.0, row["vel_in"], 0.0, row["prev_in"], *constants, 0, 0
+        )
+        at_rest_torque, _, _ = motor(5.0, 0.0, 0.0, 0.0, 0.0, *constants, 0, 0)
+        assert (torque, velocity, flag) == (at_rest_torque, 0.0, 0.0)
+    assert len(REVERSED) == 17
+
+
+@pytest.mark.parametrize("row", SAMPLES)
+def test_accelerations_of_the_original(row):
+    """Where a limit acts its torque counts twice, else all is as in the product."""
+    q, v, volts, original, once = (
+        columns([row], name)[0]
+        for name in ("q", "qd", "V", "qdd_dynamechs", "qdd_pinocchio_limit_once")
+    )
+    zero = np.zeros(5)
+    _, _, a, _, _ = Dynamechs(published_arm()).step(q, v, zero, zero, v, volts, 0.0)
+    np.testing.assert_allclose(a, original, rtol=1e-9, atol=1e-9 * np.abs(a).max())
+    assert (row["limit_active"] > 0) != np.allclose(original, once, rtol=1e-9)
+
+
+def test_a_voltage_moves_the_velocity_one_call_later():
+    arm, volts = published_arm(), np.array([1.0, 0, 0, 0, 0])
+    step = published(arm)
+    first = split(arm, step(at_rest(arm), volts))
+    assert first.v[0] == 0
+    assert first.a[0] > 0
+    second = split(arm, step(step(at_rest(arm), volts), 0 * volts))
+    assert second.v[0] == DT * first.a[0]
+
+
+def test_no_supply_and_no_friction_of_the_joint_acts():
+    limited, volts = five_dof(), np.array([100.0, -90, 80, 40, -30])
+    free = limited.with_motors(supply_voltage=np.inf)
+    rubbing = free.with_joint("R2", damping=0.3, friction=1.0)
+    x = at_rest(free)
+    for _ in range(5):
+        x = forward_model(free, x, volts, DT, compatibility="dynamechs")
+    for other in (limited, rubbing):
+        y = at_rest(other)
+        for _ in range(5):
+            y = forward_model(other, y, volts, DT, compatibility="dynamechs")
+        np.testing.assert_array_equal(x, y)
+
+
+def test_constants_behind_a_gear_count_at_the_joint():
+    direct = published_arm()
+    geared = direct.with_motors(gear_ratio=4.0)
+    for name, joint in zip(direct.joint_names, direct.joints, strict=True):
+        k = joint.constants["kt"]
+        geared = geared.with_motor(name, kt=k / 4, ke=k / 4)
+    np.testing.assert_array_equal(Dynamechs(direct).rows, Dynamechs(geared).rows)
+
+
+@pytest.mark.parametrize(
+    ("gains", "more", "said"),
+    [
+        (P[:2], {}, r"p: shape \(2,\) given, \(3,\) expected"),
+        ((1, np.nan, 1), {}, r"p\[1\] = nan"),
+        (P, {"i": [1.0]}, "i: shape"),
+        (P, {"dt": -1e-4}, "dt .*above 0"),
+        (P, {"duration": 0.0}, "duration .*at least"),
+    ],
+)
+def test_gains_that_cannot_be_judged(gains, more, said):
+    with pytest.raises(InvalidValue, match=said):
+        objective(published_arm(), gains, **more)
+    with pytest.raises(UnknownName, match="R9"):
+        objective(published_arm(), P, joints=("R2", "R3", "R9"))
+
+
+def test_an_arm_without_motors_has_no_published_step():
+    arm = chain({})
+    with pytest.raises(InvalidValue, match="'dynamechs': joint 'J1' has actuator 'ideal'"):
+        forward_model(arm, np.zeros(8), [0.0], DT, compatibility="dynamechs")
+
+
+def test_a_motion_that_blows_up_is_an_error():
+    arm = published_arm()
+    fast = pack_state(arm, State.of(arm.pose("initial"), np.full(5, 1e160)))
+    with pytest.raises(InvalidValue, match=r"finite numbers with dt = 0\.0001 s"):
+        published(arm)(fast, np.zeros(5))

@@ -1,0 +1,223 @@
+"""One step as a pure function of numbers, and that looping it is the simulation."""
+
+import threading
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof, heavy_rotors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import Simulation, State, forward_model
+from arm_dynamics.dynamics import aba
+from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.forward_model import pack_state, unpack_state
+from arm_dynamics.integrators import INTEGRATORS
+from arm_dynamics.kinematics import tool_position
+from arm_dynamics.state import Command
+from arm_dynamics.state_vector import entry_names, join, split
+
+DT = 1e-4
+
+
+def rubbing():
+    """five_dof with dry friction in two joints."""
+    return five_dof().with_joint("R2", friction=3.0).with_joint("R4", friction=0.02)
+
+
+def whole_motors():
+    """five_dof whose motors have every own state: current, temperature, rotor speed and gap."""
+    return five_dof().with_motors(
+        inductance=1e-4, rotor_inertia=1e-2, coulomb_friction=1e-3, thermal_resistance=1.0,
+        backlash=1e-3, gear_stiffness=1e4, gear_damping=1.0,
+    )  # fmt: skip
+
+
+ARMS = {
+    "five_dof": five_dof,
+    "heavy_rotors": heavy_rotors,
+    "rubbing": rubbing,
+    "whole_motors": whole_motors,
+}
+
+
+def start(arm, v=None):
+    return pack_state(arm, State.of(arm.pose("initial"), v))
+
+
+def commands(arm, interface, count):
+    """Within what the watch lets pass unchanged."""
+    limit = np.array([a.command_limit(interface) for a in arm.actuators])
+    limit = np.where(np.isfinite(limit), limit, 10.0)
+    return [limit * x for x in np.random.default_rng(5).uniform(-1, 1, (count, arm.nv))]
+
+
+@pytest.mark.parametrize("interface", ["voltage", "effort"])
+@pytest.mark.parametrize("method", INTEGRATORS)
+@pytest.mark.parametrize("name", ARMS)
+def test_looping_it_is_the_simulation_bit_for_bit(name, method, interface):
+    arm = ARMS[name]()
+    sim = Simulation(arm, dt=DT, period=4 * DT, method=method)
+    x = start(arm)
+    for value in commands(arm, interface, 25):
+        assert sim.offer(Command.checked(interface, value, arm.nv))
+        state = sim.advance()
+        for _ in range(4):
+            x = forward_model(arm, x, value, DT, method=method, interface=interface)
+        got = unpack_state(arm, x)
+        for entry in ("q", "v", "act"):
+            np.testing.assert_array_equal(getattr(got, entry), getattr(state, entry))
+    assert np.abs(state.v).max() > 0.1
+    assert not sim.watch.events.counts
+
+
+def test_what_the_vector_is_made_of():
+    arm = five_dof()
+    names = entry_names(arm)
+    assert len(names) == start(arm).size == 28
+    assert names[:2] == ("q[R1]", "q[R2]")
+    assert names[5] == "v[R1]"
+    assert names[10] == "a[R1]"
+    assert names[15:18] == ("tool x", "tool y", "tool z")
+    assert names[18:21] == ("stiction[R1]", "previous v[R1]", "stiction[R2]")
+    np.testing.assert_array_equal(join(arm, split(arm, np.arange(28.0))), np.arange(28.0))
+    np.testing.assert_array_equal(split(arm, np.arange(28.0)).previous, [19, 21, 23, 25, 27])
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=10, max_size=10), st.floats(0, 1e6))
+def test_packing_and_unpacking_gives_the_state_back(numbers, time):
+    arm = five_dof()
+    state = State.of(numbers[:5], numbers[5:], time=time)
+    vector = pack_state(arm, state)
+    assert not vector.flags.writeable
+    back = unpack_state(arm, vector, time)
+    for entry in ("q", "v", "act"):
+        np.testing.assert_array_equal(getattr(back, entry), getattr(state, entry))
+        assert not getattr(back, entry).flags.writeable
+    assert back.time == time
+    assert np.isnan(back.tau).all()
+    np.testing.assert_array_equal(pack_state(arm, back), vector)
+
+
+def test_what_comes_out_is_the_step_just_taken():
+    arm, volts = five_dof(), np.array([3.0, -2, 1, 0.5, -0.5])
+    before = State.of([0.1, -0.7, 0.2, 0.3, -0.4], [0.5, 0.2, -0.3, 1.0, -1.0])
+    vector = forward_model(arm, pack_state(arm, before), volts, DT)
+    after = split(arm, vector)
+    effort = [
+        a.effort("voltage", u, q, v)
+        for a, u, q, v in zip(arm.actuators, volts, before.q, before.v, strict=True)
+    ]
+    a = aba(arm, before.q, before.v, effort)
+    np.testing.assert_allclose(after.a, a, rtol=1e-9, atol=1e-9 * np.abs(a).max())
+    np.testing.assert_allclose(after.v, before.v + DT * a, rtol=1e-12)
+    np.testing.assert_array_equal(after.previous, before.v)
+    np.testing.assert_array_equal(after.tool, tool_position(arm, after.q))
+    assert not after.stiction.any()
+    assert not vector.flags.writeable
+
+
+def test_the_flag_tells_which_joints_dry_friction_holds():
+    weightless = five_dof().with_gravity([0, 0, 0])
+    at_rest = split(weightless, forward_model(weightless, start(weightless), np.zeros(5), DT))
+    assert not at_rest.v.any()
+    assert not at_rest.stiction.any()  # at rest, but nothing holds it
+    arm = weightless.with_joint("R2", friction=1.0).with_joint("R3", friction=1.0)
+    pushed = forward_model(arm, start(arm), [0, 0, 0.2, 0, 0], DT)  # 2 N·m break R3 away
+    np.testing.assert_array_equal(split(arm, pushed).stiction, [0, 1, 0, 0, 0])
+
+
+def test_nothing_is_remembered_between_calls():
+    """Other arms, methods and threads in between change no bit, and no argument."""
+    arm, volts = rubbing(), np.array([3.0, -2, 1, 0.5, -0.5])
+    x = np.array(start(arm, [0.5, 0.2, -0.3, 1.0, -1.0]))
+    kept, first = x.copy(), forward_model(arm, x, volts, DT)
+    forward_model(heavy_rotors(), start(heavy_rotors()), volts, DT)
+    forward_model(arm, start(arm), -volts, 3 * DT, interface="effort")
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(forward_model(arm, x, volts, DT)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for again in (*results, forward_model(arm, x.tolist(), volts.tolist(), DT)):
+        np.testing.assert_array_equal(again, first)
+    np.testing.assert_array_equal(x, kept)
+    np.testing.assert_array_equal(volts, [3.0, -2, 1, 0.5, -0.5])
+
+
+def test_acceleration_flag_and_previous_velocity_are_not_read():
+    arm, x = rubbing(), np.array(start(rubbing(), [0.5, 0.2, -0.3, 1.0, -1.0]))
+    expected = forward_model(arm, x, np.ones(5), DT)
+    x[10:] = 7.0
+    np.testing.assert_array_equal(forward_model(arm, x, np.ones(5), DT), expected)
+
+
+def test_the_actuators_own_states_stand_at_the_end():
+    arm = whole_motors()
+    assert len(arm.act_names) == 20
+    assert entry_names(arm)[28:] == arm.act_names
+    x = start(arm)
+    np.testing.assert_array_equal(x[28:], arm.initial_act)
+    after = forward_model(arm, x, np.full(5, 5.0), DT)
+    current = after[28 + arm.act_names.index("R1.current")]
+    # L di/dt + R i = V, the rotor at rest
+    assert current == pytest.approx(5.0 * (1 - np.exp(-DT * 1.0 / 1e-4)), rel=1e-2)
+    with pytest.raises(InvalidValue, match=r"\(48,\) expected .* 20 states of the actuators"):
+        forward_model(arm, x[:28], np.zeros(5), DT)
+    with pytest.raises(InvalidValue, match=r"no states of the actuators' own.*R1\.current"):
+        forward_model(arm, x, np.zeros(5), DT, compatibility="dynamechs")
+
+
+def test_an_arm_of_any_size():
+    arm = chain({}, {})
+    after = forward_model(arm, start(arm), [1.0, 0.0], DT, interface="effort")
+    assert after.shape == (13,)
+
+
+def bad(index, value):
+    x = np.array(start(five_dof()))
+    x[index] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"state": np.zeros(27)}, InvalidValue, r"shape \(27,\) given, \(28,\) expected .*5 posit"),
+        ({"state": "five"}, InvalidValue, "28 numbers are expected"),
+        ({"state": bad(2, np.nan)}, InvalidValue, r"q\[R3\] = nan"),
+        ({"state": bad(5, np.inf)}, InvalidValue, r"v\[R1\] = inf"),
+        ({"state": bad(17, np.nan)}, InvalidValue, "tool z = nan"),
+        ({"state": bad(27, -np.inf)}, InvalidValue, r"previous v\[R5\] = -inf"),
+        ({"dt": -1e-4}, InvalidValue, "dt .*-0.0001.*above 0"),
+        ({"dt": 0.0}, InvalidValue, "dt .*above 0"),
+        ({"dt": np.nan}, InvalidValue, "dt .*finite"),
+        ({"voltages": np.zeros(4)}, CommandRefused, r"voltage command: shape \(4,\)"),
+        ({"voltages": [0, 0, np.nan, 0, 0]}, CommandRefused, r"voltage command\[2\] = nan"),
+        ({"method": "leapfrog"}, UnknownName, "integrator 'leapfrog'; known: .*semi_implicit"),
+        ({"interface": "warp"}, UnknownName, "interface 'warp'"),
+        ({"compatibility": "ode"}, UnknownName, "compatibility 'ode'; known: dynamechs"),
+        ({"compatibility": "dynamechs", "interface": "effort"}, InvalidValue, "takes voltages"),
+    ],
+)
+def test_what_is_refused(changes, error, said):
+    good = {"state": start(five_dof()), "voltages": np.zeros(5), "dt": DT}
+    with pytest.raises(error, match=said):
+        forward_model(five_dof(), **(good | changes))
+
+
+def test_states_that_are_not_this_arms():
+    arm = five_dof()
+    with pytest.raises(InvalidValue, match="4 positions, 4 velocities and 0 actuator states"):
+        pack_state(arm, State.of(np.zeros(4)))
+    unmeasured = State(0.0, np.full(5, np.nan), np.zeros(5), np.zeros(5))
+    with pytest.raises(InvalidValue, match=r"q\[R1\] = nan"):
+        pack_state(arm, unmeasured)
+    with pytest.raises(InvalidValue, match=r"time .*finite"):
+        unpack_state(arm, start(arm), np.inf)
+    with pytest.raises(InvalidValue, match=r"\(28,\) expected"):
+        unpack_state(arm, np.zeros(5))

@@ -76,7 +76,7 @@ def _motion(*falls: Trace) -> Picture:
         "Released 0.15 rad from upright while the base turns at 2 rad/s. Nothing acts about the"
         " vertical axis, so without friction the angular momentum about it stays exactly what it"
         " was, and the base turns the faster the closer the arm is to the axis; with friction in"
-        " the joints it comes to rest hanging."
+        " the joints it fades together with the energy."
     )
     return Picture("four_joint_fall", caption, drawn)
 

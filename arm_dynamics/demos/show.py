@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from arm_dynamics.arrays import Vector
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
@@ -33,3 +35,8 @@ class Show:
     title: str
     pictures: tuple[Picture, ...]
     numbers: tuple[tuple[str, str], ...]
+
+
+def row(values: Vector) -> str:
+    """Numbers (n,) with two decimals, as text; none is "-0.00"."""
+    return ", ".join(f"{round(value, 2) + 0.0:.2f}" for value in values.tolist())

@@ -21,7 +21,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK, FAINT = "#222222", "#9A9A9A"
 WIDTH = 8.0
 """Width of a figure [inch]."""
-DPI = 160
+DPI = 140
 """Pixels per inch of a picture; text stays readable at half the size."""
 
 STYLE: Any = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.planar import animate, snapshots
-from arm_dynamics.demos.show import Animation, Picture, Show
+from arm_dynamics.demos.show import Animation, Picture, Show, row
 from arm_dynamics.demos.style import (
     PALETTE,
     curves,
@@ -56,16 +56,12 @@ def show() -> Show:
 def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
     drift = np.abs(free.energy - free.energy[0]).max()
     return (
-        ("first acceleration q̈(0)", f"({_numbers_of(first_acceleration(free))}) rad/s²"),
+        ("first acceleration q̈(0)", f"({row(first_acceleration(free))}) rad/s²"),
         ("largest drift of the energy without friction", f"{drift:.1e} J"),
         ("largest kinetic energy without friction", f"{free.kinetic.max():.1f} J"),
         ("energy lost with friction", f"{braked.energy[0] - braked.energy[-1]:.2f} J"),
         ("lowest point of the tip, without friction", f"{free.tool[:, 2].min():.3f} m"),
     )
-
-
-def _numbers_of(values: Vector) -> str:
-    return ", ".join(f"{round(value, 2) + 0.0:.2f}" for value in values.tolist())
 
 
 def _motion(*falls: Trace) -> Picture:
@@ -76,7 +72,7 @@ def _motion(*falls: Trace) -> Picture:
         label(column[0], "", "joint angle [rad]")
         energies(column[1], trace)
         label(column[1], "time [s]", "energy [J]")
-    start = _numbers_of(first_acceleration(falls[0]))
+    start = row(first_acceleration(falls[0]))
     grid[0, 0].set_ylim(bottom=-4.2)
     grid[0, 0].text(0.02, 0.04, f"q̈(0) = ({start}) rad/s²", transform=grid[0, 0].transAxes)
     drawn.align_ylabels()
@@ -84,7 +80,7 @@ def _motion(*falls: Trace) -> Picture:
         "Joint angles (each relative to the link before) and energies of three 1 m links with 2,"
         " 1 and 1 kg at their ends. They start with accelerations (-g, g, 0): the first link drops"
         " while the second stays level. Without friction the sum of the energies stays where it"
-        " was; with it the arm comes to rest hanging."
+        " was; with friction it only ever falls."
     )
     return Picture("three_link_fall", caption, drawn)
 

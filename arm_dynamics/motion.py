@@ -22,7 +22,7 @@ class ArmMotion:
 
     def __init__(self, arm: ArmModel) -> None:
         self.arm = arm
-        self.lower, self.upper = arm.lower, arm.upper
+        self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
         self.groups = _groups(arm)
         self.prescribed, self._free, self.rubs = _kinds(arm)
         self._data = arm.model.createData()
@@ -31,7 +31,7 @@ class ArmMotion:
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
         self._own = _own_states(arm)
         self._kept, self._slots = _compiled_states(arm, self._own)
-        self._interface = "effort"
+        self._interfaces = [a.interfaces[0] for a in arm.actuators]
 
     @property
     def effort(self) -> Vector:
@@ -41,9 +41,9 @@ class ArmMotion:
 
     def use(self, command: Command) -> None:
         """From here on the command is this one."""
-        self._interface = command.interface
+        self._interfaces = [a.taken(command.interface) for a in self.arm.actuators]
         self._rows[row.COMMAND] = command.value
-        self._rows[row.BY_VOLTAGE] = command.interface == "voltage"
+        self._rows[row.BY_VOLTAGE] = [taken == "voltage" for taken in self._interfaces]
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """v̇ (nv,) [rad/s²], dry friction apart; Featherstone's articulated-body algorithm."""
@@ -118,7 +118,7 @@ class ArmMotion:
         mass, bias = mass_matrix(self.arm, q), nle(self.arm, q, v)
         if f:
             a[f] = np.linalg.solve(mass[np.ix_(f, f)], (self._tau - bias)[f])
-        self._rows[row.EFFORT, p] = (mass @ a + bias)[p]
+        self._rows[row.EFFORT, p] = (mass @ a + bias - self._tau)[p]  # friction and stops in tau
         return a
 
     def _drive(self, q: Vector, v: Vector, z: Vector) -> None:
@@ -137,7 +137,7 @@ class ArmMotion:
     def _asked(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
         x = self._rows
         told = float(x[row.COMMAND, i])
-        return self._interface, told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
+        return self._interfaces[i], told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
 
 
 def _own_states(arm: ArmModel) -> list[slice]:

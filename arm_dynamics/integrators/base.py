@@ -17,8 +17,10 @@ class Motion(Protocol):
 
     groups: tuple[Any, ...]
     """Index arrays into z: a step updates one group after the other, each from those before."""
+    joint_names: tuple[str, ...]
     lower: Vector
     upper: Vector
+    """Positions (nv,) at which the joints meet their stops."""
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """v̇ (nv,) [rad/s²], a fresh array."""

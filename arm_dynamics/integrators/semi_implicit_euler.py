@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.integrators.base import Integrator, Motion
-from arm_dynamics.integrators.relaxation import relaxed
+from arm_dynamics.integrators.relaxation import relax
 from arm_dynamics.scalar import compiled
 
 
@@ -21,9 +21,7 @@ class SemiImplicitEuler(Integrator):
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
-        for group in motion.groups:
-            decay, source = motion.rates(q, v, z)
-            z[group] = relaxed(z[group], decay[group], source[group], dt)
+        relax(motion, q, v, z, dt)
         kick_drift(q, v, motion.acceleration(q, v, z), dt)
 
 

@@ -4,6 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from conftest import chain
+
+from arm_dynamics import resources
+from arm_dynamics.cli import list_arms
 
 BROKEN = """<robot name="broken">
   <link name="base"/>
@@ -79,8 +83,19 @@ def test_joints_to_lock_come_before_or_after_the_file():
 def test_list_shows_the_bundled_arms():
     done = command("list")
     assert done.returncode == 0
-    for word in ("five_dof", "dc_motor", "R1", "R5", "-1.1"):
+    for word in ("five_dof", "dc_motor", "5: R1", "R5", "-1.1"):
         assert word in done.stdout
+
+
+def test_the_list_is_readable_and_names_the_unit_of_a_prismatic_joint(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert list_arms.run([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert {"mass [kg]", "initial pose [rad, m]"} <= {cell.strip() for cell in lines[1].split("┃")}
+    assert len(lines) == 4 + len(resources.names("urdf", ".urdf")), "one line an arm"
+    arm = chain({"kind": "prismatic", "lower": 0.0, "upper": 0.5}, {})
+    assert list_arms.row("rail", arm)[-1] == "0 m, 0"
 
 
 @pytest.mark.parametrize("arguments", [["dance"], [], ["audit"], ["list", "--nonsense"]])

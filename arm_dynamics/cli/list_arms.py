@@ -6,24 +6,33 @@ import argparse
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from arm_dynamics import resources
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+
+COLUMNS = ("arm", "joints", "actuators", "mass [kg]", "initial pose [rad, m]")
 
 
 def run(arguments: Sequence[str]) -> int:
     """Print one row an arm."""
     argparse.ArgumentParser(prog="arm-dynamics list", description=__doc__).parse_args(arguments)
-    table = Table("arm", "joints", "actuators", "mass [kg]", "initial pose [rad]")
+    table = Table(*map(escape, COLUMNS))  # rich would take [kg] for a style
     for name in resources.names("urdf", ".urdf"):
-        arm = load_arm(name)
-        table.add_row(
-            name,
-            ", ".join(arm.joint_names),
-            ", ".join(sorted({joint.actuator for joint in arm.joints})),
-            f"{sum(inertia.mass for inertia in arm.links.inertias):.3g}",
-            ", ".join(f"{value:g}" for value in arm.pose("initial")),
-        )
+        table.add_row(*row(name, load_arm(name)))
     Console().print(table)
     return 0
+
+
+def row(name: str, arm: ArmModel) -> tuple[str, ...]:
+    """One text a column; positions in rad, those of prismatic joints with their unit m."""
+    pose = zip(arm.joints, arm.pose("initial").tolist(), strict=True)
+    return (
+        name,
+        f"{arm.nv}: {' '.join(arm.joint_names)}",
+        ", ".join(sorted({joint.actuator for joint in arm.joints})),
+        f"{sum(inertia.mass for inertia in arm.links.inertias):.3g}",
+        ", ".join(f"{value:.3g}{' m' if joint.unit == 'm' else ''}" for joint, value in pose),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -76,7 +77,7 @@ class ArmModel:
         """Names in the order of every vector of this arm."""
         return tuple(joint.name for joint in self.joints)
 
-    @property
+    @cached_property
     def na(self) -> int:
         """Number of the actuators' own states."""
         return sum(len(actuator.states) for actuator in self.actuators)
@@ -91,6 +92,14 @@ class ArmModel:
     def initial_act(self) -> Vector:
         """The actuators' own states at rest (na,)."""
         return frozen([state.initial for a in self.actuators for state in a.states])
+
+    def held_act(self, q: Vector, act: Vector) -> Vector:
+        """``act`` (na,) changed so that joints that go where they are told stay at ``q`` (nv,)."""
+        held: list[float] = []
+        for actuator, angle in zip(self.actuators, q.tolist(), strict=True):
+            own = act[len(held) : len(held) + len(actuator.states)].tolist()
+            held.extend(actuator.held(angle, own))
+        return frozen(held)
 
     @property
     def lower(self) -> Vector:

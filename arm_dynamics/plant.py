@@ -122,7 +122,7 @@ class Plant:
     def _accept_command(self, command: Command) -> None:
         Command.checked(command.interface, command.value, self.arm.nv)
         for actuator in self.arm.actuators:
-            if command.interface not in actuator.interfaces:
+            if actuator.taken(command.interface) not in actuator.interfaces:
                 raise UnknownName(
                     f"interface of joint '{actuator.joint}'", command.interface, actuator.interfaces
                 )

@@ -18,6 +18,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "actuators": {
         "ideal": "arm_dynamics.actuators.ideal:Ideal",
         "dc_motor": "arm_dynamics.actuators.dc_motor:DcMotor",
+        "rate_limited": "arm_dynamics.actuators.rate_limited:RateLimited",
     },
     "controllers": {
         "pid": "arm_dynamics.controllers.pid:Pid",

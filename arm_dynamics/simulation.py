@@ -61,6 +61,8 @@ class Simulation:
     def advance(self) -> State:
         """One control period under the watched command."""
         before, command = self.state, self.watch.command(self.state)
+        if self.watch.stopping and before.act.size:
+            before = replace(before, act=self.arm.held_act(before.q, before.act))
         self.state = self.plant.step(before, command, self.dt, self.steps)
         if self.on_period is not None:
             self.on_period(before, command, self.state)
@@ -92,7 +94,8 @@ class Simulation:
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)
         speed = vector("initial v", [0.0] * position.size if v is None else v, position.size)
-        return State.of(position, speed, self._holding(position), time, self.arm.initial_act)
+        own = self.arm.held_act(position, self.arm.initial_act)
+        return State.of(position, speed, self._holding(position), time, own)
 
     def _holding(self, q: Vector) -> Vector:
         """The effort that carries the arm's weight, as far as the motors' limits go."""

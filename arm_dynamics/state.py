@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
 
-INTERFACES = ("effort", "voltage", "position", "velocity")
-"""What a command may ask of a joint: N·m (or N), V, rad (or m), rad/s (or m/s)."""
+MIXED = "mixed"
+"""For an arm of different actuators: each joint takes the interface its actuator lists first."""
+INTERFACES = ("effort", "voltage", "position", "velocity", MIXED)
+"""What a command may ask of a joint: N·m (or N), V, rad (or m), rad/s (or m/s), or mixed."""
 
 NO_STATES = frozen([])
 

@@ -9,6 +9,7 @@ from math import inf
 from typing import ClassVar
 
 from arm_dynamics.parameters import Parameter, complete
+from arm_dynamics.state import MIXED
 
 GIVEN = 0
 """Kernel of an actuator that has no compiled law: the plant asks its methods instead."""
@@ -50,7 +51,7 @@ class Actuator(ABC):
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """Effort at the joint [N·m] for a command ``value`` on ``interface``."""
+        """Effort at the joint [N·m] for a command ``value``; 0 for one that ``prescribes``."""
 
     def computed_effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
@@ -79,6 +80,14 @@ class Actuator(ABC):
     ) -> tuple[float, Sequence[float]]:
         """Position [rad] and own states after ``elapsed`` [s], for one that ``prescribes``."""
         raise NotImplementedError(f"{type(self).__name__} gives an effort")
+
+    def held(self, q: float, act: Sequence[float]) -> Sequence[float]:
+        """Own states that hold the joint at ``q`` [rad], for one that ``prescribes``."""
+        return act
+
+    def taken(self, interface: str) -> str:
+        """The interface that a command on ``interface`` means here; "mixed": the first one."""
+        return self.interfaces[0] if interface == MIXED else interface
 
     def dry(self, v: float, effort: float) -> tuple[float, float]:
         """Largest dry friction at the joint [N·m] against forward and against backward motion."""

@@ -10,7 +10,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.state import INTERFACES, Command, State
 
-UNITS = dict(zip(INTERFACES, ("N·m", "V", "rad", "rad/s"), strict=True))
+UNITS = {"effort": "N·m", "voltage": "V", "position": "rad", "velocity": "rad/s"}
 
 
 class Guard:
@@ -19,10 +19,10 @@ class Guard:
     def __init__(self, arm: ArmModel, events: Events) -> None:
         self.arm = arm
         self.events = events
-        taken = {i for i in INTERFACES if all(i in a.interfaces for a in arm.actuators)}
         self._limits = {
-            interface: frozen([a.command_limit(interface) for a in arm.actuators])
-            for interface in taken
+            interface: frozen([a.command_limit(a.taken(interface)) for a in arm.actuators])
+            for interface in INTERFACES
+            if all(a.taken(interface) in a.interfaces for a in arm.actuators)
         }
 
     def check_state(self, state: State) -> bool:
@@ -64,11 +64,11 @@ class Guard:
         if not (np.abs(command.value) > limit).any():
             return command
         joint = int(np.argmax(np.abs(command.value) - limit))
+        interface = self.arm.actuators[joint].taken(command.interface)
         self.events.report(
-            f"{command.interface}_clamped",
-            f"joint '{self.arm.joint_names[joint]}': {command.interface}"
-            f" {command.value[joint]:.4g} {UNITS[command.interface]} clamped to the limit"
-            f" {limit[joint]:.4g}",
+            f"{interface}_clamped",
+            f"joint '{self.arm.joint_names[joint]}': {interface} {command.value[joint]:.4g}"
+            f" {UNITS[interface]} clamped to the limit {limit[joint]:.4g}",
         )
         value = np.minimum(np.maximum(command.value, -limit), limit)
         return Command.checked(command.interface, value, self.arm.nv, command.stamp)

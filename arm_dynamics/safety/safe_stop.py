@@ -7,7 +7,7 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.dynamics import mass_matrix, rnea
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.state import Command, State
+from arm_dynamics.state import MIXED, Command, State
 
 STOP_TIME = 0.1
 """Time constant [s] at which the velocity decays."""
@@ -27,7 +27,7 @@ class SafeStop:
     Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
     effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
     blended from the last command over RAMP. T is shortened per joint so that the path ends
-    short of its limit. K = w² M_ii, or GRIP of the effort limit where that is more and not
+    short of its limit. A joint that goes where it is told is held at q0. K = w² M_ii, or GRIP of the effort limit where that is more and not
     faster than FASTEST; D = 1.6 sqrt(K M_ii). Source: PD control with computed feedforward,
     Siciliano et al. (2009), 8.5.1.
     """
@@ -41,9 +41,12 @@ class SafeStop:
         m = np.diag(mass_matrix(arm, state.q))
         self._K = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
         self._D = 1.6 * np.sqrt(self._K * m)
+        self._told = np.array([actuator.prescribes for actuator in arm.actuators])
+        forced = MIXED if self._told.any() else "effort"
+        self._interface = "position" if self._told.all() else forced
 
     def command(self, state: State) -> Command:
-        """Effort command (nv,) [N·m] within the effort limits."""
+        """Command (nv,): efforts [N·m] within the limits, positions where these are taken."""
         s, T = state.time - self._start.time, self._times
         decay = np.exp(-s / T)
         v_d = self._start.v * decay
@@ -53,7 +56,8 @@ class SafeStop:
         share = min(1.0, max(0.0, s / RAMP))
         tau = (1 - share) * self._last + share * hold
         limit = self.arm.effort_limit
-        return Command.checked("effort", np.clip(tau, -limit, limit), self.arm.nv, state.time)
+        value = np.where(self._told, self._start.q, np.clip(tau, -limit, limit))
+        return Command.checked(self._interface, value, self.arm.nv, state.time)
 
     def _stop_times(self, state: State) -> Vector:
         """T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""

@@ -1,0 +1,347 @@
+"""Rate-limited servos: the published vectors, live limits, and what the rest of the arm feels."""
+
+import json
+from dataclasses import replace
+from math import inf, nan, pi
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import chain, chain_urdf, five_dof
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import dynamics
+from arm_dynamics.actuators.rate_limited import (
+    RateLimited,
+    rate_limited_desired,
+    rate_limited_step,
+)
+from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.plant import Plant
+from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.guard import Guard
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.state import Command, State
+
+VECTORS = json.loads((Path(__file__).parent / "data/puma_joint/joint_sim_vectors.json").read_text())
+WIDE = {"minimum": -6.0, "maximum": 6.0}
+angles = st.floats(-10, 10)
+
+
+def servo(**constants):
+    return RateLimited("J", 100.0, constants)
+
+
+def position(*values):
+    return Command.checked("position", values, len(values))
+
+
+def servos(**constants):
+    """five_dof with a servo in every joint."""
+    return five_dof().with_actuator("rate_limited", **WIDE | constants)
+
+
+# The law --------------------------------------------------------------------------------------
+
+
+def steps(scenario, kind):
+    """(angle, desired, moved, row) of every control row, computed in floats of one ``kind``."""
+    angle = desired = last = kind(0)
+    limits, velocity = (kind(0), kind(2 * pi)), kind(1)
+    for row in scenario["rows"]:
+        if row["event"] == "param":
+            velocity = velocity if row["velocity"] is None else kind(row["velocity"])
+            assert row["min"] is row["max"] is None
+            continue
+        if row["command"] is not None:
+            last = kind(row["command"])
+            desired = kind(rate_limited_desired(last, kind(inf), desired, *limits))
+        moved = angle != desired
+        angle = kind(rate_limited_step(angle, desired, velocity, kind(row["elapsed_s"])))
+        yield angle, desired, moved, row
+
+
+@pytest.mark.parametrize("kind", [float, np.float32])
+@pytest.mark.parametrize("scenario", VECTORS, ids=lambda s: s["name"])
+def test_published_vectors(scenario, kind):
+    """Every row, bit for bit, in double and in single precision."""
+    name = {float: "f64", np.float32: "f32"}[kind]
+    for k, (angle, desired, moved, row) in enumerate(steps(scenario, kind)):
+        assert float(angle) == row[f"angle_{name}"], (k, row)
+        assert desired == kind(row["desired_f64"]), (k, row)
+        assert moved == row[f"changed_{name}"], (k, row)
+
+
+def test_published_vectors_through_an_arm():
+    """The same rows as commands and time steps of a plant."""
+    arm = chain({}).with_actuator("rate_limited")
+    for scenario in VECTORS:
+        state, told = State.of([0.0], act=arm.initial_act), 0.0
+        for row in scenario["rows"]:
+            if row["event"] == "param":
+                arm = arm.with_motor("J1", angular_velocity=row["velocity"])
+                continue
+            told = told if row["command"] is None else row["command"]
+            if row["elapsed_s"] > 0:
+                state = Plant(arm).step(state, position(told), row["elapsed_s"])
+            assert state.q.tolist() == [row["angle_f64"]]
+            assert state.act.tolist() == [row["desired_f64"], told]
+        arm = arm.with_motor("J1", angular_velocity=1.0)
+
+
+@given(angles, angles, st.floats(0, 100), st.floats(-1, 10))
+def test_a_step_is_bounded_and_never_passes_the_goal(angle, desired, velocity, elapsed):
+    after = rate_limited_step(angle, desired, velocity, elapsed)
+    assert min(angle, desired) <= after <= max(angle, desired)
+    reach = max(0.0, elapsed) * velocity
+    expected = min(abs(desired - angle), reach)
+    assert abs(after - angle) == pytest.approx(expected, rel=1e-12, abs=1e-14)
+    if reach >= abs(desired - angle) and reach > 0:
+        assert after == desired
+
+
+@given(angles, angles, st.floats(0, 100), st.floats(0, 1), st.floats(0, 1))
+def test_two_steps_are_one(angle, desired, velocity, first, second):
+    together = rate_limited_step(angle, desired, velocity, first + second)
+    halfway = rate_limited_step(angle, desired, velocity, first)
+    after = rate_limited_step(halfway, desired, velocity, second)
+    assert after == pytest.approx(together, abs=1e-12)
+
+
+@pytest.mark.parametrize("elapsed", [-5.0, -1e-9, 0.0, nan])
+def test_time_that_does_not_pass_moves_nothing(elapsed):
+    assert rate_limited_step(0.3, 1.0, 2.0, elapsed) == 0.3
+
+
+# The actuator ---------------------------------------------------------------------------------
+
+
+def test_a_command_counts_once_when_it_arrives():
+    """Held and repeated commands are old news; limits do not reach back, the velocity does."""
+    angle, act = servo(maximum=2.0).move(5.0, 0.0, (0.0, 0.0), 1.0)
+    assert (angle, act) == (1.0, (2.0, 5.0))
+    narrow = servo(maximum=0.5, angular_velocity=0.25)
+    angle, act = narrow.move(5.0, angle, act, 2.0)
+    assert (angle, act) == (1.5, (2.0, 5.0))
+    angle, act = narrow.move(4.0, angle, act, 0.4)
+    assert angle == pytest.approx(1.4)
+    assert act == (0.5, 4.0)
+
+
+@given(angles, angles, angles, st.floats(0, 5))
+def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapsed):
+    """Whatever command comes first arrives, also 0, from the own states at rest."""
+    minimum, maximum = sorted((minimum, maximum))
+    actuator = servo(minimum=minimum, maximum=maximum)
+    rest = [state.initial for state in actuator.states]
+    angle, (desired, last) = actuator.move(command, 0.1, rest, elapsed)
+    assert desired == min(max(command, minimum), maximum)
+    assert last == command
+    assert angle == rate_limited_step(0.1, desired, 1.0, elapsed)
+
+
+def test_held_it_stays_even_outside_its_limits():
+    actuator = servo(minimum=0.0, maximum=1.0)
+    act = actuator.held(-2.0, (0.4, 0.4))
+    assert actuator.move(-2.0, -2.0, act, 9.0) == (-2.0, (-2.0, -2.0))
+    assert actuator.move(-3.0, -2.0, act, 9.0)[0] == 0.0
+
+
+def test_parameters_are_checked():
+    assert servo().constants == {"minimum": 0.0, "maximum": 2 * pi, "angular_velocity": 1.0}
+    assert servo(minimum=1.0, maximum=1.0).move(9.0, 0.0, (1.0, 0.0), 5.0)[0] == 1.0
+    with pytest.raises(InvalidValue, match=r"'J': minimum = 3 rad: at most its maximum, 2 rad"):
+        servo(minimum=3.0, maximum=2.0)
+    for velocity in (-0.1, 100.1, inf, nan):
+        with pytest.raises(InvalidValue, match="angular_velocity"):
+            servo(angular_velocity=velocity)
+    with pytest.raises(InvalidValue, match="'R2': minimum = 7 "):
+        servos().with_motor("R2", minimum=7.0)
+    assert servo().armature == servo().viscous_friction == servo().dry_friction == 0
+    with pytest.raises(UnknownName, match="'effort'; known: position"):
+        servo().effort("effort", 1.0, 0.0, 0.0)
+
+
+SERVO_JOINT = """<ros2_control name="c" type="system"><joint name="J1">
+<param name="actuator">rate_limited</param><param name="minimum">{low}</param>
+<param name="maximum">2</param><param name="angular_velocity">3</param>
+<command_interface name="position"/><state_interface name="position"/></joint></ros2_control>"""
+
+
+def test_a_urdf_names_it(recwarn):
+    arm = parse_arm(chain_urdf({}, more=SERVO_JOINT.format(low=-1)))
+    assert not [w for w in recwarn if "ros2_control" in str(w.message)]
+    assert arm.actuators[0].constants == {"minimum": -1, "maximum": 2, "angular_velocity": 3}
+    assert arm.act_names == ("J1.desired", "J1.command")
+
+
+# In an arm ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["semi_implicit_euler"])
+def test_every_joint_of_an_arm_moves_as_alone(method):
+    """Irregular steps, changing commands: the plant equals the law, joint by joint."""
+    rng, arm = np.random.default_rng(3), servos()
+    for name, w in zip(arm.joint_names, (0.3, 1.0, 2.5, 7.0, 100.0), strict=True):
+        arm = arm.with_motor(name, angular_velocity=w)
+    plant, state = Plant(arm, method), State.of(arm.pose("initial"))
+    alone = list(zip(state.q.tolist(), arm.initial_act.reshape(-1, 2).tolist(), strict=True))
+    for _ in range(40):
+        command, dt, count = position(*rng.uniform(-8, 8, 5)), rng.uniform(1e-4, 0.2), 3
+        before, state = state, plant.step(state, command, dt, count)
+        for _ in range(count):
+            alone = [
+                a.move(u, q, z, dt)
+                for a, u, (q, z) in zip(arm.actuators, command.value.tolist(), alone, strict=True)
+            ]
+        assert state.q.tolist() == [q for q, _ in alone]
+        assert state.act.tolist() == [x for _, own in alone for x in own]
+        reach = count * dt * np.array([0.3, 1.0, 2.5, 7.0, 100.0])
+        assert (np.abs(state.q - before.q) <= reach + 1e-12).all()
+
+
+def test_a_joint_lands_exactly_and_stands():
+    arm, goal = servos(angular_velocity=0.7), [0.1, -0.9, 0.123456789, 1 / 3, -pi / 7]
+    plant, state = Plant(arm), State.of(arm.pose("initial"))
+    for _ in range(2000):
+        state = plant.step(state, position(*goal), 1e-3)
+    assert state.q.tolist() == goal
+    assert not state.v.any()
+    np.testing.assert_allclose(state.tau, dynamics.gravity(arm, state.q), atol=1e-12)
+
+
+TWO = chain({"damping": 0.4, "centre": "0.2 0 0.1"}, {"mass": 2.0, "damping": 0.1})
+
+
+def mixed(arm=TWO, **constants):
+    """Two joints: the first effort-driven, the second a servo."""
+    first, second = arm.joints
+    changed = replace(second, actuator="rate_limited", constants=WIDE | constants)
+    return replace(arm, joints=(first, changed))
+
+
+def test_the_other_joints_feel_the_servo_start():
+    """Its jump of velocity is an impulse: M_ff Δv_f = -M_fp Δv_p."""
+    arm, dt = mixed(angular_velocity=2.0).with_gravity([0, 0, 0]), 1e-7
+    q = np.array([0.3, -0.5])
+    command = Command.checked("mixed", [0.0, 1.0], 2)
+    after = Plant(arm).step(State.of(q), command, dt)
+    mass = dynamics.mass_matrix(arm, q)
+    assert after.v[1] == pytest.approx(2.0, rel=1e-6)
+    assert after.v[0] == pytest.approx(-mass[0, 1] / mass[0, 0] * 2.0, rel=1e-5)
+    assert mass[0, 1] * after.v[1] + mass[0, 0] * after.v[0] == pytest.approx(0, abs=1e-5)
+
+
+def test_the_reported_effort_is_what_the_motion_takes():
+    """RNEA with the plant's own acceleration gives the servo's effort, viscous friction on top."""
+    arm = mixed(angular_velocity=0.8)
+    plant, dt = Plant(arm), 1e-4
+    command = Command.checked("mixed", [1.5, 2.0], 2)
+    state = plant.step(State.of([0.2, -0.4], [1.5, 0.0]), command, dt, 50)
+    after = plant.step(state, command, dt)
+    a = (after.v - state.v) / dt
+    needed = dynamics.rnea(arm, state.q, state.v, a) + np.array([0.4, 0.1]) * state.v
+    np.testing.assert_allclose(after.tau, needed, atol=1e-6)
+    assert after.tau[0] == 1.5
+    assert abs(after.tau[1]) > 0.1
+
+
+def test_a_servo_keeps_its_pace_whatever_pulls_at_it():
+    arm, dt = mixed(angular_velocity=0.8), 1e-3
+    plant, state = Plant(arm), State.of([0.2, -0.4], [3.0, 0.0])
+    for k in range(1, 400):
+        state = plant.step(state, Command.checked("mixed", [20.0, 2.0], 2), dt)
+        assert state.q[1] == pytest.approx(-0.4 + 0.8 * k * dt, abs=1e-12)
+    with pytest.raises(UnknownName, match="'J1' 'position'; known: effort"):
+        plant.step(state, position(0, 0), dt)
+    with pytest.raises(UnknownName, match="'J2' 'effort'; known: position"):
+        plant.step(state, Command.checked("effort", [0, 0], 2), dt)
+
+
+# Live limits ----------------------------------------------------------------------------------
+
+
+def test_live_limits_of_a_running_simulation():
+    """A new velocity acts at once; new limits wait for the next command."""
+    sim = Simulation(servos(), q=[0, 0, 0, 0, 0], period=0.01, dt=0.01, timeout=99.0)
+    sim.offer(position(4, 0, 0, 0, 0))
+    for _ in range(10):
+        sim.advance()
+    assert sim.state.q[0] == pytest.approx(0.1)
+    sim.use_arm(sim.arm.with_motor("R1", angular_velocity=5.0))
+    for _ in range(10):
+        sim.advance()
+    assert sim.state.q[0] == pytest.approx(0.6)
+    sim.use_arm(sim.arm.with_motor("R1", angular_velocity=100.0, minimum=-0.2, maximum=0.2))
+    sim.advance()
+    assert sim.state.q[0] == pytest.approx(1.6)
+    sim.offer(position(4, 0.01, 0, 0, 0))  # the same for R1: nothing new
+    for _ in range(9):
+        sim.advance()
+    assert sim.state.q[0] == 4.0
+    sim.offer(position(3.9, 0.01, 0, 0, 0))
+    for _ in range(9):
+        sim.advance()
+    assert sim.state.q[0] == 0.2
+    assert sim.watch.events.counts == {}
+
+
+# Safety ---------------------------------------------------------------------------------------
+
+
+def test_nobody_commands_servos_and_they_stand():
+    """Also where the start is outside the limits of commands."""
+    arm = five_dof().with_actuator("rate_limited")
+    sim = Simulation(arm, period=2e-3, dt=1e-3)
+    assert sim.state.q[1] < arm.actuators[1].constants["minimum"]
+    for _ in range(100):
+        state = sim.advance()
+    assert state.q.tolist() == arm.pose("initial").tolist()
+    np.testing.assert_allclose(state.tau, dynamics.gravity(arm, state.q), atol=1e-12)
+
+
+def test_when_commands_cease_servos_stop_where_they_are():
+    sim = Simulation(servos(), period=2e-3, dt=1e-3, timeout=0.1)
+    goal = sim.state.q + 0.4
+    sim.offer(position(*goal))
+    sim.advance()
+    sim.use_arm(sim.arm.with_motor("R1", maximum=0.01))
+    for _ in range(60):
+        sim.advance()
+    stopped = sim.state
+    assert sim.watch.events.counts["command_timeout"] == 1
+    assert sim.watch.command(sim.state).interface == "position"
+    np.testing.assert_allclose(stopped.q - goal, -0.3, atol=2.1e-3)
+    for _ in range(50):
+        assert sim.advance().q.tolist() == stopped.q.tolist()
+    sim.offer(position(*goal))
+    sim.advance()
+    assert not sim.watch.stopping
+    assert sim.state.q[1] == pytest.approx(stopped.q[1] + 2e-3)
+
+
+def test_a_mixed_arm_is_held():
+    """The servo stands, the effort-driven joint is held against its weight."""
+    sim = Simulation(mixed(), q=[0.3, -0.5], period=2e-3, dt=1e-4)
+    for _ in range(500):
+        state = sim.advance()
+    assert sim.watch.command(state).interface == "mixed"
+    np.testing.assert_allclose(state.q, [0.3, -0.5], atol=1e-3)
+    assert state.q[1] == -0.5
+
+
+def test_the_guard_takes_positions_as_they_are_and_clamps_mixed_efforts():
+    """A servo's limits are live and its own; an effort's are the joint's."""
+    events = Events()
+    guard = Guard(servos(), events)
+    far = position(*[50.0] * 5)
+    assert guard.check_command(far).value.tolist() == [50.0] * 5
+    assert not events.counts
+    for bad in (Command("effort", np.zeros(5)), Command("position", np.array([0, 0, inf, 0, 0]))):
+        with pytest.raises(CommandRefused):
+            guard.check_command(bad)
+    clamped = Guard(mixed(), events).check_command(Command("mixed", np.array([500.0, 500.0])))
+    assert clamped.value.tolist() == [100.0, 500.0]
+    assert "'J1': effort 500 N·m clamped to the limit 100" in events.latest["effort_clamped"]

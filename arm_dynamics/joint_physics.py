@@ -7,6 +7,7 @@ costs a tenth of passing twelve. The rows' order is this module's alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,11 @@ SLOTS = 4
 ROWS = CONSTANTS + 25
 
 
-def pack(joints: Sequence[Joint], actuators: Sequence[Actuator]) -> Vector:
+def pack(
+    joints: Sequence[Joint], actuators: Sequence[Actuator], dtype: type[Any] = float
+) -> Vector:
     """Array (ROWS, nv) with every constant of the joints and their actuators filled in."""
-    rows = np.zeros((ROWS, len(joints)))
+    rows = np.zeros((ROWS, len(joints)), dtype)
     for i, (joint, actuator) in enumerate(zip(joints, actuators, strict=True)):
         rows[LOWER, i], rows[UPPER, i] = joint.lower, joint.upper
         rows[STOP_STIFFNESS, i], rows[STOP_DAMPING, i] = joint.stop_stiffness, joint.stop_damping

@@ -23,14 +23,14 @@ class ArmMotion:
     def __init__(self, arm: ArmModel) -> None:
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
-        self.groups = _groups(arm)
+        self.groups = update_groups(arm)
         self.prescribed, self._free, self.rubs = _kinds(arm)
         self._data = arm.model.createData()
         self._rows = x = row.pack(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
-        self._own = _own_states(arm)
-        self._kept, self._slots = _compiled_states(arm, self._own)
+        self._own = own_states(arm)
+        self._kept, self._slots = compiled_states(arm)
         self._interfaces = [a.interfaces[0] for a in arm.actuators]
 
     @property
@@ -140,14 +140,15 @@ class ArmMotion:
         return self._interfaces[i], told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
 
 
-def _own_states(arm: ArmModel) -> list[slice]:
+def own_states(arm: ArmModel) -> list[slice]:
     """Where in z each joint's own states are."""
     ends = np.cumsum([len(actuator.states) for actuator in arm.actuators]).tolist()
     return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _compiled_states(arm: ArmModel, own: list[slice]) -> tuple[Vector, tuple[Vector, Vector]]:
+def compiled_states(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
     """Entries of z that the compiled laws keep, with the slot and the joint of each."""
+    own = own_states(arm)
     found = [
         (k, slot, i)
         for i, actuator in enumerate(arm.actuators)
@@ -157,7 +158,7 @@ def _compiled_states(arm: ArmModel, own: list[slice]) -> tuple[Vector, tuple[Vec
     return kept, (slots, joints)
 
 
-def _groups(arm: ArmModel) -> tuple[Vector, ...]:
+def update_groups(arm: ArmModel) -> tuple[Vector, ...]:
     """Entries of z by group, in order; those of prescribed joints move with the joint."""
     every = [(s.group, a.prescribes) for a in arm.actuators for s in a.states]
     numbers = sorted({group for group, prescribed in every if not prescribed})

@@ -65,6 +65,7 @@ setup(
             "mypy>=1.11",
             "import-linter>=2.1",
             "types-PyYAML",
+            "example-robot-data==6.0.0",  # URDFs and meshes of other makers' arms, any Python
             "colcon-common-extensions>=0.3",
             "setuptools>=65,<80",  # colcon installs through setup.py; 3.12 brings none
         ],

@@ -1,0 +1,178 @@
+"""Arms of other makers: what the audit says of their files, and that they move and hold."""
+
+import re
+import warnings
+from dataclasses import replace
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit.files import candidates
+from arm_dynamics.state import Command, State
+
+try:
+    FILES = {str(file): file for file in metadata.files("example-robot-data") or ()}
+except metadata.PackageNotFoundError:
+    pytest.skip("example-robot-data is not installed (extra: test)", allow_module_level=True)
+
+PAGE = Path(__file__).parents[1] / "docs" / "real_robots.md"
+MIMIC = "'panda_finger_joint1' is followed by this joint, which has no coordinate of its own"
+ROOT = "a root link's inertia has no effect"
+# Arm: file, joints to lock, and what the audit finds before that: severity, element, problem.
+ARMS = {
+    "panda": (
+        "panda_description/urdf/panda.urdf",
+        ("panda_finger_joint1", "panda_finger_joint2"),
+        (
+            ("warning", "link 'panda_link0' <inertial>", ROOT),
+            ("error", "joint 'panda_finger_joint2' <mimic joint>", MIMIC),
+        ),
+    ),
+    "ur5": ("ur_description/urdf/ur5_robot.urdf", (), ()),
+    "xarm7": ("xarm_description/urdf/xarm7.urdf", (), ()),
+    "so101": (
+        "so_arm_description/urdf/so101.urdf",
+        (),
+        (("warning", "link 'base_link' <inertial>", ROOT),),
+    ),
+}
+NAMES = tuple(ARMS)
+HELD = 5e-3
+"""Distance [rad] from the goal after two seconds."""
+# 1 N·m of dry friction on every joint, and damping enough: what the model finds does not move it.
+STRONG = {f"joint{i}": {"p": 400.0, "i": 1600.0, "d": 0.0} for i in range(1, 5)} | {
+    f"joint{i}": {"p": 80.0, "i": 320.0, "d": 0.0} for i in range(5, 8)
+}
+
+
+def path_of(name):
+    (file,) = (file for path, file in FILES.items() if path.endswith(f"/robots/{ARMS[name][0]}"))
+    return Path(file.locate())
+
+
+@cache
+def arm_of(name):
+    """The arm with ``middle`` as the pose in which it starts and its gains are found."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        arm = load_arm(path_of(name), ARMS[name][1])
+    pairs = zip(arm.joints, middle(arm).tolist(), strict=True)
+    return replace(arm, joints=tuple(replace(joint, initial=q) for joint, q in pairs))
+
+
+def middle(arm):
+    """The pose zero; half way between its limits for a joint that has no room there."""
+    q = np.array(arm.pose("zero"))
+    near = (q < arm.lower + 0.2) | (q > arm.upper - 0.2)
+    q[near] = (arm.lower + arm.upper)[near] / 2
+    return q
+
+
+def random_positions(arm, count=20):
+    return np.random.default_rng(0).uniform(arm.lower, arm.upper, (count, arm.nv))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_audit_finds_this_and_nothing_else(name):
+    path, expected = path_of(name), ARMS[name][2]
+    faults = audit(path.read_text(), path.parent)
+    assert len(faults) == len(expected), faults
+    for fault, (severity, element, problem) in zip(faults, expected, strict=True):
+        assert (fault.severity, fault.element) == (severity, element)
+        assert problem in f"{fault.value!r} {fault.problem}"
+
+
+def test_panda_does_not_load_until_its_fingers_are_locked():
+    with pytest.raises(ArmDynamicsError, match="lock 'panda_finger_joint2'"):
+        load_arm(path_of("panda"))
+    assert arm_of("panda").joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_warnings_are_all_that_is_said_at_loading(name):
+    """One for each warning of the audit."""
+    path, lock, expected = path_of(name), ARMS[name][1], ARMS[name][2]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        load_arm(path, lock)
+    assert len(said) == sum(severity == "warning" for severity, *_ in expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_meshes_resolve_or_are_warned_of(name, tmp_path):
+    """package:// is found above the file; the same text elsewhere gives one clear warning."""
+    path = path_of(name)
+    text = path.read_text()
+    meshes = set(re.findall(r'<mesh[^>]*filename="([^"]+)"', text))
+    assert meshes
+    for mesh in meshes:
+        assert mesh.startswith("package://example-robot-data/")
+        assert any(place.is_file() for place in candidates(mesh, path.parent)), mesh
+    unknown = [fault for fault in audit(text, tmp_path) if "package" in fault.problem]
+    assert [fault.severity for fault in unknown] == ["warning"]
+    assert "example-robot-data" in unknown[0].problem
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mass_matrix_is_symmetric_and_positive(name):
+    arm = arm_of(name)
+    for q in random_positions(arm):
+        M = dynamics.mass_matrix(arm, q)
+        np.testing.assert_array_equal(M, M.T)
+        assert np.linalg.eigvalsh(M)[0] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inverse_dynamics_undoes_forward_dynamics(name):
+    arm = arm_of(name)
+    rng = np.random.default_rng(1)
+    for q in random_positions(arm):
+        v, tau = rng.uniform(-1, 1, arm.nv), rng.uniform(-1, 1, arm.nv)
+        a = dynamics.aba(arm, q, v, tau)
+        np.testing.assert_allclose(dynamics.rnea(arm, q, v, a), tau, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_seconds_under_gravity_are_held(name):
+    """In a tilted field that the law does not know; 0.02 rad aside and back."""
+    arm = arm_of(name)
+    goal = arm.pose("initial")
+    law = PidGravity(arm, STRONG if name == "xarm7" else None)
+    simulation = Simulation(arm.with_gravity([0.5, 0.5, -9.78]), q=goal - 0.02)
+    loop = ControlLoop(Simulated(arm, simulation), law)
+    loop.step()
+    loop.hold(dict(zip(arm.joint_names, goal, strict=True)))
+    for _ in range(1000):
+        assert loop.step() is not None
+    assert np.isfinite(simulation.state.v).all()
+    np.testing.assert_allclose(simulation.state.q, goal, rtol=0, atol=HELD)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_let_go_it_falls_and_stays_finite(name):
+    """Without effort a tilted arm sinks, against its friction and its end stops."""
+    arm = arm_of(name).with_gravity([3.0, 0, -9.3])
+    start = State.of(arm.pose("initial"))
+    after = Plant(arm).step(start, Command("effort", np.zeros(arm.nv)), 1e-4, steps=5000)
+    assert np.isfinite(after.q).all()
+    lost = dynamics.potential_energy(arm, start.q) - dynamics.potential_energy(arm, after.q)
+    assert lost > 1e-3 * abs(dynamics.potential_energy(arm, start.q))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_says_the_same(name):
+    file, lock, expected = ARMS[name]
+    (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if f"/{file}" in line]
+    for joint in lock:
+        assert f"--lock {joint}" in row
+    for severity, element, _ in expected:
+        assert f"{severity}: {element}" in row.replace("`", "")
+    assert ("no faults" in row) == (not expected)

@@ -94,9 +94,9 @@ def mark(file: Path) -> str:
         return comment.decode() if isinstance(comment, bytes) else str(comment)
 
 
-def faults() -> Iterator[str]:
+def faults(drawn: dict[str, Show]) -> Iterator[str]:
     """Everything in which the gallery is not what would be drawn now."""
-    drawn, stored = shows(), json.loads(CONTENT.read_text("utf-8"))
+    stored = json.loads(CONTENT.read_text("utf-8"))
     yield from differences(contents(drawn), {name: one["says"] for name, one in stored.items()})
     if PAGE.read_text("utf-8") != page(drawn):
         yield f"{PAGE.name} is another text"
@@ -144,7 +144,7 @@ def main() -> int:
     if not parser.parse_args().check:
         generate()
         return 0
-    found = list(faults())
+    found = list(faults(shows()))
     print("\n".join(found) or "the gallery is current")
     return int(bool(found))
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import settings
 
 from arm_dynamics import load_arm
+from arm_dynamics.demos import registry
 from arm_dynamics.model.load import parse_arm
 
 # Laws compile at their first call; the same examples come in every run.
@@ -53,6 +54,12 @@ def heavy_rotors():
     for name, k in zip(arm.joint_names, (10, 10, 10, 1, 1), strict=True):
         arm = arm.with_motor(name, kt=k / 20, ke=k / 20)
     return arm.with_payload(0.5, (0.01, 0.02, -0.03))
+
+
+@cache
+def shown(name):
+    """What the demonstration ``name`` shows, computed once."""
+    return registry.load(name).show()
 
 
 def displaced():

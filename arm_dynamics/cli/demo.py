@@ -16,19 +16,18 @@ OUT = Path("arm_dynamics_demo")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Show one demonstration; without a name, list them all."""
-    parser = argparse.ArgumentParser(
-        prog="arm-dynamics demo", usage="%(prog)s [NAME] [--out FOLDER]", description=__doc__
-    )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="; ".join(registry.DEMOS))
-    given, rest = parser.parse_known_args(arguments)
+    """Show one demonstration; without a name, list them all. A live one has its own options."""
+    if arguments and arguments[0] in registry.DEMOS and registry.find(arguments[0]).live:
+        return int(registry.load(arguments[0]).run(arguments[1:]))
+    parser = argparse.ArgumentParser(prog="arm-dynamics demo", description=__doc__)
+    parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(registry.DEMOS))
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}/NAME")
+    given = parser.parse_args(arguments)
     if given.name is None:
-        parser.parse_args(arguments)  # nothing else may be there
         return _list()
     if registry.find(given.name).live:
-        return int(registry.load(given.name).run(rest))
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}/NAME")
-    return _figures(given.name, parser.parse_args(arguments).out or OUT / given.name)
+        parser.error(f"'{given.name}' comes before its options")
+    return _figures(given.name, given.out or OUT / given.name)
 
 
 def _list() -> int:

@@ -81,9 +81,9 @@ def _motion(*falls: Trace) -> Picture:
         label(column[2], "time [s]", "tool height [m]")
     drawn.align_ylabels()
     caption = (
-        "Upper arm 45° up, forearm level, no brakes. Left: motors at 0 V. J2 sinks until its end"
-        " stop, J3 until gravity at the elbow falls below the joint's dry friction, which then holds"
-        " it; the other joints never break away. Right: amplifiers keep the currents at zero, rotors"
+        "Upper arm 45° up, forearm level, no brakes. Left: motors at 0 V. J2 sinks to its end stop,"
+        " J3 until gravity at the elbow falls below the dry friction there, which then holds it;"
+        " the other joints never break away. Right: amplifiers keep the currents at zero, rotors"
         " and friction turn along. J2 falls freely until its back-EMF outweighs the supply of 40 V."
     )
     return Picture("puma560_fall", caption, drawn)

@@ -19,7 +19,6 @@ from arm_dynamics.demos.style import (
 )
 from arm_dynamics.demos.trace import METHOD, Trace, record, released
 from arm_dynamics.dynamics import aba
-from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.load import load_arm
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
@@ -28,7 +27,7 @@ FRICTION = 1.0
 COARSE = 0.01
 """Time step [s] of the comparison of integrators."""
 TITLES = ("without friction", "with friction τ = -q̇")
-METHODS = tuple(INTEGRATORS)
+METHODS = ("explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4", "implicit_midpoint")
 
 
 def simulate(damping: float = 0.0, dt: float = DT, method: str = METHOD) -> Trace:

@@ -15,7 +15,7 @@ from arm_dynamics.plant import Plant
 from arm_dynamics.simulation import whole_steps
 from arm_dynamics.state import Command, State
 
-METHOD = "semi_implicit_euler"
+METHOD = "rk4"
 """Integrator of the demonstrations."""
 
 

@@ -1,0 +1,453 @@
+"""Demonstrations: the mathematics of what they show, and what their figures contain."""
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import shown
+from PIL import Image
+
+from arm_dynamics import dynamics
+from arm_dynamics.cli.main import main
+from arm_dynamics.demos import (
+    five_dof,
+    four_joint,
+    puma560_fall,
+    registry,
+    three_link,
+    two_link,
+    writer,
+)
+from arm_dynamics.demos.content import KEPT, content, digest
+from arm_dynamics.demos.planar import animate
+from arm_dynamics.demos.show import Animation, Picture, Show, row
+from arm_dynamics.demos.style import figure, label
+from arm_dynamics.demos.trace import record, released
+from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.kinematics import chain_points, tool_position
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.state import Command
+
+DATA = Path(__file__).parent / "data"
+G = 9.81
+FIGURES = [name for name, demo in registry.DEMOS.items() if not demo.live]
+
+
+@cache
+def fall(damping=0.0):
+    return three_link.simulate(damping)
+
+
+@cache
+def swing():
+    return two_link.simulate()
+
+
+@cache
+def turning(damping=0.0):
+    return four_joint.simulate(damping)
+
+
+@cache
+def braked():
+    return five_dof.braked(seconds=3.0)
+
+
+@cache
+def disconnected():
+    return five_dof.disconnected()
+
+
+@cache
+def puma(interface):
+    return puma560_fall.simulate(interface)
+
+
+def table(file, nv):
+    """Times (n,), positions (n, nv) and the last column (n,) of a CSV file."""
+    rows = np.loadtxt(DATA / file, delimiter=",", skiprows=1)
+    return rows[:, 0], rows[:, 1 : 1 + nv], rows[:, -1]
+
+
+def at(trace, times):
+    """Indices of the samples at ``times``."""
+    indices = np.round(times / trace.time[1]).astype(int)
+    np.testing.assert_allclose(trace.time[indices], times, atol=1e-9)
+    return indices
+
+
+# --- traces ---
+
+
+def test_joints_and_tool_of_a_stretched_arm():
+    arm = load_arm("two_link")
+    np.testing.assert_allclose(
+        chain_points(arm, [0, np.pi / 2]), [[0, 0, 0], [1, 0, 0], [1, 0, 1]], atol=1e-12
+    )
+    for name in ("five_dof", "four_joint", "puma560"):
+        arm, q = load_arm(name), load_arm(name).pose("initial")
+        points = chain_points(arm, q)
+        assert points.shape == (arm.nv + 1, 3)
+        np.testing.assert_array_equal(points[-1], tool_position(arm, q))
+
+
+def test_work_of_a_power_that_grows_evenly():
+    """∫ c t dt = c t² / 2, exactly by the trapezoidal rule."""
+    np.testing.assert_allclose(fall().work(3 * fall().time), 1.5 * fall().time ** 2, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"seconds": 1.0, "interval": 0.01, "dt": 0.003},
+        {"seconds": 1.0, "interval": 0.3, "dt": 0.1},
+        {"seconds": 1.0, "interval": 0.1, "dt": -0.1},
+        {"seconds": float("nan"), "interval": 0.1, "dt": 0.1},
+    ],
+)
+def test_times_that_do_not_divide_are_refused(times):
+    arm = load_arm("two_link")
+    with pytest.raises(InvalidValue):
+        record(arm, *released(arm, arm.pose("zero")), **times)
+
+
+# --- three_link ---
+
+
+def test_three_links_start_with_minus_g_and_g():
+    np.testing.assert_allclose(three_link.first_acceleration(fall()), [-G, G, 0], atol=1e-12)
+
+
+def test_free_fall_is_that_of_the_data():
+    times, q, energy = table("three_link/freefall_g9p81.csv", 3)
+    np.testing.assert_allclose(fall().time, times, atol=1e-12)
+    np.testing.assert_allclose(fall().q, q, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(fall().energy, energy, rtol=0, atol=1e-9)
+
+
+def test_friction_takes_what_it_works():
+    """E(0) - E(t) = ∫ |q̇|² dt for tau = -q̇, up to the trapezoidal rule."""
+    braked = fall(three_link.FRICTION)
+    lost = braked.energy[0] - braked.energy
+    assert (np.diff(lost) >= 0).all()
+    work = braked.work((braked.v**2).sum(axis=1))
+    np.testing.assert_allclose(work, lost, atol=2e-4 * lost[-1])
+    assert lost[-1] > 30
+
+
+def test_friction_acts_at_once_on_the_second_derivative():
+    """q̈ = M⁻¹ (-g - q̇) along the fall."""
+    braked = fall(three_link.FRICTION)
+    slope = (braked.v[201] - braked.v[199]) / (2 * three_link.INTERVAL)
+    expected = dynamics.aba(braked.arm, braked.q[200], braked.v[200], -braked.v[200])
+    np.testing.assert_allclose(slope, expected, atol=0.02 * np.abs(expected).max())
+
+
+# --- two_link ---
+
+
+def test_swing_is_that_of_the_data_and_loses_energy_alone():
+    times, q, energy = table("two_link/unactuated_unit.csv", 2)
+    np.testing.assert_allclose(swing().time, times, atol=1e-12)
+    np.testing.assert_allclose(swing().q, q, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(swing().energy, energy, rtol=0, atol=1e-9)
+    assert (np.diff(swing().energy) < 0).all()
+
+
+# --- four_joint ---
+
+
+def test_momentum_about_the_vertical_and_energy_stay():
+    free = turning()
+    np.testing.assert_allclose(four_joint.yaw_momentum(free), 0.14430, atol=1e-4)
+    assert np.ptp(four_joint.yaw_momentum(free)) < 1e-10
+    assert np.ptp(free.energy) < 1e-6
+    assert np.ptp(free.v[:, 0]) > 1  # while the velocity changes
+
+
+def test_momentum_decays_as_the_yaw_friction_works():
+    """p₁(t) = p₁(0) - b (q₁(t) - q₁(0))."""
+    slow = turning(four_joint.FRICTION)
+    momentum = four_joint.yaw_momentum(slow)
+    expected = momentum[0] - four_joint.FRICTION * (slow.q[:, 0] - slow.q[0, 0])
+    np.testing.assert_allclose(momentum, expected, atol=1e-9)
+    assert (np.diff(slow.energy) < 0).all()
+
+
+# --- five_dof ---
+
+
+def test_braked_fall_is_that_of_the_data():
+    times, q, _ = table("five_dof/ideal_zero_voltage_dop853.csv", 5)
+    found = at(braked(), times[::2])
+    np.testing.assert_allclose(braked().q[found], q[::2], rtol=0, atol=1e-9)
+
+
+def test_shorted_windings_turn_all_lost_energy_into_heat():
+    """E(0) - E(t) = ∫ Σ Ra i² dt: without voltage and stops nothing else takes any."""
+    lost = braked().energy[0] - braked().energy[-1]
+    assert lost == pytest.approx(five_dof.heat(braked())[-1], rel=2e-3)
+    assert (np.diff(braked().energy) < 0).all()
+
+
+def test_current_of_a_shorted_motor():
+    """i = -Ke w / Ra, of the last time step's start."""
+    expected = -braked().v * [10, 10, 10, 1, 1]
+    np.testing.assert_allclose(five_dof.current(braked())[5:], expected[5:], atol=1e-3)
+
+
+def test_disconnected_fall_is_free_up_to_the_first_stop():
+    times, q, _ = table("five_dof/passive_no_motor_dop853.csv", 5)
+    free = disconnected()
+    beyond = ((free.q < free.arm.lower) | (free.q > free.arm.upper)).any(axis=1)
+    first = free.time[np.argmax(beyond)]
+    assert 0.3 < first < 0.5
+    before = times < first
+    np.testing.assert_allclose(free.q[at(free, times[before])], q[before], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(free.energy[~beyond & (free.time < first)], free.energy[0])
+    assert free.energy[-1] < free.energy[0] - 10  # what the stops took
+    assert (free.q[:, 1] < free.arm.upper[1] + 0.5).all()
+
+
+# --- puma560 ---
+
+
+def test_friction_holds_exactly_the_joints_whose_weight_is_below_it():
+    """At rest joint i stays while |g_i| is below its break-away effort."""
+    slow = puma("voltage")
+    weight = np.abs(dynamics.gravity(slow.arm, slow.q[0]))
+    dry = [actuator.dry_friction for actuator in slow.arm.actuators]
+    held = {n for n, w, d in zip(slow.arm.joint_names, weight, dry, strict=True) if w < d}
+    assert set(puma560_fall.stuck(slow)) == held == {"J1", "J4", "J5", "J6"}
+
+
+def test_elbow_of_the_puma_stops_where_friction_outweighs_gravity():
+    slow = puma("voltage")
+    assert (slow.v[-1] == 0)[2]
+    weight = abs(dynamics.gravity(slow.arm, slow.q[-1])[2])
+    assert weight < slow.arm.actuators[2].dry_friction
+
+
+def test_holding_voltage_holds():
+    """Alone, as dry friction is taken away; a tenth more does not."""
+    arm = load_arm("puma560").with_motors(coulomb_friction=0.0)
+    q = np.array(puma560_fall.START)
+    start, _ = released(arm, q)
+    volts = puma560_fall.holding_voltage(arm, q)
+    held = record(arm, start, command("voltage", volts), seconds=0.5, interval=0.1, dt=5e-4)
+    np.testing.assert_allclose(held.q[-1], q, atol=1e-9)
+    pushed = record(arm, start, command("voltage", 1.1 * volts), seconds=0.5, interval=0.1, dt=5e-4)
+    assert np.abs(pushed.q[-1] - q).max() > 1e-3
+
+
+def command(interface, value):
+    return Command.checked(interface, value, len(value))
+
+
+# --- drawings ---
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_complete(name):
+    show = shown(name)
+    assert show.title
+    assert show.pictures
+    assert all(what and value and "nan" not in value for what, value in show.numbers)
+    for picture in show.pictures:
+        assert picture.caption.endswith(".")
+        assert picture.name.startswith(name)
+        said = content(picture)
+        for frame in [said] if "axes" in said else said["moments"].values():
+            assert frame["title"]
+            for axes in frame["axes"]:
+                _check(axes)
+
+
+def _check(axes):
+    """Units on the axes that are labelled, finite points in every line."""
+    assert axes["y"].endswith("]")
+    assert axes["x"] == "" or axes["x"].endswith("]")
+    assert axes["lines"]
+    for line in axes["lines"]:
+        points = np.array([line[key] for key in "xyz" if key in line])
+        assert np.isfinite(points).all()
+        assert points.shape[1] >= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "picture", "lines"),
+    [
+        ("three_link", "three_link_fall", [3, 3, 3, 3]),
+        ("three_link", "three_link_path", [22, 22]),
+        ("three_link", "three_link_drift", [5]),
+        ("two_link", "two_link_swing", [2, 2, 3]),
+        ("two_link", "two_link_poses", [8]),
+        ("four_joint", "four_joint_fall", [4, 4, 3, 3, 1, 1]),
+        ("four_joint", "four_joint_space", [3, 3]),
+        ("five_dof", "five_dof_fall", [5, 5, 5, 5, 1, 1]),
+        ("five_dof", "five_dof_power", [5, 3]),
+        ("puma560_fall", "puma560_fall", [6, 6, 6, 6, 1, 1]),
+    ],
+)
+def test_every_curve_is_there(name, picture, lines):
+    (found,) = (p for p in shown(name).pictures if p.name == picture)
+    assert [len(axes.lines) for axes in found.figure.axes] == lines
+
+
+def test_curves_are_the_trace():
+    axes = shown("two_link").pictures[0].figure.axes
+    for line, q in zip(axes[0].lines, swing().q.T, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), q)
+    np.testing.assert_array_equal(axes[2].lines[2].get_ydata(), swing().energy)
+
+
+def test_better_integrators_drift_less():
+    (drift,) = (p for p in shown("three_link").pictures if p.name == "three_link_drift")
+    worst = {line.get_label(): line.get_ydata().max() for line in drift.figure.axes[0].lines}
+    assert worst["rk4"] < 1e-3 * worst["velocity_verlet"] < 1e-3 * worst["explicit_euler"]
+    assert worst["velocity_verlet"] == pytest.approx(0.0396, rel=0.01)  # published
+
+
+def test_animation_shows_the_arms_as_they_move():
+    (moving,) = (p for p in shown("three_link").pictures if isinstance(p, Animation))
+    moving.update(40)
+    for axes, trace in zip(moving.figure.axes, (fall(), fall(three_link.FRICTION)), strict=True):
+        drawn = np.array(axes.lines[1].get_data())
+        np.testing.assert_allclose(drawn, trace.points[200][:, [0, 2]].T, atol=1e-12)
+    assert "t =  2.00 s" in moving.figure.get_suptitle()
+    assert (moving.frames - 1) / moving.rate == pytest.approx(fall().time[-1])
+
+
+def test_numbers_as_text_have_no_negative_zero():
+    assert row(np.array([-1e-16, 1.005, -2])) == "0.00, 1.00, -2.00"
+
+
+# --- files ---
+
+
+def small():
+    """A show of one picture and one short animation."""
+    arm = load_arm("two_link")
+    trace = record(arm, *released(arm, arm.pose("zero")), seconds=0.2, interval=0.01, dt=0.01)
+    drawn, ((axes,),) = figure("A line", 1, 1, 3.0)
+    axes.plot([0.0, 1.0], [0.0, 2.0])
+    label(axes, "time [s]", "angle [rad]")
+    moving = animate("moving", "It moves.", "Moving", [trace, trace], ["left", "right"])
+    return Show("Small", (Picture("line", "A line.", drawn), moving), (("one", "1 m"),))
+
+
+def test_files_carry_what_they_show(tmp_path):
+    show = small()
+    result = writer.write(show, tmp_path / "deep" / "folder")
+    assert [file.name for file in result.files] == ["line.png", "moving.gif"]
+    with Image.open(result.files[0]) as png:
+        assert png.text[writer.KEY] == digest(content(show.pictures[0]))
+        assert png.width == 1120
+        assert len(np.unique(np.asarray(png.convert("L")))) > 10
+    with Image.open(result.files[1]) as gif:
+        assert gif.info["comment"].decode() == digest(content(show.pictures[1]))
+        assert gif.n_frames == 5
+        assert gif.info["duration"] == 50
+        assert gif.size == (800, 380)
+        first = np.asarray(gif.convert("RGB")).copy()
+        gif.seek(4)
+        assert (np.asarray(gif.convert("RGB")) != first).any()
+
+
+def test_content_is_short_and_keeps_the_ends():
+    drawn, ((axes,),) = figure("Many", 1, 1, 3.0)
+    axes.plot(np.arange(1000), np.arange(1000) ** 2, label="squares")
+    (line,) = content(Picture("many", "Many.", drawn))["axes"][0]["lines"]
+    assert line["label"] == "squares"
+    assert (line["x"][0], line["y"][-1], len(line["x"])) == (0, 999**2, KEPT)
+
+
+def test_another_point_is_another_digest():
+    assert digest({"x": [1.0, 2.0]}) != digest({"x": [1.0, 2.0000001]})
+
+
+# --- the command ---
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", *map(str, arguments)])
+    return ended.value.code
+
+
+def test_command_writes_pictures_and_says_where(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("two_link") == 0
+    printed = capsys.readouterr().out
+    folder = tmp_path / "arm_dynamics_demo" / "two_link"
+    assert str(folder) in printed.replace("\n", "")
+    assert "energy after 10 s" in printed
+    names = sorted(file.name for file in folder.iterdir())
+    assert names == ["two_link_poses.png", "two_link_swing.png"]
+    assert all(name in printed for name in names)
+    for file in folder.iterdir():
+        Image.open(file).verify()
+
+
+def test_without_a_name_all_are_listed(capsys):
+    assert run() == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in registry.DEMOS)
+
+
+def test_unknown_name_lists_those_that_exist(capsys):
+    assert run("six_dof") == 2
+    message = capsys.readouterr().err
+    assert "'six_dof'" in message
+    assert all(name in message for name in registry.DEMOS)
+    with pytest.raises(UnknownName):
+        registry.load("six_dof")
+
+
+def test_folder_that_cannot_be_is_refused_before_anything_is_computed(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(two_link, "show", lambda: pytest.fail("computed"))
+    file = tmp_path / "file"
+    file.write_text("")
+    for folder in (file, file / "below"):
+        assert run("two_link", "--out", folder) == 2
+        message = capsys.readouterr().err
+        assert str(folder) in message
+        assert "--out" in message
+        assert len(message.splitlines()) == 1
+    assert file.read_text() == ""
+
+
+def test_folder_in_the_place_of_a_picture_is_named(tmp_path):
+    (tmp_path / "line.png").mkdir()
+    with pytest.raises(ConfigError, match=r"line\.png"):
+        writer.write(small(), tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [["--out"], ["--dance"], ["two_link", "x"]])
+def test_a_wrong_call_shows_the_usage(arguments, capsys):
+    assert run(*arguments) == 2
+    assert "usage: arm-dynamics demo" in capsys.readouterr().err
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch, capsys):
+    for name in [n for n in sys.modules if n.startswith("arm_dynamics.demos.")]:
+        if name != "arm_dynamics.demos.registry":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run("two_link") == 2
+    message = capsys.readouterr().err
+    assert "arm_dynamics[plot]" in message
+    assert "matplotlib" in message
+
+
+def test_a_live_demonstration_gets_the_rest_of_the_line(monkeypatch):
+    calls = []
+    page = type("Page", (), {"run": staticmethod(lambda rest: calls.append(rest) or 7)})
+    monkeypatch.setitem(registry.DEMOS, "page", registry.Demo("page", "a page", live=True))
+    monkeypatch.setattr(registry, "load", lambda name: page)
+    assert run("page", "--port", "0") == 7
+    assert calls == [["--port", "0"]]

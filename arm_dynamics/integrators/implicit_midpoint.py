@@ -12,9 +12,9 @@ from arm_dynamics.integrators.base import Integrator, Motion
 from arm_dynamics.integrators.relaxation import relaxed
 
 ROUND_OFF = 4 * np.finfo(float).eps
-"""Relative change at which an iteration has arrived."""
+"""Change, relative to the largest entry or 1e-3, at which an iteration has arrived."""
 NEARLY = 1e-11
-"""Relative change from which an iteration that no longer shrinks has arrived too."""
+"""Change, relative to the largest entry or 1, where one that no longer shrinks has arrived."""
 SIMPLE, NEWTON = 30, 30
 """Most iterations of each kind."""
 NUDGE = 1.5e-8
@@ -53,43 +53,75 @@ class _Middle:
     def __init__(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         self.motion, self.q, self.v, self.z, self.dt = motion, q, v, z, dt
         self.start = np.concatenate([v, z])
+        self.least, self.most = np.full(q.size, -np.inf), np.full(q.size, np.inf)
+        self.seen: list[Vector] = []
 
     def __call__(self, x: Vector) -> Vector:
         """G(x) = (v + dt/2 a(q̄, v̄, z̄), z relaxed over dt/2)."""
         vm, zm, half = x[: self.v.size], x[self.v.size :], 0.5 * self.dt
-        qm = self.q + half * vm
-        velocity = self.v + half * self.motion.acceleration(qm, vm, zm)
+        qm = np.clip(self.q + half * vm, self.least, self.most)
+        velocity: Vector = self.v + half * self.motion.acceleration(qm, vm, zm)
         if not self.z.size:
             return velocity
         return np.concatenate([velocity, relaxed(self.z, *self.motion.rates(qm, vm, zm), half)])
 
     def solve(self) -> Vector:
         """The fixed point; raises InvalidValue when there is none to be found."""
+        x = self._simple()
+        if x is None:
+            x = self._newton()
+        if x is None and self._meets_stops():
+            x = self._newton()
+        if x is None:
+            raise self._no_solution()
+        return x
+
+    def _simple(self) -> Vector | None:
         x, last = self(self.start), np.inf
         for _ in range(SIMPLE):
             image = self(x)
-            change = self._relative(image - x, x)
-            if change <= ROUND_OFF or NEARLY > change >= last:
+            change = float(np.abs(image - x).max())
+            if _arrived(change, last, x):
                 return image
             if not change < 0.5 * last:
-                break
+                return None
             x, last = image, change
-        return self._newton(self(self.start))
+        return None
 
-    def _newton(self, x: Vector) -> Vector:
-        last = np.inf
-        step = x
+    def _newton(self) -> Vector | None:
+        """Newton's iteration; the matrix is made anew where the last one serves badly."""
+        x, last, matrix = self(self.start), np.inf, None
         for _ in range(NEWTON):
             miss = self(x) - x
             if not np.isfinite(miss).all():
-                break
-            step = np.array(np.linalg.solve(np.eye(x.size) - self._slope(x), miss), dtype=float)
+                return None
+            if matrix is None:
+                matrix = np.eye(x.size) - self._slope(x)
+            step: Vector = np.linalg.solve(matrix, miss).astype(float)
             x = x + step
-            change = self._relative(step, x)
-            if change <= ROUND_OFF or NEARLY > change >= last:
+            self.seen.append(x)
+            change = float(np.abs(step).max())
+            if _arrived(change, last, x):
                 return x
+            matrix = matrix if change < 0.1 * last else None
             last = change
-        raise self._no_solution(step)
+        return None
+
+    def _meets_stops(self) -> bool:
+        """Put joints that the iteration finds now free, now in their stops, into the stops.
+
+        A stop's damping sets in at once: with it the joint may not reach the stop, without it
+        the joint may pass. Returns whether there is such a joint.
+        """
+        ends = [self.q + 0.5 * self.dt * x[: self.v.size] for x in self.seen]
+        for beyond, limit, bound, way in (
+            (np.greater, self.motion.upper, self.least, np.inf),
+            (np.less, self.motion.lower, self.most, -np.inf),
+        ):
+            sides = np.array([beyond(end, limit) for end in ends])
+            torn = sides.any(axis=0) & ~sides.all(axis=0)
+            bound[torn] = np.nextafter(limit[torn], way)
+        return bool(np.isfinite(self.least).any() or np.isfinite(self.most).any())
 
     def _slope(self, x: Vector) -> Vector:
         """∂G/∂x by differences."""
@@ -100,14 +132,16 @@ class _Middle:
             slope[:, k] = (self(near) - here) / (near[k] - x[k])
         return slope
 
-    @staticmethod
-    def _relative(change: Vector, x: Vector) -> float:
-        """Largest change of an entry, compared with the largest entry."""
-        return float(np.abs(change).max() / (np.abs(x).max() + 1e-30))
-
-    def _no_solution(self, step: Vector) -> InvalidValue:
-        worst = int(np.argmax(np.abs(step[: self.v.size])))
+    def _no_solution(self) -> InvalidValue:
+        last = self.seen[-1] - self.seen[-2] if len(self.seen) > 1 else self.start
+        worst = int(np.argmax(np.abs(last[: self.v.size])))
         return InvalidValue(
             f"implicit_midpoint: no solution found with dt = {self.dt:g} s at joint"
             f" '{self.motion.joint_names[worst]}': use a smaller dt or another method"
         )
+
+
+def _arrived(change: float, last: float, x: Vector) -> bool:
+    """Whether a change of x, the one before being ``last``, is of round-off alone."""
+    size = float(np.abs(x).max())
+    return change <= ROUND_OFF * max(size, 1e-3) or NEARLY * max(size, 1.0) > change >= last

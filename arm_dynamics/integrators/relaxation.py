@@ -43,7 +43,8 @@ def phi(x: Vector) -> Vector:
 def relaxed(z: Vector, decay: Vector, source: Vector, dt: float) -> Vector:
     """z(dt) = e^(-λ dt) z + dt φ₁(-λ dt) n: exact for constant λ [1/s] and n, (na,) each."""
     x = decay * dt
-    return np.exp(-x) * z + dt * phi(x)[0] * source
+    after: Vector = np.exp(-x) * z + dt * phi(x)[0] * source
+    return after
 
 
 def relax(motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:

@@ -56,6 +56,7 @@ class Etdrk4:
         x = self.decay * dt
         self.whole, self.shrink = phi(x), np.exp(-0.5 * x)
         self.weight = 0.5 * dt * phi(0.5 * x)[0]
+        self.z2 = self.z3 = self.z4 = z
 
     def second(self) -> Vector:
         """z₂, half a step on."""

@@ -22,10 +22,11 @@ def stribeck_level(v: float, coulomb: float, stiction: float, stribeck: float) -
     """Dry friction [N·m] at speed v: f = fc + (fs - fc) exp(-(v / vs)²), fs where at rest.
 
     v, vs [rad/s]; coulomb fc, stiction fs [N·m], taken as at least fc.
-    Source: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, Automatica 30 (1994), eq. 6.
+    Source: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, Automatica 30 (1994), the
+    general kinetic friction model with exponent 2.
     """
-    excess = maximum(stiction - coulomb, 0.0)
-    return coulomb + excess * exp(-(v * v) / (stribeck * stribeck))
+    share = v / stribeck
+    return coulomb + maximum(stiction - coulomb, 0.0) * exp(-share * share)
 
 
 @compiled

@@ -12,8 +12,13 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.actuators.base import Actuator
-from arm_dynamics.actuators.dc_motor import dc_motor_dry, dc_motor_effort, dc_motor_rates
-from arm_dynamics.actuators.dc_motor import rotor_after_friction as dc_motor_rotor
+from arm_dynamics.actuators.dc_motor_law import (
+    ROTOR,
+    dc_motor_dry,
+    dc_motor_effort,
+    dc_motor_rates,
+)
+from arm_dynamics.actuators.dc_motor_law import rotor_after_friction as dc_motor_rotor
 from arm_dynamics.actuators.ideal import ideal_effort
 from arm_dynamics.arrays import Vector
 from arm_dynamics.friction import viscous_effort
@@ -22,9 +27,11 @@ from arm_dynamics.scalar import compiled
 from arm_dynamics.stops import stop_effort
 
 Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
-ACT, RATE, SOURCE = 8, 12, 16
-"""First of four rows each: own states z of an actuator, λ and n of ż = n - λ z."""
-LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(20, 28)
+ACT, RATE, SOURCE, BEFORE = 8, 12, 16, 20
+"""First of four rows each: own states z of an actuator, λ and n of ż = n - λ z, z before a step."""
+LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(24, 32)
+STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
+"""Rows of what ``stop_effort`` takes, in its order."""
 SLOTS = 4
 ROWS = CONSTANTS + 25
 
@@ -94,7 +101,11 @@ def joint_dry(x: Vector) -> None:
 
 @compiled
 def joint_rotors(x: Vector, dt: float) -> None:
-    """Dry friction on rotors that gear play parts from their joints: ACT after dt [s]."""
+    """Dry friction on rotors that gear play parts from their joints: ACT after dt [s].
+
+    From ACT after the smooth step, BEFORE at its start and RATE as last filled in.
+    """
     for i in range(x.shape[1]):
         if x[KERNEL, i] == 2:
-            dc_motor_rotor(x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)
+            before, decay = x[BEFORE + ROTOR, i], x[RATE + ROTOR, i]
+            dc_motor_rotor(before, decay, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)

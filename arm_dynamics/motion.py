@@ -8,10 +8,12 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics import joint_physics as row
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import mass_matrix, nle
+from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Command
+from arm_dynamics.stops import stop_effort
 
 
 class ArmMotion:
@@ -25,6 +27,8 @@ class ArmMotion:
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
         self.groups = update_groups(arm)
         self.prescribed, self._free, self.rubs = _kinds(arm)
+        self.rubs_inside = any(a.rubs_inside for a in arm.actuators)
+        self._decay = np.zeros(arm.na)
         self._data = arm.model.createData()
         self._rows = x = row.pack(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
@@ -57,7 +61,8 @@ class ArmMotion:
         """λ and n of the actuators' own states, (na,) each."""
         self._load(q, v, z)
         row.joint_rates(self._rows)
-        decay, source = np.zeros(z.size), np.zeros(z.size)
+        self._decay, source = np.zeros(z.size), np.zeros(z.size)
+        decay = self._decay
         slots, joints = self._slots
         decay[self._kept] = self._rows[row.RATE + slots, joints]
         source[self._kept] = self._rows[row.SOURCE + slots, joints]
@@ -68,11 +73,16 @@ class ArmMotion:
 
     def dry(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Largest dry friction (nv,) [N·m] against forward and against backward motion."""
-        x = self._rows
         self._drive(q, v, z)  # the gear's loss depends on the effort
+        return self.dry_at(v)
+
+    def dry_at(self, speed: Vector) -> tuple[Vector, Vector]:
+        """As ``dry``, at ``speed`` (nv,) and with the efforts as last evaluated."""
+        x = self._rows
+        x[row.V] = speed
         x[row.FORWARD] = x[row.BACKWARD] = 0.0
         for i in self._given:
-            bounds = self.arm.actuators[i].dry(float(v[i]), float(x[row.EFFORT, i]))
+            bounds = self.arm.actuators[i].dry(float(speed[i]), float(x[row.EFFORT, i]))
             x[row.FORWARD, i], x[row.BACKWARD, i] = bounds
         row.joint_dry(x)
         x[row.FORWARD, self.prescribed] = x[row.BACKWARD, self.prescribed] = 0.0
@@ -88,12 +98,30 @@ class ArmMotion:
         inverse[free] = np.linalg.inv(mass[free])
         return inverse
 
-    def rub_rotors(self, z: Vector, dt: float) -> None:
-        """Dry friction over dt [s] on rotors that gear play parts from their joints; in place."""
+    def rub_inside(self, before: Vector, z: Vector, dt: float) -> None:
+        """Dry friction over dt [s] on actuators' own states, z ``before`` the step; in place."""
         slots, joints = self._slots
         self._rows[row.ACT + slots, joints] = z[self._kept]
+        self._rows[row.BEFORE + slots, joints] = before[self._kept]
         row.joint_rotors(self._rows, dt)
         z[self._kept] = self._rows[row.ACT + slots, joints]
+        for i in self._given:
+            own, actuator = self._own[i], self.arm.actuators[i]
+            if actuator.rubs_inside:
+                z[own] = actuator.rub(before[own], z[own], self._decay[own], dt)
+
+    def efforts(self, q: Vector, v: Vector, z: Vector) -> JointEfforts:
+        """What acts on the joints in this state."""
+        self.acceleration(q, v, z)
+        x = self._rows
+        applied, viscous = x[row.EFFORT].copy(), -x[row.VISCOUS] * v
+        computed = [
+            applied[i] if a.prescribes else a.computed_effort(*self._asked(i, z))
+            for i, a in enumerate(self.arm.actuators)
+        ]
+        stop = [stop_effort(*(float(n) for n in x[row.STOP, i])) for i in range(v.size)]
+        every = (computed, applied, viscous, stop, *self.dry_at(v))
+        return JointEfforts(*(frozen(effort) for effort in every))
 
     def prescribe(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """Set off the joints that go where they are told; return where they end (np,).

@@ -27,7 +27,11 @@ class Parameter:
 
     def check(self, owner: str, value: float) -> float:
         """Return ``value`` when it lies within the range; raise InvalidValue if not."""
-        number = float(value)
+        try:
+            number = float("" if isinstance(value, bool) else value)  # True is no 1 here
+        except (TypeError, ValueError, OverflowError):
+            said = f"{owner}: {self.name} = {value!r} {self.unit}: a number is expected"
+            raise InvalidValue(said) from None
         if isinf(number) and number != self.default:
             raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: finite expected")
         if isnan(number) or not self.lower <= number <= self.upper or number <= self.above:

@@ -9,6 +9,7 @@ from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.friction import dry_velocity
 from arm_dynamics.integrators import integrator
+from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.motion import ArmMotion
 from arm_dynamics.state import Command, State
@@ -29,7 +30,6 @@ class Plant:
         self.integrator = integrator(method)
         self._motion = ArmMotion(arm)
         self._rubs = self._motion.rubs and not self.integrator.resolves_dry_friction
-        self._rotors = any("gap" in name for name in arm.act_names)
         self._na, self._at_rest = arm.na, arm.initial_act
         self._command: Command | None = None
         self._compile()
@@ -49,34 +49,47 @@ class Plant:
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # one look at a frozen command is enough
         q, v = state.q.copy(), state.v.copy()
-        z = (state.act if state.act.size else self._at_rest).copy()
+        z = self._own_states(state).copy()
         for _ in range(steps):
             self._instant(q, v, z, dt)
         self._require_finite(q, v, z, state, dt, steps)
         q.flags.writeable = v.flags.writeable = z.flags.writeable = False
         return State(state.time + steps * dt, q, v, frozen(self._motion.effort), z)
 
+    def efforts(self, state: State, command: Command) -> JointEfforts:
+        """What acts on the joints in this state under this command; no time passes.
+
+        Raises as ``step`` does for a bad state or command.
+        """
+        self._accept_state(state)
+        self._accept_command(command)
+        return self._motion.efforts(state.q, state.v, self._own_states(state))
+
     def require_stable(self, q: Vector, dt: float) -> None:
         """Refuse damping that a time step of dt [s] cannot follow at ``q``.
 
-        Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF.
-        Raises InvalidValue naming the joint, its damping and the most that is allowed.
+        Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF;
+        teeth of a gear with play swing on their own. Raises InvalidValue naming the joint, its
+        damping or teeth, and the most that is allowed.
         """
-        parts = zip(self.arm.joints, self.arm.actuators, strict=True)
-        damping = np.array([j.damping + a.viscous_friction + a.electric_damping for j, a in parts])
+        parts = list(zip(self.arm.joints, self.arm.actuators, strict=True))
+        damping = np.array([j.damping + a.step_damping(dt) for j, a in parts])
         allowed = 2 * np.diag(mass_matrix(self.arm, q)) / dt
         for i in np.flatnonzero(damping >= allowed):
             raise InvalidValue(
                 f"joint '{self.arm.joint_names[i]}': damping {damping[i]:.4g} N·m·s/rad, friction"
                 f" and back-EMF together; below {allowed[i]:.4g} is allowed with dt = {dt:g} s"
             )
+        compliance = np.diag(self._motion.inverse_mass(q))
+        for (_, actuator), softness in zip(parts, compliance.tolist(), strict=True):
+            actuator.require_stable(softness, dt)
 
     def _compile(self) -> None:
         """Let compilation happen here, before time runs."""
         q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self._at_rest.copy()
         self._motion.dry(q, v, z)
         self._motion.rates(q, v, z)
-        self._motion.rub_rotors(z, 0.0)
+        self._motion.rub_inside(z, z.copy(), 1e-9)
         self.integrator.advance(self._motion, q, v, z, 1e-9)
         dry_velocity(v, np.eye(self.arm.nv), v, v)
 
@@ -84,24 +97,29 @@ class Plant:
         """One time step, in place."""
         motion = self._motion
         goals = motion.prescribe(q, v, z, dt) if motion.prescribed else None
+        before = z.copy() if motion.rubs_inside else z
         if not self._rubs:
             self.integrator.advance(motion, q, v, z, dt)
         else:
             self._instant_with_dry_friction(q, v, z, dt)
-        if self._rotors:
-            motion.rub_rotors(z, dt)
+        if motion.rubs_inside:
+            motion.rub_inside(before, z, dt)
         if goals is not None:
             q[motion.prescribed] = goals
 
     def _instant_with_dry_friction(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """The integrator's smooth step, then the impulse of dry friction over dt."""
-        inverse = self._motion.inverse_mass(q)
-        forward, backward = self._motion.dry(q, v, z)
+        inverse, before = self._motion.inverse_mass(q), v.copy()
         self.integrator.advance(self._motion, q, v, z, dt)
         if np.isfinite(v).all():
+            # A joint that was at rest, or turns round, must break away: speed 0 counts.
+            forward, backward = self._motion.dry_at(np.where(before * v > 0, before, 0.0))
             rubbed = dry_velocity(v, inverse, dt * forward, dt * backward)
             q += dt * (rubbed - v)
             v[:] = rubbed
+
+    def _own_states(self, state: State) -> Vector:
+        return state.act if state.act.size else self._at_rest
 
     def _accept_state(self, state: State) -> None:
         if state.q.shape != (self.arm.nv,) or state.v.shape != (self.arm.nv,):
@@ -142,7 +160,7 @@ class Plant:
     def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
         """The motion once more, up to the first joint that no arm could follow."""
         q, v, time = state.q.copy(), state.v.copy(), state.time
-        z = (state.act if state.act.size else self._at_rest).copy()
+        z = self._own_states(state).copy()
         for _ in range(steps):
             self._instant(q, v, z, dt)
             time += dt

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.parameters import Parameter, complete
 from arm_dynamics.state import MIXED
 
@@ -28,6 +29,14 @@ class ActState:
     group: int = 0
 
 
+class Contradiction(NamedTuple):
+    """A constant that goes ill with others; ``problem`` continues "stiction = 0.1 N·m ..."."""
+
+    parameter: str
+    problem: str
+    remedy: str
+
+
 class Actuator(ABC):
     """One joint's actuator. Subclasses list their ``parameters`` and ``interfaces``.
 
@@ -46,6 +55,15 @@ class Actuator(ABC):
         self.joint = joint
         self.effort_limit = effort_limit
         self.constants = complete(owner, self.parameters, constants)
+        units = {p.name: p.unit for p in self.parameters}
+        for name, problem, remedy in self.contradictions(self.constants):
+            value = f"{name} = {self.constants[name]:g} {units[name]}"
+            raise InvalidValue(f"{owner}: {value} {problem}; {remedy}")
+
+    @classmethod
+    def contradictions(cls, constants: Mapping[str, float]) -> Iterator[Contradiction]:
+        """What complete ``constants``, each within its range, say against each other."""
+        return iter(())
 
     @abstractmethod
     def effort(
@@ -93,6 +111,25 @@ class Actuator(ABC):
         """Largest dry friction at the joint [N·m] against forward and against backward motion."""
         return self.dry_friction, self.dry_friction
 
+    def rub(
+        self, before: Sequence[float], act: Sequence[float], decay: Sequence[float], dt: float
+    ) -> Sequence[float]:
+        """Own states after dt [s] of dry friction on them, for one that ``rubs_inside``.
+
+        ``before``: own states at the step's start; ``decay``: λ that the step used.
+        """
+        return act
+
+    def step_damping(self, dt: float) -> float:
+        """Damping at the joint [N·m·s/rad] that a step of dt [s] meets explicitly."""
+        return self.viscous_friction + self.electric_damping
+
+    def require_stable(self, compliance: float, dt: float) -> None:
+        """Refuse, as InvalidValue, own states that a step of dt [s] cannot follow.
+
+        ``compliance`` is the joint's entry on the diagonal of M⁻¹ [1/(kg·m²)].
+        """
+
     def command_limit(self, interface: str) -> float:
         """Largest command that makes sense on ``interface``: the effort limit [N·m] or none."""
         return self.effort_limit if interface == "effort" else inf
@@ -121,6 +158,11 @@ class Actuator(ABC):
     def rubs(self) -> bool:
         """Whether the joint ever feels dry friction from here."""
         return self.dry_friction > 0
+
+    @property
+    def rubs_inside(self) -> bool:
+        """Whether dry friction acts on own states, see ``rub``."""
+        return False
 
     def packed(self) -> tuple[float, ...]:
         """Constants of the compiled law, in its own order."""

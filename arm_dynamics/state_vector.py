@@ -70,7 +70,7 @@ def pack_state(arm: ArmModel, state: State) -> Vector:
     """The state vector (5n + 3 + na,) of an arm's state, read-only.
 
     Nothing was there before: the acceleration is 0, no joint sticks, the previous velocity is
-    the present one. A state without the actuators' own states gets their initial ones. Raises
+    the present one. A state without the actuators' own states gets those at rest there. Raises
     InvalidValue for a wrong number of joints or actuator states and for one that is not finite.
     """
     n = arm.nv
@@ -79,7 +79,7 @@ def pack_state(arm: ArmModel, state: State) -> Vector:
             f"state has {state.q.size} positions, {state.v.size} velocities and {state.act.size}"
             f" actuator states; arm '{arm.name}' has {n} joints and {arm.na} actuator states"
         )
-    act = state.act if state.act.size else arm.initial_act
+    act = state.act if state.act.size else arm.held_act(state.q, arm.initial_act)
     still, tool = np.zeros(n), np.zeros(3)
     parts = Parts(state.q, state.v, still, tool, still, state.v, act)
     split(arm, join(arm, parts))  # every entry is looked at before the tool is

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import chain, five_dof
 
-from arm_dynamics import State, forward_model
+from arm_dynamics import Command, Plant, State, forward_model
 from arm_dynamics.dynamechs import (
     LOST,
     Dynamechs,
@@ -87,6 +87,22 @@ def test_the_published_objectives(row):
 def test_the_figures_of_the_publication():
     assert objective(published_arm(), P) == pytest.approx(16.3888758427019, rel=1e-9)
     assert objective(published_arm(), P, INTEGRAL) == pytest.approx(0.305710199012247, rel=1e-9)
+
+
+@pytest.mark.parametrize(("gain", "figure"), [(np.zeros(3), 16.384672), (INTEGRAL, 0.279443)])
+def test_without_its_artefacts_it_is_explicit_euler(gain, figure):
+    """The product's explicit Euler, a voltage acting one call after it was given."""
+    arm = published_arm()
+    plant, state = Plant(arm, "explicit_euler"), State.of(arm.pose("initial"))
+    target, volts, total, errors = state.q, np.zeros(5), 0.0, np.zeros(3)
+    for _ in range(30000):
+        error = (target - state.q)[JOINTS]
+        errors += error
+        total += np.abs(error).sum()
+        given, volts = volts, np.zeros(5)
+        volts[JOINTS] = P * error + gain * errors
+        state = plant.step(state, Command("voltage", given), DT)
+    assert total == pytest.approx(figure, abs=1e-6)
 
 
 def test_the_original_does_not_limit_r5():

@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
     add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
+    add("--record", type=Path, metavar="FOLDER", help="write all of it down, for 'replay'")
     add("--tolerance", type=float, default=0.01, help="largest joint error at the end [rad]")
     return parser
 
@@ -81,6 +82,8 @@ def _check(options: argparse.Namespace) -> None:
             raise ConfigError(f"--{name} {value}: a positive number is expected")
     if options.params_file is not None and not options.params_file.is_file():
         raise ConfigError(f"--params-file {options.params_file}: no such file")
+    if options.record is not None and options.record.exists():
+        raise ConfigError(f"--record {options.record}: exists already, name a new folder")
 
 
 def _start(children: Children, options: argparse.Namespace) -> None:
@@ -88,6 +91,8 @@ def _start(children: Children, options: argparse.Namespace) -> None:
     params = options.params_file or parameter_file(options.arm)
     files = ["--params-file", str(params)] if params else []
     simulator = _given(options, "rate", "lockstep")
+    if options.record is not None:
+        simulator += ["-p", f"record:={options.record.absolute()}"]
     controller = _given(options, "controller")
     if options.composed:
         arguments = [*ros[:1], *files, *ros[1:], *simulator, *controller]

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
@@ -18,6 +19,7 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Pacer, Rate
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.plant import Plant
+from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm
 from arm_dynamics.ros.command_topics import CommandTopics
 from arm_dynamics.ros.diagnostics import Diagnostics, Report
@@ -58,6 +60,7 @@ class SimulatorNode(Node):
         clock = declare_fixed(self, "publish_clock", True, "be the source of /clock")
         if self.lockstep and not clock:
             raise ConfigError("lockstep needs publish_clock: commands answer by simulated time")
+        self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
         order = self._joint_order()
@@ -108,17 +111,22 @@ class SimulatorNode(Node):
     def run(self, stop: Stop, advance: Advance | None = None) -> None:
         """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
-        self.states.publish(self.simulation.state)
-        self.pacer.restart()
-        while not stop.is_set():
-            self._serve_requests()
-            if self.control.standing:
-                time.sleep(0.01)
-                self.pacer.restart()
-            elif self._advanced(advance):
-                self.control.passed()
-                self.pacer.wait()
-                self.states.publish(self.simulation.state)
+        with Recorder(self.simulation, self._record) if self._record else nullcontext():
+            self.states.publish(self.simulation.state)
+            self.pacer.restart()
+            while not stop.is_set():
+                self._live(advance)
+
+    def _live(self, advance: Advance) -> None:
+        """What is asked for, then one period, unless time stands."""
+        self._serve_requests()
+        if self.control.standing:
+            time.sleep(0.01)
+            self.pacer.restart()
+        elif self._advanced(advance):
+            self.control.passed()
+            self.pacer.wait()
+            self.states.publish(self.simulation.state)
 
     def _advanced(self, advance: Advance) -> bool:
         """Whether time passed; a motion that runs away pauses it instead of ending the node."""

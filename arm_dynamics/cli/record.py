@@ -1,0 +1,91 @@
+"""``arm-dynamics record FOLDER``: simulate an arm on its walk and write down all of it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from arm_dynamics import plugins
+from arm_dynamics.arrays import scalar
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import RecordingRefused
+from arm_dynamics.integrators import INTEGRATORS
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.trajectory import JointTrajectory
+from arm_dynamics.walk import walk
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Record for --duration, or until Ctrl-C; what is recorded by then can be replayed."""
+    given = _parser().parse_args(arguments)
+    simulation, loop = _build(given)
+    duration = scalar("--duration [s]", given.duration, lower=simulation.period)
+    stopped = _stop_on_signals()
+    with Recorder(simulation, given.folder) as recorder:
+        while recorder.periods * simulation.period < duration - simulation.dt / 2:
+            if stopped() or recorder.fault:
+                break
+            _tick(loop)
+    if recorder.fault:
+        raise RecordingRefused(recorder.fault)
+    print(
+        f"{recorder.periods * simulation.period:.3f} s of {simulation.arm.name} in {given.folder}:"
+        f" {recorder.periods} periods of {simulation.steps} steps of {simulation.dt:g} s"
+        f" ({given.method}){', stopped early' if stopped() else ''}"
+    )
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="arm-dynamics record", description=__doc__)
+    add = parser.add_argument
+    add("folder", type=Path, help="the recording: a folder that does not exist yet")
+    add("--arm", default="five_dof", help="bundled arm or URDF file; default: five_dof")
+    add("--lock", action="append", default=[], metavar="JOINT", help="a joint held still")
+    laws = ", ".join(plugins.names("controllers"))
+    add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
+    add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
+    add("--duration", type=float, default=5.0, metavar="S", help="simulated seconds; default: 5")
+    add("--payload", type=float, default=0.0, metavar="KG", help="unknown to the controller")
+    add("--dt", type=float, default=1e-4, metavar="S", help="step of the physics; default: 1e-4")
+    add("--period", type=float, default=2e-3, metavar="S", help="of control; default: 2e-3")
+    methods = sorted(INTEGRATORS)
+    add("--method", default="semi_implicit_euler", choices=methods, help="of integration")
+    return parser
+
+
+def _build(given: argparse.Namespace) -> tuple[Simulation, ControlLoop]:
+    """The arm in simulation, and its controller's loop around it."""
+    arm = load_arm(given.arm, given.lock)
+    simulation = Simulation(
+        arm.with_payload(given.payload),
+        dt=given.dt,
+        period=given.period,
+        method=given.method,
+        known=arm,
+    )
+    controller = build_controller(arm, given.controller, given.params_file)
+    return simulation, ControlLoop(Simulated(arm, simulation), controller)
+
+
+def _tick(loop: ControlLoop) -> None:
+    """One period of control; a new round of the walk where the last one is over."""
+    loop.step()
+    now, trajectory = loop.driver.read().time, loop.trajectory
+    if trajectory is not None and now >= trajectory.end:
+        loop.follow(JointTrajectory(tuple(replace(w, time=w.time + now) for w in walk(loop.arm))))
+
+
+def _stop_on_signals() -> Callable[[], bool]:
+    """Whether SIGINT or SIGTERM came, from now on: never in the middle of a message."""
+    came: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _: came.append(n))
+    return lambda: bool(came)

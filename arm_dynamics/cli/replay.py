@@ -1,0 +1,25 @@
+"""``arm-dynamics replay FOLDER``: the forward model run over a recording, and compared."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from arm_dynamics.recording.replay import replay
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print the largest differences; 0 when there are none, 1 when there are."""
+    parser = argparse.ArgumentParser(prog="arm-dynamics replay", description=__doc__)
+    parser.add_argument("folder", help="a recording of 'arm-dynamics record' or 'sim --record'")
+    report = replay(parser.parse_args(arguments).folder)
+    changes = report.segments - 1
+    print(
+        f"{report.seconds:.3f} s of {report.arm} in {report.periods} periods,"
+        f" {changes} change{'' if changes == 1 else 's'} of arm or state\n"
+        f"largest difference: q {report.largest['q']:g} rad, v {report.largest['v']:g} rad/s,"
+        f" actuators' own states {report.largest['act']:g}"
+    )
+    same = report.first is None
+    print("the same to the last bit" if same else f"NOT THE SAME, first at {report.first}")
+    return 0 if same else 1

@@ -1,0 +1,142 @@
+"""A rosbag2 folder with an MCAP file in it, written and read through rosbags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.errors import RecordingRefused
+from arm_dynamics.recording.salvage import finished
+
+MISSING = "recordings need rosbags: pip install 'arm_dynamics[record]'"
+DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"
+VOLTAGES, MIXED, ACTUATORS = "/voltage_commands", "/mixed_commands", "/actuator_states"
+TYPES = {
+    DESCRIPTION: "std_msgs/msg/String",
+    COMMANDS: "sensor_msgs/msg/JointState",
+    VOLTAGES: "std_msgs/msg/Float64MultiArray",
+    MIXED: "std_msgs/msg/Float64MultiArray",
+    STATES: "sensor_msgs/msg/JointState",
+    ACTUATORS: "std_msgs/msg/Float64MultiArray",
+}
+ARRAYS = {"voltage": VOLTAGES, "mixed": MIXED}
+"""Topic of the commands on those interfaces that a JointState has no field for."""
+AT_RISK = 1000
+"""Messages that a killed process may take with it, about a second."""
+FORMAT = 9
+"""Version of rosbag2's metadata, that of ROS 2 Jazzy and later."""
+
+
+class BagWriter:
+    """A new rosbag2 folder. Raises RecordingRefused when it is there already or can not be."""
+
+    def __init__(self, folder: Path) -> None:
+        bags, self._types = _library()
+        if folder.exists():
+            raise RecordingRefused(f"{folder} exists already: name a new folder")
+        self._bag = bags.Writer(
+            folder,
+            version=FORMAT,
+            storage_plugin=import_module("rosbags.rosbag2").StoragePlugin.MCAP,
+        )
+        try:
+            self._bag.open()
+        except OSError as error:
+            raise RecordingRefused(f"{folder} cannot be made: {error.strerror}") from error
+        self._topics: dict[str, Any] = {}
+        self._pending = 0
+
+    def text(self, topic: str, time: int, text: str) -> None:
+        """A string at ``time`` [ns]."""
+        self._write(topic, time, self._type("std_msgs/msg/String")(text))
+
+    def numbers(self, topic: str, time: int, labels: Sequence[str], values: ArrayLike) -> None:
+        """One labelled number each at ``time`` [ns]."""
+        dimension = self._type("std_msgs/msg/MultiArrayDimension")
+        layout = self._type("std_msgs/msg/MultiArrayLayout")
+        dim = [dimension(label, 1, 1) for label in labels]
+        array = self._type("std_msgs/msg/Float64MultiArray")
+        self._write(topic, time, array(layout(dim, 0), np.asarray(values, dtype=float)))
+
+    def joints(self, topic: str, time: int, names: Sequence[str], **fields: ArrayLike) -> None:
+        """Joints at ``time`` [ns]; of position, velocity and effort those that are given."""
+        stamp = self._type("builtin_interfaces/msg/Time")(*divmod(time, 1_000_000_000))
+        header = self._type("std_msgs/msg/Header")(stamp, "base_link")
+        values = (np.asarray(fields.get(f, []), float) for f in ("position", "velocity", "effort"))
+        message = self._type("sensor_msgs/msg/JointState")(header, list(names), *values)
+        self._write(topic, time, message)
+
+    def close(self) -> None:
+        """Write index and metadata; may be called twice."""
+        bag, self._bag = self._bag, None
+        if bag is not None:
+            bag.close()
+
+    def _write(self, topic: str, time: int, message: Any) -> None:
+        if topic not in self._topics:
+            self._topics[topic] = self._bag.add_connection(
+                topic, TYPES[topic], typestore=self._types, offered_qos_profiles=[_qos(topic)]
+            )
+        self._bag.write(self._topics[topic], time, self._types.serialize_cdr(message, TYPES[topic]))
+        self._pending += 1
+        if self._pending == AT_RISK:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Put what is pending on the disk, where rosbags' storage can do that."""
+        self._pending, storage = 0, self._bag.storage
+        if hasattr(storage, "close_chunk"):
+            storage.close_chunk()
+            storage.bio.flush()
+
+    def _type(self, name: str) -> Any:
+        return self._types.types[name]
+
+
+def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
+    """Topic, time [ns] and message of all that a recording holds, in the order of writing.
+
+    One that was never finished is read as far as it goes. Raises RecordingRefused for a folder
+    that is not there or no recording, and for what cannot be read in it.
+    """
+    bags, types = _library()
+    if not folder.exists():
+        raise RecordingRefused(f"{folder}: no such recording")
+    with finished(folder) as path:
+        try:
+            with bags.Reader(path) as bag:
+                known = [c for c in bag.connections if TYPES.get(c.topic) == c.msgtype]
+                for connection, time, data in bag.messages(known):
+                    yield connection.topic, time, types.deserialize_cdr(data, connection.msgtype)
+        except FileNotFoundError as error:
+            raise RecordingRefused(f"{folder} is no recording: {error}") from error
+        except Exception as error:  # whatever a damaged file makes the readers raise
+            raise RecordingRefused(
+                f"{folder} is damaged: {error or type(error).__name__}"
+            ) from error
+
+
+def _library() -> tuple[Any, Any]:
+    """The rosbag2 half of rosbags and the message types of ROS 2; RecordingRefused without."""
+    try:
+        bags, types = import_module("rosbags.rosbag2"), import_module("rosbags.typesys")
+    except ImportError as error:
+        raise RecordingRefused(MISSING) from error
+    return bags, types.get_typestore(types.Stores.ROS2_JAZZY)
+
+
+def _qos(topic: str) -> Any:
+    """As the nodes offer: reliable; the description stays for those who come late."""
+    i = import_module("rosbags.interfaces")
+    lasting = topic == DESCRIPTION
+    durability = i.QosDurability.TRANSIENT_LOCAL if lasting else i.QosDurability.VOLATILE
+    unlimited = i.QosTime(9223372036, 854775807)
+    return i.Qos(
+        i.QosHistory.KEEP_LAST, 10, i.QosReliability.RELIABLE, durability,
+        unlimited, unlimited, i.QosLiveliness.AUTOMATIC, unlimited, False,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""The forward model run over a recording, and compared with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.forward_model import forward_model
+from arm_dynamics.recording.description import Segment
+from arm_dynamics.recording.reader import Period, items
+from arm_dynamics.recording.recorder import nanoseconds
+from arm_dynamics.state_vector import pack_state, split
+
+PARTS = ("q", "v", "act")
+
+
+@dataclass(slots=True)
+class Report:
+    """What a replay found: how far it got, and how far the recording is from the model."""
+
+    arm: str = ""
+    seconds: float = 0.0
+    periods: int = 0
+    segments: int = 0
+    largest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    """Largest difference of q [rad], v [rad/s] and act; inf where one is no number."""
+    first: str | None = None
+    """Where the first difference is; None when all is the same to the last bit."""
+
+    def compare(self, what: str, where: str, recorded: Vector, computed: Vector) -> None:
+        """Note the difference of one of PARTS."""
+        same = recorded == computed
+        if same.all():
+            return
+        difference = np.where(same, 0.0, np.abs(recorded - computed))
+        largest = float(np.where(np.isfinite(difference), difference, np.inf).max())
+        self.largest[what] = max(self.largest[what], largest)
+        if self.first is None:
+            i = int(np.flatnonzero(~same)[0])
+            self.first = f"{where}: {recorded[i]:.17g} recorded, {computed[i]:.17g} computed"
+
+
+def replay(folder: str | Path) -> Report:
+    """Run the forward model from the recorded start under the recorded commands.
+
+    The motion goes on from what the model computes, never from a recorded state; only a change
+    of the arm or a jump of its state begins anew, from the state written down with it. Applied
+    efforts are no part of the model's state and are not compared.
+
+    Raises RecordingRefused for a folder that is not there or no recording, a missing topic, and
+    contents that cannot be read or leave out a period.
+    """
+    report = Report()
+    run: _Run | None = None
+    for item in items(Path(folder)):
+        if isinstance(item, Segment):
+            run = _Run(item)
+            report.arm = item.arm.name
+            report.segments += 1
+        else:
+            assert run is not None  # a segment comes first
+            try:
+                run.follow(item, report)
+            except ArmDynamicsError as error:
+                raise RecordingRefused(f"{folder}: at t = {run.time:.6f} s: {error}") from error
+    return report
+
+
+class _Run:
+    """One segment's motion as far as it has been computed."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment, self.time = segment, segment.start.time
+        self._vector = pack_state(segment.arm, segment.start)
+
+    def follow(self, period: Period, report: Report) -> None:
+        """Compute one period and compare."""
+        segment = self._segment
+        end = self.time + segment.steps * segment.dt
+        if (period.begin, period.end) != (nanoseconds(self.time), nanoseconds(end)):
+            raise RecordingRefused(
+                f"the period up to {end:.6f} s is missing; one from {period.begin * 1e-9:.6f} s"
+                f" to {period.end * 1e-9:.6f} s follows"
+            )
+        for _ in range(segment.steps):
+            self._vector = forward_model(
+                segment.arm, self._vector, period.command.value, segment.dt,
+                method=segment.method, interface=period.command.interface,
+            )  # fmt: skip
+        self.time = end
+        report.periods += 1
+        report.seconds += segment.steps * segment.dt
+        self._compare(period, report)
+
+    def _compare(self, period: Period, report: Report) -> None:
+        arm, computed = self._segment.arm, split(self._segment.arm, self._vector)
+        for what in PARTS:
+            recorded, model = getattr(period.after, what), getattr(computed, what)
+            names = arm.act_names if what == "act" else arm.joint_names
+            differs = np.flatnonzero(recorded != model)
+            if differs.size:
+                where = f"t = {self.time:.6f} s, {what}[{names[int(differs[0])]}]"
+                report.compare(what, where, recorded, model)

@@ -1,0 +1,24 @@
+"""What the simulator records of a run, the forward model does again."""
+
+import pytest
+
+from arm_dynamics.recording.replay import replay
+
+pytest.importorskip("rosbags", reason="rosbags is not installed")
+
+
+@pytest.mark.parametrize("process", [[], ["--composed"]], ids=["nodes", "composed"])
+def test_a_run_that_is_interrupted_leaves_a_recording(ros, tmp_path, process):
+    folder = tmp_path / "Bag 1"
+    run = ros.launch("cli.main", "sim", "--headless", "--record", folder, *process)
+    ros.wait_for(lambda: "worst joint error" in run.output, "no status line")
+    assert run.stop() == 0, run.output
+    report = replay(folder)
+    assert report.first is None
+    assert report.periods > 100
+
+
+def test_an_existing_folder_is_refused(ros, tmp_path):
+    run = ros.launch("cli.main", "sim", "--headless", "--record", tmp_path)
+    assert run.wait() == 2
+    assert "exists already" in run.output

@@ -1,0 +1,434 @@
+"""Recordings: what is written is what is read, and the forward model does it again."""
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof, heavy_rotors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import Simulation, State, load_arm
+from arm_dynamics.cli.main import main
+from arm_dynamics.errors import RecordingRefused
+from arm_dynamics.recording import bag, description
+from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.recording.replay import replay
+from arm_dynamics.recording.salvage import mended
+from arm_dynamics.state import Command
+
+highlevel = pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
+interfaces = pytest.importorskip("rosbags.interfaces")
+
+
+def whole_motors():
+    return five_dof().with_motors(inductance=1e-4, thermal_resistance=1.0)
+
+
+def rubbing():
+    return five_dof().with_joint("R2", friction=3.0).with_payload(0.2, (0.01, 0, 0.02))
+
+
+def mixed():
+    """A servo before a motor."""
+    arm = chain({}, {}).with_actuator("rate_limited", minimum=-3.0, angular_velocity=1.0)
+    motor = {"kt": 1.0, "ke": 1.0, "resistance": 1.0, "inductance": 1e-3}
+    return replace(
+        arm, joints=(arm.joints[0], chain({}, {}).with_actuator("dc_motor", **motor).joints[1])
+    )
+
+
+ARMS = {f.__name__: f for f in (five_dof, heavy_rotors, whole_motors, rubbing)}
+
+
+def drive(sim, periods, interface="effort", seed=3):
+    motors = sim.arm.actuators
+    limit = np.array([min(10.0, a.command_limit(a.taken(interface))) for a in motors])
+    for share in np.random.default_rng(seed).uniform(-1, 1, (periods, sim.arm.nv)):
+        sim.offer(Command.checked(interface, share * limit, sim.arm.nv, sim.state.time))
+        sim.advance()
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A short one, and the simulation that it is of."""
+    sim = Simulation(five_dof(), period=1e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        drive(sim, 20)
+    return tmp_path / "bag", sim
+
+
+def changed(source, target, change):
+    """A copy of a recording, each message as ``change(topic, count, message)`` returns it."""
+    writer, counts = bag.BagWriter(target), {}
+    for topic, at, message in bag.messages(source):
+        count = counts[topic] = counts.get(topic, -1) + 1
+        new = change(topic, count, message)
+        if new is not None:
+            writer._write(topic, at, new)
+    writer.close()
+    return target
+
+
+@pytest.mark.parametrize("interface", ["voltage", "effort"])
+@pytest.mark.parametrize("name", ARMS)
+def test_a_replay_is_the_same_to_the_last_bit(tmp_path, name, interface):
+    sim = Simulation(ARMS[name](), period=1e-3)
+    with Recorder(sim, tmp_path / "bag") as recorder:
+        drive(sim, 30, interface)
+    report = replay(tmp_path / "bag")
+    assert (report.first, set(report.largest.values())) == (None, {0.0})
+    assert (report.periods, report.segments) == (30, 1) == (recorder.periods, 1)
+    assert report.seconds == pytest.approx(0.03)
+    assert np.abs(sim.state.v).max() > 0.1
+
+
+def test_commands_of_different_kinds_and_servos_that_are_held(tmp_path):
+    sim = Simulation(mixed(), period=1e-3, timeout=5e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        drive(sim, 20, "mixed")
+        for _ in range(20):
+            sim.advance()
+    report = replay(tmp_path / "bag")
+    assert (report.first, report.periods) == (None, 40)
+    assert report.segments <= 3
+
+
+def test_everything_that_moves_the_arm_is_there(tmp_path):
+    """The hold before the first command, both interfaces, the safe stop."""
+    sim = Simulation(five_dof(), period=1e-3, timeout=5e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        sim.advance()
+        drive(sim, 5, "voltage")
+        drive(sim, 5, "effort")
+        for _ in range(20):
+            sim.advance()
+    assert sim.watch.events.counts["command_timeout"] == 1
+    report = replay(tmp_path / "bag")
+    assert (report.first, report.periods) == (None, 31)
+
+
+def test_changes_of_the_arm_and_jumps_of_its_state_begin_anew(tmp_path):
+    sim = Simulation(five_dof(), period=1e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        drive(sim, 5)
+        sim.use_arm(sim.arm.with_payload(0.5).with_joint("R3", friction=1.0))
+        drive(sim, 5)
+        sim.reset([0.1, -0.9, 0.2, 0.3, 0.4])
+        drive(sim, 5)
+        sim.use_arm(sim.arm.with_gravity([0, 0, 0]).with_motors(inductance=1e-4))
+        drive(sim, 5)
+    report = replay(tmp_path / "bag")
+    assert (report.first, report.periods, report.segments) == (None, 20, 4)
+
+
+def test_only_what_happens_between_start_and_close_is_recorded(tmp_path):
+    sim = Simulation(five_dof(), period=1e-3)
+    drive(sim, 3)
+    with Recorder(sim, tmp_path / "bag") as recorder:
+        drive(sim, 4)
+    drive(sim, 3)
+    assert sim.on_period is None
+    assert recorder.periods == replay(tmp_path / "bag").periods == 4
+    recorder.close()
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_description_is_exact(name):
+    arm = ARMS[name]().with_gravity([0.1, 0.2, -9.7])
+    sim = Simulation(arm, q=arm.pose("initial") + 1 / 30, dt=1e-4 / 3, period=7e-4 / 3)
+    back = description.read(description.write(description.Segment.of(sim, sim.state)))
+    assert back.arm.model == arm.model
+    assert back.arm.joints == arm.joints
+    assert [dict(j.constants) for j in back.arm.joints] == [dict(j.constants) for j in arm.joints]
+    assert (back.dt, back.steps, back.method) == (sim.dt, 7, "semi_implicit_euler")
+    for entry in ("q", "v"):
+        np.testing.assert_array_equal(getattr(back.start, entry), getattr(sim.state, entry))
+    np.testing.assert_array_equal(back.start.act, arm.initial_act)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=10), st.floats(0, 1e9))
+def test_every_bit_of_a_start_survives(numbers, at):
+    sim = Simulation(five_dof())
+    start = State.of(numbers[:5], numbers[5:], time=at)
+    back = description.read(description.write(description.Segment.of(sim, start))).start
+    assert (back.q.tolist(), back.v.tolist(), back.time) == (numbers[:5], numbers[5:], at)
+
+
+def test_locked_joints_and_limits_without_end():
+    arm = load_arm("five_dof", lock=["R2", "R4"]).with_motors(supply_voltage=np.inf)
+    sim = Simulation(arm)
+    back = description.read(description.write(description.Segment.of(sim, sim.state))).arm
+    assert back.joints == arm.joints
+    assert back.model == arm.model
+    assert back.joints[0].constants["supply_voltage"] == np.inf
+    assert back.joints[0].upper == np.inf
+
+
+def test_any_tool_can_read_it(recording):
+    folder, sim = recording
+    with highlevel.AnyReader([folder]) as reader:
+        topics = {c.topic: c for c in reader.connections}
+        assert {name: (c.msgtype, c.msgcount) for name, c in topics.items()} == {
+            "/recording": ("std_msgs/msg/String", 1),
+            "/joint_commands": ("sensor_msgs/msg/JointState", 20),
+            "/joint_states": ("sensor_msgs/msg/JointState", 20),
+        }
+        for name, connection in topics.items():
+            (qos,) = connection.ext.offered_qos_profiles
+            assert qos.reliability is interfaces.QosReliability.RELIABLE
+            lasting = qos.durability is interfaces.QosDurability.TRANSIENT_LOCAL
+            assert lasting == (name == "/recording")
+        last = list(reader.messages([topics["/joint_states"]]))[-1]
+        state = reader.deserialize(last[2], last[0].msgtype)
+    assert state.name == list(five_dof().joint_names)
+    np.testing.assert_array_equal(state.position, sim.state.q)
+    np.testing.assert_array_equal(state.effort, sim.state.tau)
+    assert (state.header.stamp.sec, state.header.stamp.nanosec) == (0, 20_000_000)
+    assert last[1] == 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("topic", "field"),
+    [("/joint_commands", "effort"), ("/joint_states", "position"), ("/joint_states", "velocity")],
+)
+def test_one_changed_bit_is_found(recording, tmp_path, topic, field):
+    def tamper(name, count, message):
+        if (name, count) == (topic, 7):
+            values = np.array(getattr(message, field))
+            values[2] = np.nextafter(values[2], np.inf)
+            setattr(message, field, values)
+        return message
+
+    report = replay(changed(recording[0], tmp_path / "changed", tamper))
+    assert 0 < max(report.largest.values()) < 1e-6
+    assert report.first.startswith("t = 0.008000 s, ")
+    if topic == "/joint_states":
+        assert f"{field[0].replace('p', 'q')}[R3]" in report.first
+
+
+def test_a_changed_start_or_arm_is_found(recording, tmp_path):
+    for k, (old, new) in enumerate(((f"{-1.1}", "-1.1000001"), ('"mass": 0.0', '"mass": 1e-6'))):
+
+        def tamper(name, count, message, old=old, new=new):
+            if name == "/recording":
+                assert old in message.data.rpartition('"dt"')[0 if "mass" in old else 2]
+                head, middle, tail = message.data.rpartition('"dt"')
+                message = type(message)(
+                    (head.replace(old, new) if "mass" in old else head)
+                    + middle
+                    + (tail.replace(old, new) if "mass" not in old else tail)
+                )
+            return message
+
+        report = replay(changed(recording[0], tmp_path / f"changed{k}", tamper))
+        assert report.first.startswith("t = 0.001000 s")
+
+
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        ("/joint_states", r"period up to 0\.008000 s is missing; one from 0\.008"),
+        ("/joint_commands", r"/joint_states at 0\.008000 s: a state without a command"),
+    ],
+)
+def test_a_message_left_out_is_found(recording, tmp_path, topic, said):
+    def drop(name, count, message):
+        return None if (name, count) == (topic, 7) else message
+
+    with pytest.raises(RecordingRefused, match=said):
+        replay(changed(recording[0], tmp_path / "changed", drop))
+
+
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        ("/recording", r"/joint_commands .*nothing on /recording came before"),
+        ("/joint_commands", "a state without a command before it"),
+        ("/joint_states", "is no recording of an arm: nothing on /joint_states"),
+    ],
+)
+def test_a_missing_topic_is_named(recording, tmp_path, topic, said):
+    def drop(name, count, message):
+        return None if name == topic else message
+
+    with pytest.raises(RecordingRefused, match=said):
+        replay(changed(recording[0], tmp_path / "changed", drop))
+
+
+def test_contents_of_another_arm_are_refused(recording, tmp_path):
+    def rename(name, count, message):
+        if name == "/joint_states":
+            message.name[0] = "J9"
+        return message
+
+    with pytest.raises(RecordingRefused, match=r"/joint_states at 0\.001000 s: .*'J9'"):
+        replay(changed(recording[0], tmp_path / "renamed", rename))
+
+    def garble(name, count, message):
+        return type(message)('{"format": "tape"}') if name == "/recording" else message
+
+    with pytest.raises(RecordingRefused, match=r"description cannot be read.*'tape'"):
+        replay(changed(recording[0], tmp_path / "garbled", garble))
+
+
+def test_an_existing_folder_is_left_alone(recording):
+    folder, sim = recording
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    with pytest.raises(RecordingRefused, match="exists already"):
+        Recorder(sim, folder)
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    assert sim.on_period is None
+
+
+def test_folders_that_are_no_recordings(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("no bag")
+    (tmp_path / "garbage").mkdir()
+    (tmp_path / "garbage" / "garbage.mcap").write_bytes(b"no bag" * 100)
+    for name, said in (
+        ("nowhere", "no such recording"),
+        ("empty", "is no recording"),
+        ("file", "file is "),
+        ("garbage", "is damaged"),
+    ):
+        with pytest.raises(RecordingRefused, match=said):
+            replay(tmp_path / name)
+    with pytest.raises(RecordingRefused, match="cannot be made"):
+        Recorder(Simulation(five_dof()), tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.6, 0.99])
+def test_a_damaged_file_is_said_to_be(recording, share):
+    folder, _ = recording
+    (file,) = folder.glob("*.mcap")
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(RecordingRefused, match="is damaged"):
+        replay(folder)
+
+
+def test_what_is_whole_of_a_recording_cut_off_can_be_replayed(tmp_path, monkeypatch):
+    monkeypatch.setattr(bag, "AT_RISK", 10)
+    sim = Simulation(five_dof(), period=1e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        drive(sim, 60)
+    folder = tmp_path / "bag"
+    (folder / "metadata.yaml").unlink()
+    (file,) = folder.glob("*.mcap")
+    content, periods = file.read_bytes(), []
+    for share in (0.6, 0.75, 0.9, 1.0):
+        file.write_bytes(content[: int(share * len(content))])
+        report = replay(folder)
+        assert report.first is None
+        periods.append(report.periods)
+    assert periods == sorted(periods)
+    assert 0 < periods[0] < periods[-1] == 60
+    assert mended(mended(content)) == mended(content)
+
+
+def test_links_that_the_urdf_does_not_describe_end_a_recording(tmp_path):
+    sim = Simulation(five_dof(), period=1e-3)
+    links = five_dof().links.copy()
+    links.inertias[2].mass *= 2
+    other = replace(five_dof(), links=links)
+    with Recorder(sim, tmp_path / "bag") as recorder:
+        drive(sim, 5)
+        sim.use_arm(other)
+        drive(sim, 5)
+    assert "links are no longer those of its URDF" in recorder.fault
+    assert sim.watch.events.counts["recording_ended"] == 1
+    assert sim.state.time == pytest.approx(0.01)
+    report = replay(tmp_path / "bag")
+    assert (report.first, report.periods) == (None, 5)
+    with pytest.raises(RecordingRefused, match="cannot be recorded"):
+        Recorder(Simulation(other), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_simulation(tmp_path, monkeypatch):
+    sim = Simulation(five_dof(), period=1e-3)
+    with Recorder(sim, tmp_path / "bag") as recorder:
+        drive(sim, 5)
+        full = OSError(28, "No space left on device")
+        monkeypatch.setattr(recorder._bag, "_write", lambda *_: (_ for _ in ()).throw(full))
+        drive(sim, 5)
+    assert "No space left" in recorder.fault
+    assert sim.state.time == pytest.approx(0.01)
+
+
+def test_without_rosbags_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
+    for attempt in (
+        lambda: Recorder(Simulation(five_dof()), tmp_path / "bag"),
+        lambda: replay(tmp_path),
+    ):
+        with pytest.raises(RecordingRefused, match=r"pip install 'arm_dynamics\[record\]'"):
+            attempt()
+
+
+def told(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return end.value.code, out + err
+
+
+def test_the_commands(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # pytest keeps its own
+    folder = tmp_path / "bag"
+    options = ("--duration", "0.1", "--payload", "0.3", "--controller", "gravity_compensation")
+    code, text = told(capsys, "record", folder, *options)
+    assert (code, "0.100 s of five_dof" in text) == (0, True)
+    segment = description.read(next(iter(bag.messages(folder)))[2].data)
+    assert segment.arm.payload.mass == 0.3
+    code, text = told(capsys, "replay", folder)
+    assert (code, "the same to the last bit" in text, "q 0 rad" in text) == (0, True, True)
+    code, text = told(capsys, "record", folder)
+    assert (code, "exists already" in text) == (2, True)
+
+    def tamper(name, count, message):
+        if (name, count) == ("/joint_states", 9):
+            message.position = np.add(message.position, [0, 0, 0, 0, 1e-3])
+        return message
+
+    code, text = told(capsys, "replay", changed(folder, tmp_path / "changed", tamper))
+    assert code == 1
+    assert "NOT THE SAME, first at t = 0.020000 s, q[R5]" in text
+    assert "q 0.001 rad" in text
+    for wrong in (["--duration", "-1"], ["--arm", "six_dof"], ["--dt", "0"]):
+        code, text = told(capsys, "record", tmp_path / "wrong", *wrong)
+        assert (code, len(text.strip().splitlines())) == (2, 1)
+        assert not (tmp_path / "wrong").exists()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_recording_can_be_replayed(tmp_path, sent):
+    folder = tmp_path / "bag"
+    arguments = ["record", str(folder), "--duration", "600", "--dt", "1e-3"]
+    process = subprocess.Popen([sys.executable, "-m", "arm_dynamics.cli.main", *arguments])
+    try:
+        limit = time.monotonic() + 60
+        while sum(p.stat().st_size for p in folder.glob("*.mcap")) < 100_000:
+            assert time.monotonic() < limit
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(sent)
+        code = process.wait(30)
+    finally:
+        process.kill()
+    assert code == (-sent if sent == signal.SIGKILL else 0)
+    report = replay(folder)
+    assert report.first is None
+    assert report.periods >= 100
+
+
+def test_an_arm_of_another_file(tmp_path):
+    sim = Simulation(chain({}, {"kind": "continuous"}), period=1e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        drive(sim, 5)
+    assert replay(tmp_path / "bag").first is None

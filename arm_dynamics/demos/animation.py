@@ -32,7 +32,7 @@ class CompactWriter(PillowWriter):
 
     def finish(self) -> None:
         """Write the frames; they repeat without end."""
-        palette = _together(self._frames).quantize(COLOURS)
+        palette = _palette(_together(self._frames))
         flat = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self._frames]
         flat[0].save(
             self.outfile,
@@ -52,6 +52,15 @@ def save(animation: Animation, file: Path, comment: str) -> None:
         for frame in range(animation.frames):
             animation.update(frame)
             writer.grab_frame()
+
+
+def _palette(image: Image.Image) -> Image.Image:
+    """The most frequent colours of ``image`` exactly, so that white stays white."""
+    counted: Any = image.getcolors(image.width * image.height)
+    often = sorted(counted, reverse=True)[:COLOURS]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([value for _, colour in often for value in colour])
+    return palette
 
 
 def _together(frames: list[Image.Image]) -> Image.Image:

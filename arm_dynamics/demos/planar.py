@@ -47,7 +47,7 @@ def animate(
     name: str, caption: str, title: str, traces: Sequence[Trace], titles: Sequence[str]
 ) -> Animation:
     """The arms beside each other, with the last second of the tip's path and the time."""
-    drawn, grid = figure(title, 1, len(traces), 3.8)
+    drawn, grid = figure(title, 1, len(traces), 3.6)
     moving = [_stage(*pair) for pair in zip(grid[0], titles, strict=True)]
     time = traces[0].time
     stride, tail = round(1 / RATE / time[1]), round(TAIL / time[1])

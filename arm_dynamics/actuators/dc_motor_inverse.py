@@ -51,4 +51,5 @@ def extreme_effort(way: float, v: float, temperature: float, c: Vector) -> float
     r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
     reach = driving_voltage(False, 0.0, way * INF, c[SUPPLY], c[DROP], c[HALF])
-    return c[GEAR] * c[KT] * settled_current(reach, c[KE] * c[GEAR] * v, r, limit)
+    effort: float = c[GEAR] * c[KT] * settled_current(reach, c[KE] * c[GEAR] * v, r, limit)
+    return effort

@@ -40,7 +40,8 @@ def winding_resistance(a: Vector, c: Vector) -> float:
 @compiled
 def back_emf(v: float, a: Vector, c: Vector) -> float:
     """e = Ke N v [V], with the rotor's own speed where the gear has play."""
-    return c[KE] * c[GEAR] * where(c[PLAY] > 0.0, a[ROTOR], v)
+    emf: float = c[KE] * c[GEAR] * where(c[PLAY] > 0.0, a[ROTOR], v)
+    return emf
 
 
 @compiled
@@ -85,7 +86,8 @@ def dc_motor_asked(by_voltage: bool, command: float, v: float, a: Vector, c: Vec
     inner = brush_voltage(command, c[DROP], c[HALF])
     r, emf = winding_resistance(a, c), back_emf(v, a, c)
     current = asked_current(by_voltage, inner, command / c[GEAR], emf, c[KT], r)
-    return c[GEAR] * c[KT] * current
+    effort: float = c[GEAR] * c[KT] * current
+    return effort
 
 
 @compiled

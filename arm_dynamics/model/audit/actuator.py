@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from arm_dynamics import plugins
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.model.audit.fault import Fault, suggest, title
 from arm_dynamics.model.audit.numbers import unreadable
 from arm_dynamics.model.source import Node
-from arm_dynamics.parameters import Parameter
+from arm_dynamics.parameters import Parameter, complete
 
 STOPS = (
     Parameter("stop_stiffness", 0.0, "N m/rad", "stiffness of the end stops", lower=0.0),
@@ -26,15 +27,29 @@ def check(joint: Node) -> Iterator[Fault]:
     chosen = nodes.get("actuator")
     name = chosen.text if chosen else DEFAULT_ACTUATOR
     try:
-        parameters: tuple[Parameter, ...] = tuple(plugins.load("actuators", name).parameters)
+        kind: Any = plugins.load("actuators", name)
+        parameters: tuple[Parameter, ...] = tuple(kind.parameters)
     except (ArmDynamicsError, ImportError, AttributeError) as error:
         if chosen:
             yield _unusable(joint, chosen, name, error)
         yield from _constants(joint, nodes, STOPS)
         return
-    yield from _constants(joint, nodes, (*parameters, *STOPS))
-    yield from _missing(joint, chosen or joint, name, nodes, parameters)
+    wrong = [
+        *_constants(joint, nodes, (*parameters, *STOPS)),
+        *_missing(joint, chosen or joint, name, nodes, parameters),
+    ]
+    yield from wrong or _contradictions(joint, kind, nodes)
     yield from _unknown(joint, name, nodes, parameters)
+
+
+def _contradictions(joint: Node, kind: Any, nodes: dict[str, Node]) -> Iterator[Fault]:
+    """Constants that are each in range but go ill together, at the line of the one named."""
+    known = {p.name for p in kind.parameters}
+    given = {name: float(node.text) for name, node in nodes.items() if name in known}
+    for name, problem, remedy in kind.contradictions(complete("", kind.parameters, given)):
+        node = nodes.get(name, joint)
+        element = f"{control_title(joint)} <param {name}>"
+        yield Fault(node.line, element, node.text if name in nodes else "", problem, remedy)
 
 
 def _unknown(

@@ -45,7 +45,8 @@ class DataSheet:
     V ``nominal_voltage`` [V], ω0 ``no_load_speed`` [rad/s], M_H ``stall_torque`` [N·m] net of
     friction, as a brake measures it (makers that state k V / R differ by i0 / stall current, a
     percent or two), i0 ``no_load_current`` [A], s ``viscous_share`` of the no-load friction.
-    With a gear, speed and torque are those of its output: ω0 → ω0 N and M_H → M_H / (N η).
+    With a gear, speed and torque are those of its output: ω0 → ω0 N and M_H → M_H / (N η); of
+    k i0 the gear loses 1 - η, so that M_c and b are η of the above.
     ``stall_current`` [A], ``resistance`` [Ω], ``torque_constant`` [N·m/A] and
     ``speed_constant`` [rad/s/V] of the motor itself are checked against the rest when given.
 
@@ -120,7 +121,7 @@ class DataSheet:
                 raise UnknownName("constant of dc_motor", name, known)
             if name in (*DERIVED, "gear_ratio", "efficiency"):
                 raise InvalidValue(f"data sheet: {name} = {value!r}: the sheet decides it")
-        friction = self.k * self.no_load_current
+        friction = self.efficiency * self.k * self.no_load_current
         return MappingProxyType(
             {
                 "kt": self.k,

@@ -352,6 +352,7 @@ def test_files_carry_what_they_show(tmp_path):
         assert gif.n_frames == 5
         assert gif.info["duration"] == 50
         assert gif.size == (800, 360)
+        assert gif.convert("RGB").getpixel((2, 2)) == (255, 255, 255)
         first = np.asarray(gif.convert("RGB")).copy()
         gif.seek(4)
         assert (np.asarray(gif.convert("RGB")) != first).any()

@@ -12,6 +12,8 @@ from PIL import Image
 from arm_dynamics.demos.show import Animation
 
 COLOURS = 48
+APART = 12
+"""Least difference of two colours, of 255."""
 DPI = 100
 
 
@@ -55,11 +57,15 @@ def save(animation: Animation, file: Path, comment: str) -> None:
 
 
 def _palette(image: Image.Image) -> Image.Image:
-    """The most frequent colours of ``image`` exactly, so that white stays white."""
+    """The most frequent colours of ``image``, APART from each other, so that white stays white."""
     counted: Any = image.getcolors(image.width * image.height)
-    often = sorted(counted, reverse=True)[:COLOURS]
+    chosen: list[tuple[int, ...]] = []
+    for _, colour in sorted(counted, reverse=True):
+        near = (max(abs(a - b) for a, b in zip(colour, c, strict=True)) < APART for c in chosen)
+        if len(chosen) < COLOURS and not any(near):
+            chosen.append(colour)
     palette = Image.new("P", (1, 1))
-    palette.putpalette([value for _, colour in often for value in colour])
+    palette.putpalette([value for colour in chosen for value in colour])
     return palette
 
 

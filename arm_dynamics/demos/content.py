@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from mpl_toolkits.mplot3d.art3d import Line3D
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.show import Animation, Picture
@@ -58,7 +57,7 @@ def _axes(axes: Axes) -> Content:
 
 def _line(line: Line2D) -> Content:
     named = str(line.get_label())
-    data = line.get_data_3d() if isinstance(line, Line3D) else line.get_data()
+    data = getattr(line, "get_data_3d", line.get_data)()  # in space: not as seen
     points = {axis: _kept(np.asarray(d, float)) for axis, d in zip("xyz", data, strict=False)}
     return {"label": "" if named.startswith("_") else named, **points}
 

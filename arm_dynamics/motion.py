@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from arm_dynamics import joint_physics as row
 from arm_dynamics.arrays import Vector, frozen
@@ -26,7 +27,8 @@ class ArmMotion:
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
         self.groups = update_groups(arm)
-        self.prescribed, self._free, self.rubs = _kinds(arm)
+        self.prescribed, self._free, self.rubbing = _kinds(arm)
+        self.rubs = bool(self.rubbing.any())
         self.rubs_inside = any(a.rubs_inside for a in arm.actuators)
         self._decay = np.zeros(arm.na)
         self._data = arm.model.createData()
@@ -97,6 +99,10 @@ class ArmMotion:
         free = np.ix_(self._free, self._free)
         inverse[free] = np.linalg.inv(mass[free])
         return inverse
+
+    def put_stops(self, lower: Vector, upper: Vector) -> None:
+        """Let the stops' springs begin at other positions than the joints' limits, (nv,) each."""
+        self._rows[row.LOWER], self._rows[row.UPPER] = lower, upper
 
     def rub_inside(self, before: Vector, z: Vector, dt: float) -> None:
         """Dry friction over dt [s] on actuators' own states, z ``before`` the step; in place."""
@@ -193,9 +199,10 @@ def update_groups(arm: ArmModel) -> tuple[Vector, ...]:
     return tuple(np.array([k for k, e in enumerate(every) if e == (n, False)]) for n in numbers)
 
 
-def _kinds(arm: ArmModel) -> tuple[list[int], list[int], bool]:
-    """Joints that go where they are told, the others, and whether any of these rubs."""
+def _kinds(arm: ArmModel) -> tuple[list[int], list[int], NDArray[np.bool_]]:
+    """Joints that go where they are told, the others, and which of these rub."""
     prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes]
     free = [i for i, a in enumerate(arm.actuators) if not a.prescribes]
-    rubs = any(arm.joints[i].friction > 0 or arm.actuators[i].rubs for i in free)
-    return prescribed, free, rubs
+    rubbing = np.zeros(arm.nv, dtype=bool)
+    rubbing[free] = [arm.joints[i].friction > 0 or arm.actuators[i].rubs for i in free]
+    return prescribed, free, rubbing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arm_dynamics.errors import UnknownName
+from arm_dynamics.integrators.adaptive import Adaptive
 from arm_dynamics.integrators.base import Integrator, Motion
 from arm_dynamics.integrators.explicit_euler import ExplicitEuler
 from arm_dynamics.integrators.implicit_midpoint import ImplicitMidpoint
@@ -11,7 +12,8 @@ from arm_dynamics.integrators.semi_implicit_euler import SemiImplicitEuler
 from arm_dynamics.integrators.velocity_verlet import VelocityVerlet
 
 INTEGRATORS: dict[str, type[Integrator]] = {
-    c.name: c for c in (ExplicitEuler, SemiImplicitEuler, VelocityVerlet, Rk4, ImplicitMidpoint)
+    c.name: c
+    for c in (ExplicitEuler, SemiImplicitEuler, VelocityVerlet, Rk4, ImplicitMidpoint, Adaptive)
 }
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from arm_dynamics.arrays import Vector
 
 
@@ -21,6 +24,8 @@ class Motion(Protocol):
     lower: Vector
     upper: Vector
     """Positions (nv,) at which the joints meet their stops."""
+    rubbing: NDArray[np.bool_]
+    """Whether a joint ever feels dry friction, (nv,)."""
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """v̇ (nv,) [rad/s²], a fresh array."""
@@ -33,6 +38,9 @@ class Motion(Protocol):
 
     def inverse_mass(self, q: Vector) -> Vector:
         """M(q)⁻¹ (nv, nv)."""
+
+    def put_stops(self, lower: Vector, upper: Vector) -> None:
+        """Let the stops' springs begin at other positions than ``lower`` and ``upper``."""
 
 
 class Integrator(ABC):

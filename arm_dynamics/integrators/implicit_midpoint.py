@@ -144,4 +144,4 @@ class _Middle:
 def _arrived(change: float, last: float, x: Vector) -> bool:
     """Whether a change of x, the one before being ``last``, is of round-off alone."""
     size = float(np.abs(x).max())
-    return change <= ROUND_OFF * max(size, 1e-3) or NEARLY * max(size, 1.0) > change >= last
+    return bool(change <= ROUND_OFF * max(size, 1e-3) or NEARLY * max(size, 1.0) > change >= last)

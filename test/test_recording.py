@@ -350,6 +350,17 @@ def test_links_that_the_urdf_does_not_describe_end_a_recording(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_a_simulation_is_recorded_once_at_a_time(tmp_path):
+    sim = Simulation(five_dof(), period=1e-3)
+    with Recorder(sim, tmp_path / "first"):
+        drive(sim, 2)
+        with pytest.raises(RecordingRefused, match="recorded already"):
+            Recorder(sim, tmp_path / "second")
+        drive(sim, 2)
+    assert replay(tmp_path / "first").periods == 4
+    assert not (tmp_path / "second").exists()
+
+
 def test_a_full_disk_ends_the_recording_and_not_the_simulation(tmp_path, monkeypatch):
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "bag") as recorder:
@@ -359,6 +370,9 @@ def test_a_full_disk_ends_the_recording_and_not_the_simulation(tmp_path, monkeyp
         drive(sim, 5)
     assert "No space left" in recorder.fault
     assert sim.state.time == pytest.approx(0.01)
+    with Recorder(sim, tmp_path / "other") as recorder:
+        monkeypatch.setattr(recorder._bag, "close", lambda: (_ for _ in ()).throw(full))
+    assert "is not finished: [Errno 28] No space left" in recorder.fault
 
 
 def test_without_rosbags_the_extra_is_named(tmp_path, monkeypatch):
@@ -387,7 +401,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     segment = description.read(next(iter(bag.messages(folder)))[2].data)
     assert segment.arm.payload.mass == 0.3
     code, text = told(capsys, "replay", folder)
-    assert (code, "the same to the last bit" in text, "q 0 rad" in text) == (0, True, True)
+    assert (code, "the same to the last bit" in text, "q 0, v 0" in text) == (0, True, True)
     code, text = told(capsys, "record", folder)
     assert (code, "exists already" in text) == (2, True)
 
@@ -399,7 +413,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     code, text = told(capsys, "replay", changed(folder, tmp_path / "changed", tamper))
     assert code == 1
     assert "NOT THE SAME, first at t = 0.020000 s, q[R5]" in text
-    assert "q 0.001 rad" in text
+    assert "q 0.001, v 0" in text
     for wrong in (["--duration", "-1"], ["--arm", "six_dof"], ["--dt", "0"]):
         code, text = told(capsys, "record", tmp_path / "wrong", *wrong)
         assert (code, len(text.strip().splitlines())) == (2, 1)

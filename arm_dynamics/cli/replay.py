@@ -17,7 +17,7 @@ def run(arguments: Sequence[str]) -> int:
     print(
         f"{report.seconds:.3f} s of {report.arm} in {report.periods} periods,"
         f" {changes} change{'' if changes == 1 else 's'} of arm or state\n"
-        f"largest difference: q {report.largest['q']:g} rad, v {report.largest['v']:g} rad/s,"
+        f"largest difference: q {report.largest['q']:g}, v {report.largest['v']:g} (rad or m, s),"
         f" actuators' own states {report.largest['act']:g}"
     )
     same = report.first is None

@@ -116,9 +116,8 @@ def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
         except FileNotFoundError as error:
             raise RecordingRefused(f"{folder} is no recording: {error}") from error
         except Exception as error:  # whatever a damaged file makes the readers raise
-            raise RecordingRefused(
-                f"{folder} is damaged: {error or type(error).__name__}"
-            ) from error
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise RecordingRefused(f"{folder} is damaged: {what}") from error
 
 
 def _library() -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from types import TracebackType
 
 import numpy as np
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.description import Segment, require_recordable, write
 from arm_dynamics.simulation import Simulation
@@ -20,11 +20,13 @@ class Recorder:
     Every command that the plant obeys is there, those of the safe stop too, and every change of
     the arm and jump of the state. A recording that cannot go on ends with the event
     "recording_ended", its reason in ``fault``; the simulation goes on. Raises RecordingRefused
-    for a folder that exists or cannot be made, an arm that its URDF no longer describes, and
-    without rosbags.
+    for a folder that exists or cannot be made, an arm that its URDF no longer describes, a
+    simulation that is recorded already, and without rosbags.
     """
 
     def __init__(self, simulation: Simulation, folder: str | Path) -> None:
+        if simulation.on_period is not None:
+            raise RecordingRefused(f"{folder}: this simulation is recorded already")
         require_recordable(simulation.arm)
         self.folder = Path(folder)
         self.periods = 0
@@ -50,9 +52,13 @@ class Recorder:
         self.close()
 
     def close(self) -> None:
-        """Finish the recording; may be called twice."""
-        self._simulation.on_period = None
-        self._bag.close()
+        """Finish the recording; may be called twice. What prevents it is the ``fault``."""
+        if self._simulation.on_period == self._on_period:
+            self._simulation.on_period = None
+        try:
+            self._bag.close()
+        except OSError as error:
+            self.fault = self.fault or f"recording in {self.folder} is not finished: {error}"
 
     def _on_period(self, before: State, command: Command, after: State) -> None:
         try:
@@ -90,12 +96,8 @@ class Recorder:
 
     def _end(self, why: str) -> None:
         self.fault = f"recording in {self.folder} ended: {why}"
-        self._simulation.on_period = None
         self._simulation.watch.events.report("recording_ended", self.fault)
-        try:
-            self._bag.close()
-        except OSError as error:
-            self.fault += f"; it could not be finished: {error}"
+        self.close()
 
 
 def _same(one: State, other: State) -> bool:

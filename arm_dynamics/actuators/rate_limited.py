@@ -92,5 +92,5 @@ class RateLimited(Actuator):
         return rate_limited_step(q, desired, self._velocity, elapsed), (desired, value)
 
     def held(self, q: float, act: Sequence[float]) -> Sequence[float]:
-        """Nothing desired but ``q``, within the limits or not; a command of ``q`` changes nothing."""
+        """Nothing is desired but ``q``, within the limits or not, until another command."""
         return q, q

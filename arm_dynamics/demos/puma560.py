@@ -14,13 +14,18 @@ from math import inf, isfinite
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.demos.servos import COLUMNS, Servos
+from arm_dynamics.demos.servos import Servos
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import State
 from arm_dynamics.viewer import ArmPage
 
 ARM = "puma560"
+LABELS = {
+    "min [rad]": "minimum",
+    "max [rad]": "maximum",
+    "velocity [rad/s]": "angular_velocity",
+}
 PERIOD = 1 / 60
 """Time [s] that the page is left between two states."""
 
@@ -49,11 +54,10 @@ def servo_arm() -> ArmModel:
 def open_page(servos: Servos, port: int) -> ArmPage:
     """The page of ``servos``: sliders and parameters act on them at once."""
     arm = servos.arm
-    parameters = servos.parameters
     page = ArmPage(
         arm.urdf,
         arm.joint_names,
-        limits=[(low, high) for low, high, _ in parameters.values()],
+        limits=[(p["minimum"], p["maximum"]) for p in servos.parameters.values()],
         tool_frame=arm.tool_frame,
         folder=arm.source.parent if arm.source else None,
         title=arm.name,
@@ -62,12 +66,14 @@ def open_page(servos: Servos, port: int) -> ArmPage:
         initial=servos.state.q,
     )
 
-    def accept(joint: str, numbers: tuple[float, float, float]) -> None:
-        servos.change(joint, numbers)
-        page.set_range(joint, *numbers[:2])
+    def accept(joint: str, label: str, number: float) -> None:
+        servos.change(joint, LABELS[label], number)
+        now = servos.parameters[joint]
+        page.set_range(joint, now["minimum"], now["maximum"])
 
     page.on_target(servos.follow)
-    page.add_parameters("Servos", COLUMNS, parameters, accept)
+    fields = {j: {k: p[n] for k, n in LABELS.items()} for j, p in servos.parameters.items()}
+    page.add_parameters("Parameters", fields, accept)
     return page
 
 

@@ -13,10 +13,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.plant import Plant
 from arm_dynamics.state import Command, State
 
-NAMES = ("minimum", "maximum", "angular_velocity")
-COLUMNS = ("min [rad]", "max [rad]", "[rad/s]")
-RANGES = ((0.0, 2 * pi), (0.0, 2 * pi), (0.0, 100.0))
-"""What the page allows of each."""
+LIMITS = {"minimum": 2 * pi, "maximum": 2 * pi, "angular_velocity": 100.0}
+"""Largest number [rad, rad, rad/s] of each parameter; the least is 0."""
 
 
 class Servos:
@@ -34,11 +32,9 @@ class Servos:
         return self._plant.arm
 
     @property
-    def parameters(self) -> dict[str, tuple[float, float, float]]:
-        """Joint → minimum [rad], maximum [rad], angular velocity [rad/s]."""
-        every = (actuator.constants for actuator in self.arm.actuators)
-        rows = ((c["minimum"], c["maximum"], c["angular_velocity"]) for c in every)
-        return dict(zip(self.arm.joint_names, rows, strict=True))
+    def parameters(self) -> dict[str, dict[str, float]]:
+        """Joint → parameter → number [rad, rad, rad/s]."""
+        return {actuator.joint: dict(actuator.constants) for actuator in self.arm.actuators}
 
     @property
     def desired(self) -> Vector:
@@ -52,23 +48,19 @@ class Servos:
             self._command = np.where(slid != self._slid, slid, self._command)
             self._slid = slid
 
-    def change(self, joint: str, numbers: Sequence[float]) -> None:
-        """Set a joint's parameters; the velocity acts at once, limits on the next command.
+    def change(self, joint: str, name: str, number: float) -> None:
+        """Set one parameter of a joint: a velocity acts at once, limits on the next command.
 
-        Raises InvalidValue naming what is out of its range; the old ones then stay.
+        Raises InvalidValue naming what is out of its range; the old one then stays.
         """
-        given = zip(NAMES, numbers, RANGES, strict=True)
-        constants = {
-            name: scalar(f"{joint}: {name}", number, lower=low, upper=high)
-            for name, number, (low, high) in given
-        }
-        plant = Plant(self.arm.with_motor(joint, **constants))
-        index = self.arm.index(joint)
+        number = scalar(f"{joint}: {name}", number, lower=0.0, upper=LIMITS[name])
+        plant = Plant(self.arm.with_motor(joint, **{name: number}))
+        low, high = (
+            [a.constants[limit] for a in plant.arm.actuators] for limit in ("minimum", "maximum")
+        )
         with self._lock:
             self._plant = plant
-            self._slid = self._slid.copy()  # the slider itself follows the limits: no command
-            low, high = constants["minimum"], constants["maximum"]
-            self._slid[index] = min(max(self._slid[index], low), high)
+            self._slid = np.clip(self._slid, low, high)  # as the sliders do: no command
 
     def advance(self, elapsed: float) -> State:
         """The state after ``elapsed`` [s]; no time passes where that is not above 0."""

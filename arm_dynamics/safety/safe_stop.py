@@ -27,7 +27,8 @@ class SafeStop:
     Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
     effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
     blended from the last command over RAMP. T is shortened per joint so that the path ends
-    short of its limit. A joint that goes where it is told is held at q0. K = w² M_ii, or GRIP of the effort limit where that is more and not
+    short of its limit. A joint that goes where it is told is held at q0.
+    K = w² M_ii, or GRIP of the effort limit where that is more and not
     faster than FASTEST; D = 1.6 sqrt(K M_ii). Source: PD control with computed feedforward,
     Siciliano et al. (2009), 8.5.1.
     """

@@ -39,7 +39,7 @@ class Canvas:
         skeleton = Skeleton(urdf, names)
         chain = skeleton.chain(tool_frame)
         sphere = reach(skeleton, limits)
-        self._names, self._limits = names, limits
+        self._names, self._limits = names, list(limits)
         set_stage(server, sphere)
         self._arm = ArmDrawing(server.scene, "/arm", urdf, skeleton)
         self._ghost = ArmDrawing(server.scene, "/reference", urdf, skeleton, ghost=True)
@@ -62,6 +62,12 @@ class Canvas:
         self.trace.extend(history)
         self.trace.draw()
         return None
+
+    def set_range(self, index: int, lower: float, upper: float) -> None:
+        """Let joint ``index`` run from ``lower`` to ``upper`` in the table and on its slider."""
+        self._limits[index] = lower, upper
+        if self.sliders is not None:
+            self.sliders.set_range(index, lower, upper)
 
     def _show_ghost(self, sample: Sample) -> None:
         reference = sample.reference

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import vector
-from arm_dynamics.errors import InvalidValue
+from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
 from arm_dynamics.viewer.history import History, Sample
+from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
 from arm_dynamics.viewer.server import open_server, quiet
 from arm_dynamics.viewer.sliders import Target
 from arm_dynamics.viewer.urdf import load_visuals
@@ -70,6 +71,8 @@ class ArmPage:
         self._closing = False
         self._wake = threading.Event()
         self._told: set[str] = set()
+        self.parameters: ParameterFields | None = None
+        """What ``add_parameters`` put on the page."""
         try:
             self._canvas = Canvas(
                 self._server,
@@ -130,6 +133,29 @@ class ArmPage:
         if self._canvas.sliders is None:
             raise InvalidValue("on_target: the page is view-only; use interactive=True")
         self._canvas.sliders.on_target(callback)
+
+    def set_range(self, joint: str, lower: float, upper: float) -> None:
+        """Let a joint's slider and the table's bar run from ``lower`` to ``upper`` [rad or m].
+
+        Raises UnknownName for another joint, InvalidValue for lower above upper.
+        """
+        if joint not in self.joint_names:
+            raise UnknownName("joint of the page", joint, self.joint_names)
+        ((low, high),) = _checked((joint,), ((lower, upper),))
+        self._canvas.set_range(self.joint_names.index(joint), low, high)
+
+    def add_parameters(self, title: str, numbers: Numbers, accept: Accept) -> ParameterFields:
+        """Put ``numbers`` on the panel, behind the sliders, for a user to edit.
+
+        ``accept(owner, label, number)`` takes an edit or raises an ArmDynamicsError.
+        Raises InvalidValue on a page that is view-only.
+        """
+        sliders = self._canvas.sliders
+        if sliders is None:
+            raise InvalidValue("add_parameters: the page is view-only; use interactive=True")
+        order = sliders.order + 0.5
+        self.parameters = ParameterFields(self._server.gui, title, numbers, accept, order=order)
+        return self.parameters
 
     def close(self) -> None:
         """Stop the page and free its port; a second call does nothing."""

@@ -22,10 +22,13 @@ class JointSliders:
         limits: Sequence[tuple[float, float]],
         initial: Sequence[float],
     ) -> None:
-        self.ranges = tuple(slider_range(lower, upper) for lower, upper in limits)
+        self.ranges = [slider_range(lower, upper) for lower, upper in limits]
         self._callbacks: list[Callable[[Target], None]] = []
         self._lock = threading.Lock()
-        with gui.add_folder("Joint targets [rad]"):
+        folder = gui.add_folder("Joint targets [rad]")
+        self.order = float(folder.order)
+        """Place of the sliders on the panel."""
+        with folder:
             self._sliders = [
                 gui.add_slider(name, low, high, 0.001, min(max(q, low), high))
                 for name, (low, high), q in zip(names, self.ranges, initial, strict=True)
@@ -51,6 +54,13 @@ class JointSliders:
         """Move the sliders to ``target``, clamped into their ranges."""
         for slider, value, (low, high) in zip(self._sliders, target, self.ranges, strict=True):
             slider.value = min(max(float(value), low), high)
+
+    def set_range(self, index: int, lower: float, upper: float) -> None:
+        """Let slider ``index`` run from ``lower`` to ``upper``; it moves into them if outside."""
+        slider, (low, high) = self._sliders[index], slider_range(lower, upper)
+        self.ranges[index] = low, high
+        slider.min, slider.max = low, high
+        slider.value = min(max(float(slider.value), low), high)
 
     def _moved(self, _event: Any) -> None:
         with self._lock:  # callbacks come from a pool of threads: keep the last one last

@@ -11,6 +11,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.viewer.skeleton import Skeleton
+from arm_dynamics.viewer.sliders import slider_range
 
 FIELD_OF_VIEW = 40 * pi / 180
 VIEW = np.array([0.80, -1.0, 0.52])
@@ -27,8 +28,9 @@ class Reach:
 
 def reach(skeleton: Skeleton, limits: Sequence[tuple[float, float]]) -> Reach:
     """Return the sphere around the link frames in 300 poses drawn within ``limits``."""
-    lower, upper = np.clip(np.array(limits).reshape(-1, 2).T, -pi, pi)
-    poses = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (300, len(limits)))
+    ranges = [slider_range(low, high) for low, high in limits]
+    lower, upper = np.array(ranges).reshape(-1, 2).T
+    poses = np.random.default_rng(0).uniform(lower, upper, (300, len(limits)))
     placed = [skeleton.poses(q.tolist()).values() for q in poses]
     points = np.array([[pose.position for pose in links] for links in placed]).reshape(-1, 3)
     low, high = np.percentile(points, 2, axis=0), np.percentile(points, 98, axis=0)

@@ -1,0 +1,94 @@
+"""Numbers that a user may edit on the page: a tab an owner, a field a number."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import Any
+
+from arm_dynamics.arrays import scalar
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.viewer.table import STYLE
+
+Field = tuple[str, str]
+"""Owner and label."""
+Numbers = Mapping[str, Mapping[str, float]]
+"""Owner → label → number."""
+Accept = Callable[[str, str, float], None]
+SETTLED = 0.7
+"""Time [s] without another key after which an edit counts as finished."""
+GOOD, BAD = "#69db7c", "#ff8787"
+
+
+class ParameterFields:
+    """A finished edit is offered to ``accept(owner, label, number)``.
+
+    ``accept`` refuses by raising an ArmDynamicsError; so does what is no finite number. The
+    reason is then shown in red, and the field goes back to what was accepted last. ``accept``
+    is called in threads of the page, one at a time.
+    """
+
+    def __init__(
+        self,
+        gui: Any,
+        title: str,
+        numbers: Numbers,
+        accept: Accept,
+        *,
+        order: float | None = None,
+        settled: float = SETTLED,
+    ) -> None:
+        self.settled = settled
+        self._accept = accept
+        self._lock = threading.RLock()  # putting a field back calls back at once
+        self._timers: dict[Field, threading.Timer] = {}
+        self._fields: dict[Field, Any] = {}
+        with gui.add_folder(title, order=order):
+            tabs = gui.add_tab_group()
+            for owner, row in numbers.items():
+                with tabs.add_tab(owner):
+                    for label, number in row.items():
+                        self._fields[owner, label] = gui.add_text(label, f"{number:.10g}")
+            self._word = gui.add_html("")
+        self._accepted = {field: str(handle.value) for field, handle in self._fields.items()}
+        for field, handle in self._fields.items():
+            handle.on_update(lambda _, field=field: self._edited(field))
+
+    @property
+    def message(self) -> str:
+        """What the page says of the last edit, as HTML."""
+        return str(self._word.content)
+
+    def text(self, owner: str, label: str) -> str:
+        """What stands in a field."""
+        return str(self._fields[owner, label].value)
+
+    def _edited(self, field: Field) -> None:
+        """Wait until nothing more is typed."""
+        timer = threading.Timer(self.settled, self._offer, (field,))
+        timer.daemon = True
+        with self._lock:
+            before, self._timers[field] = self._timers.get(field), timer
+        if before is not None:
+            before.cancel()
+        timer.start()
+
+    def _offer(self, field: Field) -> None:
+        with self._lock:
+            handle, (owner, label) = self._fields[field], field
+            text = str(handle.value)
+            if text == self._accepted[field]:
+                return
+            try:
+                number = scalar(f"{owner}: {label}", text)  # type: ignore[arg-type]
+                self._accept(owner, label, number)
+            except ArmDynamicsError as error:
+                self._say(BAD, f"refused: {error}")
+                handle.value = self._accepted[field]
+            else:
+                self._accepted[field] = text
+                self._say(GOOD, f"{owner}: {label} = {number:g}")
+
+    def _say(self, colour: str, text: str) -> None:
+        self._word.content = f'<div style="{STYLE};color:{colour}">{escape(text)}</div>'

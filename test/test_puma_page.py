@@ -1,0 +1,247 @@
+"""The Puma's sliders: what the page does to the servos, in real and in odd time."""
+
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from math import inf, nan, pi
+
+import numpy as np
+import pytest
+from test_viewer import Client, eventually, port_of
+
+from arm_dynamics.actuators.rate_limited import rate_limited_step
+from arm_dynamics.demos import puma560, registry
+from arm_dynamics.demos.servos import Servos
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.viewer import ArmPage
+
+ARM = puma560.servo_arm()
+REST = (0.0,) * 6
+
+
+@pytest.fixture
+def servos():
+    return Servos(ARM)
+
+
+@pytest.fixture
+def page(servos):
+    with puma560.open_page(servos, 0) as page:
+        yield page
+
+
+def edit(page, joint, label, text):
+    """Write into a field as a browser would, and wait for the answer."""
+    fields = page.parameters
+    before = fields.message
+    fields._fields[joint, label].value = text
+    assert eventually(lambda: fields.message != before)
+    return fields.message
+
+
+# Servos ---------------------------------------------------------------------------------------
+
+
+def test_sliders_move_the_joints_at_the_limited_speed(servos):
+    servos.follow((1.0, 0.0, 0.0, 9.0, 0.0, -2.0))
+    state = servos.advance(0.25)
+    assert state.q.tolist() == [0.25, 0.0, 0.0, 0.25, 0.0, 0.0]
+    assert servos.desired.tolist() == [1.0, 0.0, 0.0, 2 * pi, 0.0, 0.0]
+    state = servos.advance(100.0)
+    assert state.q.tolist() == [1.0, 0.0, 0.0, 2 * pi, 0.0, 0.0]
+
+
+def test_the_end_stops_of_the_arm_are_not_in_the_way(servos):
+    """The joints run 0 to 2 pi whatever the arm's own limits; efforts stay those of weight."""
+    servos.follow((5.0,) * 6)
+    servos.advance(10.0)
+    state = servos.advance(1e-3)
+    assert state.q.tolist() == [5.0] * 6
+    assert (state.q > ARM.upper).any()
+    assert np.abs(state.tau).max() < 100
+
+
+def test_limits_reach_no_command_of_before(servos):
+    servos.follow((4.0, 1.0, 0.0, 0.0, 0.0, 0.0))
+    servos.advance(0.5)
+    servos.change("J1", "maximum", 0.3)
+    assert servos.advance(1.0).q[0] == 1.5
+    servos.follow((0.3, 0.8, 0.0, 0.0, 0.0, 0.0))  # J1's slider is shown at its new end
+    assert servos.advance(2.5).q.tolist() == [4.0, 0.8, 0.0, 0.0, 0.0, 0.0]
+    servos.follow((0.2, 0.8, 0.0, 0.0, 0.0, 0.0))
+    assert servos.advance(9.0).q[0] == 0.2
+    servos.change("J1", "maximum", 5.0)
+    assert servos.advance(9.0).q[0] == 0.2
+
+
+def test_a_velocity_acts_at_once(servos):
+    servos.follow((6.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    servos.advance(0.5)
+    servos.change("J1", "angular_velocity", 4.0)
+    assert servos.advance(0.5).q[0] == 2.5
+    servos.change("J1", "angular_velocity", 0.0)
+    assert servos.advance(9.0).q[0] == 2.5
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("minimum", -0.1), ("minimum", 2.1), ("maximum", 6.3), ("maximum", nan),
+        ("angular_velocity", 100.5), ("angular_velocity", -1.0), ("angular_velocity", inf),
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_refused_and_the_old_ones_stay(servos, name, number):
+    servos.change("J2", "maximum", 2.0)
+    before = servos.parameters
+    with pytest.raises(InvalidValue, match=rf"J2.*{name} = "):
+        servos.change("J2", name, number)
+    assert servos.parameters == before
+
+
+# Time -----------------------------------------------------------------------------------------
+
+
+def test_real_time_passes_however_irregular(servos):
+    """Between two states the time of the clock passes; none where it jumps back."""
+    times = [5.0, 5.013, 5.213, 5.213, 3.0, 3.5, 3.5001, 4.0]
+    clock, shown = iter(times), []
+    servos.follow((2.0, 0.3, 0.0, 0.0, 0.0, 0.0))
+    gaps = [max(0.0, b - a) for a, b in pairwise(times)]
+    puma560.play(servos, shown.append, sum(gaps) - 1e-9, lambda: next(clock), lambda _: None)
+    q = [0.0, 0.0]
+    expected = [tuple(q)]
+    for gap in gaps:
+        q = [rate_limited_step(*pair, 1.0, gap) for pair in zip(q, (2.0, 0.3), strict=True)]
+        expected.append(tuple(q))
+    assert [tuple(state.q[:2].tolist()) for state in shown] == expected
+    assert shown[-1].time == pytest.approx(sum(gaps))
+    assert shown[4].q.tolist() == shown[3].q.tolist()
+
+
+# The page -------------------------------------------------------------------------------------
+
+
+def test_a_browser_moves_a_slider_and_the_arm_follows(servos, page):
+    with Client(page) as client:
+        sliders = [m for m in client.until_quiet(0.5) if m["type"] == "GuiSliderMessage"]
+        assert [m["props"]["label"] for m in sliders] == list(ARM.joint_names)
+        assert [(m["props"]["min"], m["props"]["max"]) for m in sliders] == [(0.0, 2 * pi)] * 6
+        client.send("GuiUpdateMessage", uuid=sliders[2]["uuid"], updates={"value": 1.5})
+        assert eventually(lambda: servos.advance(1e-6).act[4] == 1.5)
+        puma560.show(page, servos, servos.advance(0.4))
+        messages = client.until_quiet(0.5)
+    assert "+0.4000" in str(messages)
+    assert "J3" in page._shown.status["on the way"]
+    assert any(m["type"] == "SetOrientationMessage" for m in messages)
+
+
+def test_a_browser_edits_parameters(servos, page):
+    page.parameters.settled = 0.05
+    with Client(page) as client:
+        texts = {
+            m["props"]["label"] + str(k): m["uuid"]
+            for k, m in enumerate(
+                m for m in client.until_quiet(0.5) if m["type"] == "GuiTextMessage"
+            )
+        }
+        assert len(texts) == 18
+        velocity = texts["velocity [rad/s]2"]
+        client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "2"})
+        client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "25"})
+        assert eventually(lambda: servos.parameters["J1"]["angular_velocity"] == 25.0)
+        assert "J1: velocity [rad/s] = 25" in str(client.until_quiet(0.5))
+        client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "2500"})
+        heard = str(client.until_quiet(0.5))
+        assert "must be at most 100" in heard
+        assert "'updates': {'value': '25'}" in heard
+    assert servos.parameters["J1"]["angular_velocity"] == 25.0
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "said"),
+    [
+        ("min [rad]", "3", "minimum = 3 rad: at most its maximum, 2 rad"),
+        ("min [rad]", "-1", "must be at least 0"),
+        ("max [rad]", "7", "must be at most 6.28"),
+        ("velocity [rad/s]", "101", "must be at most 100"),
+        ("velocity [rad/s]", "fast", "a number is expected"),
+        ("velocity [rad/s]", "", "a number is expected"),
+        ("max [rad]", "nan", "a finite number is expected"),
+        ("max [rad]", "<b>", "&lt;b&gt;"),
+    ],
+)
+def test_bad_edits_are_refused_on_the_page(servos, page, label, text, said):
+    page.parameters.settled = 0.01
+    assert "J4: max [rad] = 2" in edit(page, "J4", "max [rad]", "2")
+    before, shown = servos.parameters, page.parameters.text("J4", label)
+    message = edit(page, "J4", label, text)
+    assert "refused" in message
+    assert said in message
+    assert eventually(lambda: page.parameters.text("J4", label) == shown)
+    assert servos.parameters == before
+    assert "J4: velocity [rad/s] = 3" in edit(page, "J4", "velocity [rad/s]", "3")
+
+
+def test_sliders_follow_the_limits_without_commanding(servos, page):
+    page.parameters.settled = 0.01
+    sliders = page._canvas.sliders
+    sliders.set((4.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    servos.advance(10.0)
+    edit(page, "J1", "max [rad]", "1.5")
+    edit(page, "J1", "min [rad]", "0.5")
+    assert sliders.ranges[0] == (0.5, 1.5)
+    assert sliders.target[0] == 1.5
+    assert servos.advance(10.0).q[0] == 4.0
+    sliders.set((1.5, 2.0, 0.0, 0.0, 0.0, 0.0))
+    assert servos.advance(10.0).q[:2].tolist() == [4.0, 2.0]
+    sliders.set((1.0, 2.0, 0.0, 0.0, 0.0, 0.0))
+    assert servos.advance(10.0).q[:2].tolist() == [1.0, 2.0]
+
+
+def test_what_the_page_does_not_have_is_refused(page):
+    with pytest.raises(UnknownName, match="'J7'"):
+        page.set_range("J7", 0, 1)
+    with pytest.raises(InvalidValue, match="J1: lower 2"):
+        page.set_range("J1", 2, 1)
+    with (
+        ArmPage(ARM.urdf, ARM.joint_names, limits=[(0, 1)] * 6, tool_frame="tool", port=0) as still,
+        pytest.raises(InvalidValue, match="interactive=True"),
+    ):
+        still.add_parameters("Parameters", {}, print)
+
+
+# The command ----------------------------------------------------------------------------------
+
+
+def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplog):
+    begin = time.monotonic()
+    module = registry.load("puma560")
+    assert registry.find("puma560").live
+    assert module.run(["--port", str(port_of(page)), "--duration", "0.3"]) == 0
+    assert time.monotonic() - begin > 0.3
+    assert f"port {port_of(page)} is busy" in caplog.text
+    told = capsys.readouterr().out
+    assert "http://127.0.0.1:" in told
+    assert str(port_of(page)) not in told
+
+
+@pytest.mark.parametrize("bad", [["--duration", "-1"], ["--duration", "soon"], ["--speed", "1"]])
+def test_bad_options_are_refused(bad):
+    with pytest.raises(SystemExit, match="2"):
+        puma560.run(bad)
+    with pytest.raises(InvalidValue, match="port = 70000"):
+        puma560.run(["--port", "70000"])
+
+
+def test_ctrl_c_ends_it_cleanly():
+    command = [sys.executable, "-m", "arm_dynamics.cli.main", "demo", "puma560", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "http://127.0.0.1:" in process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    told, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "stopped" in told
+    assert "Traceback" not in errors

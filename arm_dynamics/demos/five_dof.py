@@ -11,7 +11,7 @@ from arm_dynamics.demos.trace import Trace, record, released
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import Command
 
-SECONDS, INTERVAL, DT = 20.0, 0.02, 2e-4
+SECONDS, INTERVAL, DT = 20.0, 0.02, 4e-4
 """The braked fall [s]."""
 FREE_SECONDS, FREE_INTERVAL, FREE_DT = 2.0, 0.005, 5e-5
 """The free fall [s]."""

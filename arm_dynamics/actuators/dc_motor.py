@@ -21,7 +21,8 @@ class DcMotor(Actuator):
 
     inductance > 0 adds the winding's current, thermal_resistance > 0 its temperature,
     backlash > 0 the rotor's speed and its gap to the joint. Raises InvalidValue for constants
-    that contradict each other. The equations are in ``dc_motor_law``.
+    that contradict each other. The equations are in ``dc_motor_law``. In SI units a motor that
+    neither creates nor loses energy in its conversion has ke = kt; others are accepted.
     """
 
     interfaces: ClassVar[tuple[str, ...]] = ("effort", "voltage")

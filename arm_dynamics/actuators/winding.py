@@ -39,7 +39,7 @@ def terminal_voltage(inner: float, drop: float, half: float) -> float:
         slope = 1.0 - fading * 0.6931471805599453 / half
         over = guess - drop + fading - size
         guess = guess - where(slope > 0.0, over / where(slope > 0.0, slope, 1.0), 0.0)
-    return sign(inner) * guess
+    return sign(inner) * maximum(guess, size)  # rounding aside, brushes only take
 
 
 @compiled

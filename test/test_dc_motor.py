@@ -1,0 +1,589 @@
+"""The DC motor term by term, moving an arm, against closed forms; and the sum of all terms."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import expm
+from test_plant import table
+
+from arm_dynamics import dynamics, plugins
+from arm_dynamics.actuators.dc_motor import DcMotor
+from arm_dynamics.actuators.winding import brush_voltage, terminal_voltage, warm_resistance
+from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.plant import Plant
+from arm_dynamics.state import Command, State
+
+MASS = 0.02 + 0.25**2
+"""Inertia of the joint of ``chain({})`` about its axis [kg·m²]."""
+BASIC = {"kt": 0.5, "ke": 0.5, "resistance": 2.0}
+EVERYTHING = BASIC | {
+    "gear_ratio": 3.0, "supply_voltage": 24.0, "current_limit": 8.0, "brush_drop": 0.5,
+    "brush_half_voltage": 0.6, "inductance": 1e-3, "efficiency": 0.9, "back_efficiency": 0.8,
+    "rotor_inertia": 2e-3, "viscous_friction": 1e-3, "coulomb_friction": 0.02, "stiction": 0.04,
+    "stribeck_velocity": 2.0, "thermal_resistance": 20.0, "thermal_time_constant": 0.5,
+    "derating_temperature": 60.0, "maximum_temperature": 120.0, "backlash": 0.02,
+    "gear_stiffness": 200.0, "gear_damping": 0.5,
+}  # fmt: skip
+
+
+def turntable(**constants):
+    """One joint about the vertical: gravity does nothing."""
+    arm = chain({"axis": "0 0 1", "kind": "continuous"})
+    return arm.with_actuator("dc_motor", **(BASIC | constants))
+
+
+def motor(**constants):
+    return DcMotor("J", 100.0, BASIC | constants)
+
+
+def told(interface, *value):
+    return Command.checked(interface, value, len(value))
+
+
+def run(arm, state, command, dt, steps):
+    return Plant(arm).step(state, command, dt, steps)
+
+
+def at(v, *act):
+    return State.of([0.0], [v], act=act)
+
+
+# The winding ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dt", [1e-6, 1e-4, 1e-3, 0.1])
+@pytest.mark.parametrize("start", [0.0, -3.0])
+def test_current_rises_exponentially_exactly_at_any_step(dt, start):
+    """i(t) = V/R + (i0 - V/R) exp(-t R/L), with L/R = 0.1 ms."""
+    arm = turntable(ke=0.0, inductance=2e-4)
+    plant, state = Plant(arm), at(0.0, start)
+    for n in range(1, 6):
+        state = plant.step(state, told("voltage", 6.0), dt)
+        exact = 3.0 + (start - 3.0) * np.exp(-n * dt / 1e-4)
+        assert state.act[0] == pytest.approx(exact, abs=1e-12)
+        assert state.tau[0] == pytest.approx(0.5 * exact, abs=1e-12)
+
+
+def test_a_current_loop_and_limits_act_on_where_the_current_settles():
+    arm = turntable(ke=0.0, inductance=2e-4, current_limit=2.0)
+    for command, end in ((told("voltage", 6.0), 2.0), (told("effort", 0.7), 1.4)):
+        after = run(arm, at(0.0, 0.0), command, 5e-5, 1)
+        assert after.act[0] == pytest.approx(end * (1 - np.exp(-0.5)), abs=1e-12)
+
+
+def linear_motor(arm, volts, start, time):
+    """Exact (i, v, q) of the unlimited motor: L i' = V - Ke N v - R i, M v' = N Kt i - N² b v."""
+    c = arm.actuators[0].constants
+    kt, ke, n = c["kt"], c["ke"], c["gear_ratio"]
+    mass = MASS + n**2 * c["rotor_inertia"]
+    a = np.zeros((4, 4))
+    a[0] = [
+        -c["resistance"] / c["inductance"],
+        -ke * n / c["inductance"],
+        0,
+        volts / c["inductance"],
+    ]
+    a[1, :2] = n * kt / mass, -(n**2) * c["viscous_friction"] / mass
+    a[2, 1] = 1
+    return (expm(a * time) @ [*start, 1.0])[:3]
+
+
+@pytest.mark.parametrize("inductance", [2e-4, 2e-2])
+def test_the_whole_linear_motor_to_first_order(inductance):
+    arm = turntable(
+        inductance=inductance, gear_ratio=4.0, rotor_inertia=1e-3, viscous_friction=1e-3
+    )
+    exact = linear_motor(arm, 12.0, [1.0, -2.0, 0.0], 0.05)
+    errors = []
+    for dt in (1e-3, 5e-4, 2.5e-4, 1.25e-4):
+        end = run(arm, at(-2.0, 1.0), told("voltage", 12.0), dt, round(0.05 / dt))
+        errors.append(np.abs(np.subtract([end.act[0], end.v[0], end.q[0]], exact)).max())
+    assert errors[0] < 0.1 * np.abs(exact).max()
+    np.testing.assert_allclose(np.log2(np.divide(errors[:-1], errors[1:])), 1.0, atol=0.15)
+
+
+def test_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
+    arm = turntable(inductance=2e-4, gear_ratio=4.0)
+    end = run(arm, at(-20.0, 30.0), told("voltage", 12.0), 1e-3, 3000)
+    exact = linear_motor(arm, 12.0, [30.0, -20.0, 0.0], 3.0)
+    assert end.v[0] == pytest.approx(exact[1], rel=1e-9)
+    assert end.act[0] == pytest.approx(exact[0], abs=1e-9)
+
+
+def test_the_largest_stable_step_with_inductance():
+    """Just below what require_stable allows the motion decays, just above it grows."""
+    arm = turntable(inductance=0.05, viscous_friction=0.02, gear_ratio=10.0)
+    plant = Plant(arm)
+
+    def allowed(dt):
+        try:
+            plant.require_stable([0.0], dt)
+        except InvalidValue:
+            return False
+        return True
+
+    low, high = 1e-4, 10.0
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    for dt, grows in ((0.99 * low, False), (1.01 * low, True)):
+        end = plant.step(at(1.0, 0.0), told("voltage", 0.0), dt, 2000)
+        assert (abs(end.v[0]) > 1) == grows
+    assert low > 2 * MASS / (arm.actuators[0].electric_damping + 2.0)  # inductance helps
+
+
+def test_back_emf_brakes_a_running_joint():
+    """M v' = -N² Kt Ke / R v."""
+    end = run(turntable(gear_ratio=2.0), at(3.0), told("voltage", 0.0), 1e-5, 20000)
+    assert end.v[0] == pytest.approx(3 * np.exp(-4 * 0.25 / 2 / MASS * 0.2), rel=1e-4)
+
+
+def test_the_no_load_speed_is_reached():
+    end = run(turntable(gear_ratio=2.0), at(0.0), told("voltage", 12.0), 1e-3, 5000)
+    assert end.v[0] == pytest.approx(12 / (0.5 * 2), rel=1e-9)
+
+
+def test_supply_and_current_limit_cap_what_accelerates():
+    for limits, current in (({"supply_voltage": 6.0}, 3.0), ({"current_limit": 2.5}, 2.5)):
+        arm = turntable(ke=0.0, **limits)
+        end = run(arm, at(0.0), told("voltage", 24.0), 1e-3, 1)
+        assert end.v[0] / 1e-3 == pytest.approx(0.5 * current / MASS, rel=1e-12)
+
+
+def test_the_brushes_take_their_drop_from_what_accelerates():
+    arm = turntable(ke=0.0, brush_drop=1.0, brush_half_voltage=2.0)
+    end = run(arm, at(0.0), told("voltage", 4.0), 1e-3, 1)
+    assert end.v[0] / 1e-3 == pytest.approx(0.5 * (4 - 0.75) / 2 / MASS, rel=1e-12)
+
+
+# Heat -----------------------------------------------------------------------------------------
+
+WARM = {"ke": 0.0, "thermal_resistance": 5.0, "thermal_time_constant": 10.0}
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1.0, 30.0])
+def test_the_winding_warms_and_cools_to_first_order_exactly(dt):
+    """T(t) = T_amb + R_th R i² + (T0 - ...) exp(-t/τ) at constant current and resistance."""
+    arm = turntable(**WARM, temperature_coefficient=0.0, ambient_temperature=20.0)
+    for effort, start in ((1.5, 20.0), (0.0, 90.0)):
+        end = run(arm, at(0.0, start), told("effort", effort), dt, 3)
+        settled = 20 + 5 * 2 * (effort / 0.5) ** 2
+        exact = settled + (start - settled) * np.exp(-3 * dt / 10)
+        assert end.act[0] == pytest.approx(exact, abs=1e-10)
+
+
+def test_heat_at_rest_is_the_ambient_temperature():
+    arm = turntable(**WARM, ambient_temperature=40.0)
+    assert (arm.act_names, arm.initial_act.tolist()) == (("J1.temperature",), [40.0])
+
+
+def test_steady_heat_with_resistance_that_follows():
+    """T - T_amb = R_th i² R(T) at constant current, = R_th V² / R(T) at constant voltage."""
+    arm = turntable(**WARM)
+    by_effort = run(arm, at(0.0), told("effort", 1.0), 0.1, 5000)
+    gain = 5 * 2 * 2.0**2
+    assert by_effort.act[0] == pytest.approx(25 + gain / (1 - gain * 0.0039), rel=1e-9)
+    by_voltage = run(arm, at(0.0), told("voltage", 6.0), 0.1, 5000)
+    gain, alpha = 5 * 6.0**2 / 2, 0.0039
+    rise = (np.sqrt(1 + 4 * alpha * gain) - 1) / (2 * alpha)  # x (1 + α x) = gain
+    assert by_voltage.act[0] == pytest.approx(25 + rise, rel=1e-9)
+    assert by_voltage.tau[0] == pytest.approx(0.5 * 6 / (2 * (1 + alpha * rise)), rel=1e-9)
+
+
+def test_a_warm_winding_gives_less_torque_for_a_voltage_and_the_same_in_a_loop():
+    m = motor(**WARM)
+    assert m.effort("voltage", 6.0, 0, 0, [75.0]) == pytest.approx(0.5 * 6 / (2 * 1.195))
+    assert m.effort("effort", 1.3, 0, 0, [75.0]) == pytest.approx(1.3)
+
+
+def test_resistance_stays_positive_however_cold():
+    assert warm_resistance(2.0, 0.0039, 25.0) == 2.0
+    assert warm_resistance(2.0, 0.0039, -273.15) == pytest.approx(0.2)
+    assert warm_resistance(2.0, 1e6, -40.0) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("hot", "share"), [(20, 1), (80, 1), (90, 0.75), (115, 0.125), (130, 0)])
+def test_derating_takes_the_current_linearly(hot, share):
+    m = motor(**WARM, current_limit=3.0, derating_temperature=80.0, maximum_temperature=120.0)
+    for interface in ("effort", "voltage"):
+        assert m.effort(interface, 99.0, 0, 0, [hot]) == pytest.approx(0.5 * 3 * share, abs=1e-12)
+        assert m.effort(interface, -99.0, 0, 0, [hot]) == pytest.approx(-1.5 * share, abs=1e-12)
+
+
+def test_derating_keeps_the_winding_below_its_maximum():
+    arm = turntable(
+        **WARM, current_limit=20.0, derating_temperature=80.0, maximum_temperature=120.0
+    )
+    end = run(arm, at(0.0), told("effort", 50.0), 0.1, 3000)
+    limit = 20 * (120 - end.act[0]) / 40
+    assert 80 < end.act[0] < 120
+    assert end.act[0] == pytest.approx(
+        25 + 5 * warm_resistance(2.0, 0.0039, end.act[0]) * limit**2, rel=1e-6
+    )
+
+
+# Inertia and friction -------------------------------------------------------------------------
+
+
+def test_reflected_inertia():
+    """a = N Kt i / (M + N² J)."""
+    arm = turntable(ke=0.0, gear_ratio=10.0, rotor_inertia=2e-3)
+    end = run(arm, at(0.0), told("voltage", 4.0), 1e-3, 1)
+    assert end.v[0] / 1e-3 == pytest.approx(10 * 0.5 * 2 / (MASS + 100 * 2e-3), rel=1e-12)
+
+
+def test_viscous_run_down():
+    arm = turntable(ke=0.0, gear_ratio=3.0, viscous_friction=0.01)
+    end = run(arm, at(2.0), told("voltage", 0.0), 1e-5, 30000)
+    assert end.v[0] == pytest.approx(2 * np.exp(-9 * 0.01 / MASS * 0.3), rel=1e-4)
+
+
+def test_coulomb_run_down_is_linear_then_ends():
+    arm = turntable(ke=0.0, gear_ratio=4.0, coulomb_friction=0.02)
+    rate = 4 * 0.02 / MASS
+    half = run(arm, at(1.0), told("voltage", 0.0), 1e-3, 500)
+    assert half.v[0] == pytest.approx(1 - 0.5 * rate, rel=1e-12)
+    stopped = run(arm, half, told("voltage", 0.0), 1e-3, 1000)
+    assert stopped.v[0] == 0.0
+    assert stopped.q[0] == pytest.approx(1 / (2 * rate), rel=2e-3)
+    assert run(arm, stopped, told("voltage", 0.0), 1e-3, 1000).q[0] == stopped.q[0]
+
+
+STICKY = {"gear_ratio": 4.0, "coulomb_friction": 0.02, "stiction": 0.05, "stribeck_velocity": 3.0}
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_it_breaks_away_above_stiction_and_then_feels_stribeck(way):
+    arm = turntable(ke=0.0, **STICKY)
+    held = run(arm, State.of([0.4]), told("effort", way * 0.1999), 1e-3, 1000)
+    assert (held.q[0], held.v[0]) == (0.4, 0.0)
+    plant, state = Plant(arm), State.of([0.4])
+    first = plant.step(state, told("effort", way * 0.21), 1e-3)
+    assert first.v[0] == pytest.approx(way * (0.21 - 0.2) / MASS * 1e-3, rel=1e-9)
+    second = plant.step(first, told("effort", way * 0.21), 1e-3)
+    level = 4 * (0.02 + 0.03 * np.exp(-((4 * first.v[0] / 3) ** 2)))
+    assert second.v[0] - first.v[0] == pytest.approx(way * (0.21 - level) / MASS * 1e-3, rel=1e-9)
+
+
+@given(st.floats(-3, 3))
+def test_friction_follows_the_stribeck_curve(v):
+    """At rest 4 fs, fast 4 fc; nothing else acts."""
+    level = 4 * (0.02 + 0.03 * np.exp(-((4 * v / 3) ** 2)))
+    forward, backward = motor(**STICKY).dry(v, 0.0)
+    assert forward == backward == pytest.approx(level, rel=1e-12)
+
+
+def test_without_stiction_given_friction_is_coulombs():
+    assert motor(coulomb_friction=0.02).dry(0.0, 0.0) == (0.02, 0.02)
+    assert motor(coulomb_friction=0.02, stribeck_velocity=1e-300).dry(0.0, 0.0)[0] == 0.02
+    assert motor(stiction=0.05, stribeck_velocity=1e-300).dry(1.0, 0.0)[0] == 0.0
+
+
+@pytest.mark.parametrize(("push", "stops"), [(0.15, True), (0.25, False)])
+def test_a_joint_that_turns_round_stops_below_stiction(push, stops):
+    """However fast it came: 0.15 N·m is above Coulomb's 0.08 and below the break-away 0.2."""
+    arm = turntable(ke=0.0, **STICKY)
+    end = run(arm, at(2.0), told("effort", -push), 1e-2, 300)
+    assert (end.v[0] == 0.0) == stops
+
+
+@pytest.mark.parametrize(("share", "stays"), [(1.001, True), (0.999, False)])
+def test_gravity_alone_breaks_a_geared_motor_away(share, stays):
+    arm = chain({}).with_actuator("dc_motor", **BASIC, gear_ratio=5.0)
+    weight = abs(dynamics.gravity(arm, [0.3])[0])
+    arm = arm.with_motors(stiction=share * weight / 5, coulomb_friction=0.1 * weight / 5)
+    end = run(arm, State.of([0.3]), told("voltage", 0.0), 1e-3, 50)
+    assert (end.q[0] == 0.3) == stays
+
+
+@pytest.mark.parametrize(("share", "stays"), [(1.001, True), (0.999, False)])
+def test_the_other_joints_motion_breaks_a_motor_away(share, stays):
+    """At rest J1 feels M12 / M22 of the effort on J2, and stiction answers to that alone."""
+    arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_actuator("dc_motor", **BASIC)
+    mass = dynamics.mass_matrix(arm, [0.0, 0.0])
+    reaction = 0.4 * mass[0, 1] / mass[1, 1]
+    arm = arm.with_motor("J1", stiction=share * reaction, coulomb_friction=0.5 * reaction)
+    end = run(arm, State.of([0.0, 0.0]), told("effort", 0.0, 0.4), 1e-4, 1)
+    assert (end.v[0] == 0.0) == stays
+    assert end.v[1] > 0
+
+
+# Gear losses ----------------------------------------------------------------------------------
+
+LOSSY = {"ke": 0.0, "gear_ratio": 2.0, "efficiency": 0.7, "back_efficiency": 0.6}
+
+
+@given(effort=st.floats(-5, 5), v=st.floats(-5, 5))
+def test_power_through_the_gear(effort, v):
+    """Joint power = η motor power where the motor drives; motor = η_b joint power back-driven."""
+    forward, backward = motor(**LOSSY).dry(v, effort)
+    joint = effort - (forward if v > 0 else -backward)
+    if effort * v > 1e-12:
+        assert joint * v == pytest.approx(0.7 * effort * v, rel=1e-12)
+    elif effort * v < -1e-12:
+        assert effort * v == pytest.approx(0.6 * joint * v, rel=1e-12)
+
+
+def test_a_lossy_gear_moves_the_joint():
+    arm = turntable(**LOSSY)
+    for v, gain in ((1.0, 0.7), (-1.0, 1 / 0.6), (0.0, 0.7)):
+        end = run(arm, at(v), told("effort", 1.2), 1e-4, 1)
+        assert (end.v[0] - v) / 1e-4 == pytest.approx(1.2 * gain / MASS, rel=1e-9)
+
+
+@pytest.mark.parametrize(("share", "way"), [(0.69, -1), (0.71, 0), (1.0, 0), (1.66, 0), (1.67, 1)])
+def test_between_driving_and_back_driving_the_gear_sticks(share, way):
+    """Against a weight G the joint stays while G/η > τ > η_b G: here effort = weight / share."""
+    arm = chain({}).with_actuator("dc_motor", **(BASIC | LOSSY))
+    weight = dynamics.gravity(arm, [0.3])[0]
+    end = run(arm, State.of([0.3]), told("effort", weight / share), 1e-4, 20)
+    moved = (end.q[0] - 0.3) * np.sign(weight)
+    assert np.sign(moved) == -way
+
+
+# Both computed and applied effort -------------------------------------------------------------
+
+
+def test_computed_and_applied_effort_and_what_else_acts():
+    arm = turntable(supply_voltage=6.0, coulomb_friction=0.1, viscous_friction=0.02, gear_ratio=2.0)
+    plant, state = Plant(arm), at(0.5)
+    found = plant.efforts(state, told("voltage", 10.0))
+    emf = 0.5 * 2 * 0.5
+    assert found.computed[0] == pytest.approx(2 * 0.5 * (10 - emf) / 2)
+    assert found.applied[0] == pytest.approx(2 * 0.5 * (6 - emf) / 2)
+    assert found.viscous[0] == pytest.approx(-4 * 0.02 * 0.5)
+    assert (found.forward[0], found.backward[0], found.stop[0]) == (0.2, 0.2, 0.0)
+    after = plant.step(state, told("voltage", 10.0), 1e-6)
+    net = found.applied + found.viscous + found.stop - found.forward
+    assert (after.v[0] - 0.5) / 1e-6 == pytest.approx(net[0] / MASS, rel=1e-6)
+    with pytest.raises(ValueError, match="read-only"):
+        found.applied[0] = 1.0
+
+
+def test_the_applied_effort_reaches_the_stops_and_takes_own_states():
+    arm = chain({"upper": 0.5}).with_actuator("dc_motor", **BASIC, inductance=1e-3)
+    arm = arm.with_joint("J1", stop_stiffness=40.0, stop_damping=2.0)
+    found = Plant(arm).efforts(State.of([0.6], [0.3], act=[1.5]), told("effort", 3.0))
+    assert found.stop[0] == pytest.approx(-40 * 0.1 - 2 * 0.3)
+    assert (found.computed[0], found.applied[0]) == pytest.approx((3.0, 0.75))
+    assert Plant(arm).efforts(State.of([0.0]), told("effort", 3.0)).applied[0] == 0.0
+
+
+def test_efforts_refuse_what_a_step_refuses():
+    plant = Plant(turntable())
+    with pytest.raises(InvalidValue, match="2 positions"):
+        plant.efforts(State.of([0.0, 0.0]), told("effort", 1.0))
+    with pytest.raises(CommandRefused):
+        plant.efforts(at(0.0), told("effort", 1.0, 2.0))
+    with pytest.raises(UnknownName, match="position"):
+        plant.efforts(at(0.0), told("position", 1.0))
+
+
+# The sum of all terms -------------------------------------------------------------------------
+
+BENCH = table("motor_vectors.csv")
+NAMES = {
+    "Kt": "kt", "Kb": "ke", "Ra": "resistance", "fc": "coulomb_friction",
+    "fv": "viscous_friction", "Vmax": "brush_drop", "Vhalf": "brush_half_voltage",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(BENCH["Kt"])))
+def test_motor_bench(k):
+    """The published motor, one call each, its external torque beside it.
+
+    Every row whose velocity did not just change its sign is met. Where it did, the original
+    stops the motor for one call whatever the torque: the product goes on at its velocity, which
+    is what the row gives with that rule taken out.
+    """
+    row = {name: values[k] for name, values in BENCH.items()}
+    arm = turntable(**{ours: row[name] for name, ours in NAMES.items()})
+    found = Plant(arm).efforts(at(row["vel_in"]), told("voltage", row["V"]))
+    net = found.applied[0] + found.viscous[0] + row["ext_torque"]
+    if row["vel_in"] == 0:
+        torque = net + np.clip(-net, -found.forward[0], found.backward[0])
+    else:
+        torque = net - (found.forward[0] if row["vel_in"] > 0 else -found.backward[0])
+    if row["vel_in"] * row["prev_in"] < 0:
+        assert row["vel_out"] == 0
+        assert torque != pytest.approx(row["torque_out"], rel=1e-6)
+        inner = row["V"] - np.sign(row["V"]) * row["Vmax"] * (
+            1 - 2 ** (-abs(row["V"]) / row["Vhalf"])
+        )
+        electric = row["Kt"] * (inner - row["Kb"] * row["vel_in"]) / row["Ra"]
+        lost = row["fv"] * row["vel_in"] + row["fc"] * np.sign(row["vel_in"])
+        assert torque == pytest.approx(electric + row["ext_torque"] - lost, rel=1e-12, abs=1e-12)
+    else:
+        assert torque == pytest.approx(row["torque_out"], rel=1e-12, abs=1e-12)
+
+
+def test_the_bench_has_rows_of_every_kind():
+    turned = BENCH["vel_in"] * BENCH["prev_in"] < 0
+    assert 0 < turned.sum() < 40
+    assert (BENCH["vel_in"][~turned] == 0).sum() > 5
+    assert (BENCH["torque_out"][BENCH["vel_in"] == 0] == 0).sum() > 2
+    assert (BENCH["Vmax"] > 0).sum() > 10
+
+
+class Uncompiled(DcMotor):
+    """The same motor as a plug-in would bring it."""
+
+    kernel: ClassVar[int] = 0
+
+
+@pytest.mark.parametrize(("interface", "size"), [("voltage", 12.0), ("effort", 6.0)])
+def test_a_plug_in_with_every_state_moves_the_arm_to_the_same_numbers(monkeypatch, interface, size):
+    registered = {**plugins.BUILT_IN["actuators"], "own": "test_dc_motor:Uncompiled"}
+    monkeypatch.setitem(plugins.BUILT_IN, "actuators", registered)
+    compiled = five_dof().with_actuator("dc_motor", **EVERYTHING)
+    own = replace(compiled, joints=tuple(replace(j, actuator="own") for j in compiled.joints))
+    assert {a.kernel for a in own.actuators} == {0}
+    assert compiled.act_names[:4] == ("R1.current", "R1.temperature", "R1.rotor_velocity", "R1.gap")
+    start = State.of([0.1, -1.1, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
+    command = told(interface, *(size * np.array([1, -1, 0.5, -0.5, 0.1])))
+    one, other = (Plant(arm).step(start, command, 1e-4, 200) for arm in (own, compiled))
+    assert np.abs(one.act - compiled.initial_act).min() > 0  # every state has moved
+    for name in ("q", "v", "tau", "act"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+# Whatever the constants -----------------------------------------------------------------------
+
+size = st.floats(1e-4, 1e4)
+anything = st.fixed_dictionaries(
+    {"kt": size, "ke": size, "resistance": size, "gear_ratio": st.floats(0.01, 1000)},
+    optional={
+        "supply_voltage": size, "brush_drop": size, "brush_half_voltage": size,
+        "inductance": size, "rotor_inertia": size, "viscous_friction": size,
+        "coulomb_friction": st.just(0.5), "stiction": st.just(0.9), "stribeck_velocity": size,
+        "thermal_resistance": size, "thermal_time_constant": size,
+        "temperature_coefficient": st.floats(0, 1), "efficiency": st.floats(0.01, 1),
+        "back_efficiency": st.floats(0.01, 1),
+    },
+)  # fmt: skip
+play = st.sampled_from(
+    [{}, {"backlash": 0.1, "gear_stiffness": 1e3, "gear_damping": 5.0, "rotor_inertia": 0.01}]
+)
+hot = st.sampled_from(
+    [
+        {"current_limit": 3.0},
+        {
+            "current_limit": 3.0, "thermal_resistance": 2.0, "derating_temperature": 60.0,
+            "maximum_temperature": 61.0,
+        },
+    ]
+)  # fmt: skip
+number = st.floats(-1e4, 1e4)
+
+
+@settings(max_examples=300)
+@given(anything, play, st.just({}) | hot, number, number, st.lists(number, min_size=4, max_size=4))
+def test_every_law_is_finite(constants, gear, limits, command, v, act):
+    m = motor(**(constants | gear | limits))
+    own = act[: len(m.states)]
+    for interface in m.interfaces:
+        decay, source = m.rates(interface, command, 0.0, v, own)
+        assert np.isfinite([*decay, *source]).all()
+        assert min(decay, default=0.0) >= 0
+        effort = m.effort(interface, command, 0.0, v, own)
+        assert np.isfinite([effort, m.computed_effort(interface, command, 0.0, v, own)]).all()
+        assert min(m.dry(v, effort)) >= 0
+        assert np.isfinite(m.dry(v, effort)).all()
+    if m.rubs_inside:
+        assert np.isfinite(m.rub(own, own, decay, 1e-3)).all()
+
+
+@settings(max_examples=300)
+@given(anything, play, number, st.lists(number, min_size=4, max_size=4))
+def test_an_unpowered_motor_only_takes_energy(constants, gear, v, act):
+    """d/dt (L i²/2 + J w²/2 + tooth spring) + power into the joint <= 0 at 0 V, where Ke = Kt."""
+    m = motor(**(constants | gear | {"ke": constants["kt"]}))
+    c, own = m.constants, act[: len(m.states)]
+    decay, source = m.rates("voltage", 0.0, 0.0, v, own)
+    change = {s.name: n - x * z for s, x, n, z in zip(m.states, decay, source, own, strict=True)}
+    state = {s.name: z for s, z in zip(m.states, own, strict=True)}
+    terms = [m.effort("voltage", 0.0, 0.0, v, own) * v]
+    if c["inductance"] > 0:
+        terms.append(c["inductance"] * state["current"] * change["current"])
+    if c["backlash"] > 0:
+        inertia = c["gear_ratio"] ** 2 * c["rotor_inertia"]
+        bent = state["gap"] - np.clip(state["gap"], -0.5 * c["backlash"], 0.5 * c["backlash"])
+        terms.append(inertia * state["rotor_velocity"] * change["rotor_velocity"])
+        terms.append(c["gear_stiffness"] * bent * change["gap"])
+    assert sum(terms) <= 1e-9 * sum(map(abs, terms))
+
+
+@pytest.mark.parametrize(
+    ("constants", "said"),
+    [
+        ({"coulomb_friction": 0.2, "stiction": 0.1},
+         r"'J': stiction = 0.1 N·m is below coulomb_friction = 0.2 N·m; .*0 for the same"),
+        ({"backlash": 0.1, "rotor_inertia": 1e-3}, "backlash = 0.1 rad needs a gear_stiffness"),
+        ({"backlash": 0.1, "gear_stiffness": 1e3}, "backlash = 0.1 rad needs a rotor_inertia"),
+        ({"derating_temperature": 80.0}, "derating_temperature = 80 °C needs a maximum_temp"),
+        ({"maximum_temperature": 80.0, "derating_temperature": 80.0, "current_limit": 1.0,
+          "thermal_resistance": 1.0},
+         "maximum_temperature = 80 °C is not above derating_temperature = 80 °C"),
+        ({"maximum_temperature": 80.0, "derating_temperature": 70.0, "thermal_resistance": 1.0},
+         "maximum_temperature = 80 °C needs a current_limit"),
+        ({"maximum_temperature": 80.0, "derating_temperature": 70.0, "current_limit": 1.0},
+         "needs a winding that warms up"),
+    ],
+)  # fmt: skip
+def test_constants_that_contradict_each_other_are_refused(constants, said):
+    with pytest.raises(InvalidValue, match=said):
+        motor(**constants)
+
+
+# The inverse ----------------------------------------------------------------------------------
+
+LIMITED = {
+    "gear_ratio": 5.0,
+    "supply_voltage": 12.0,
+    "current_limit": 4.0,
+    "brush_half_voltage": 0.8,
+}
+
+
+@settings(max_examples=300)
+@given(effort=st.floats(-40, 40), v=st.floats(-8, 8), drop=st.floats(0, 6), hot=st.floats(-20, 150))
+def test_the_voltage_for_an_effort_gives_it_or_the_nearest(effort, v, drop, hot):
+    m = motor(**LIMITED, brush_drop=drop, thermal_resistance=1.0)
+    volts = m.voltage_for(effort, v, hot)
+    low, high = m.effort_range(v, hot)
+    assert abs(volts) <= 12
+    assert low <= high
+    found = m.effort("voltage", volts, 0.0, v, [hot])
+    assert found == pytest.approx(np.clip(effort, low, high), rel=1e-9, abs=1e-9)
+    assert m.effort("effort", effort, 0.0, v, [hot]) == pytest.approx(found, rel=1e-9, abs=1e-9)
+
+
+def test_without_limits_every_effort_is_reached():
+    m = motor(brush_drop=1.0)
+    assert m.effort_range(3.0) == (-np.inf, np.inf)
+    assert m.effort("voltage", m.voltage_for(1e3, 3.0), 0, 3.0) == pytest.approx(1e3, rel=1e-12)
+    assert motor().voltage_for(1.0, 2.0) == pytest.approx(2 * 1.0 / 0.5 + 0.5 * 2.0)
+
+
+@settings(max_examples=300)
+@given(inner=st.floats(-50, 50), drop=st.floats(0, 10), half=st.floats(0.01, 10))
+def test_terminal_voltage_inverts_the_brushes(inner, drop, half):
+    """On the rising branch, where small voltages are eaten whole; 0 for 0."""
+    volts = terminal_voltage(inner, drop, half)
+    assert brush_voltage(volts, drop, half) == pytest.approx(inner, rel=1e-9, abs=1e-7)
+    assert np.sign(volts) == np.sign(inner)
+    assert terminal_voltage(-inner, drop, half) == -volts
+    assert abs(volts) >= abs(inner)
+    more = brush_voltage(1.001 * volts, drop, half)
+    assert abs(more) >= abs(inner) - 1e-7
+
+
+def test_brushes_that_eat_the_supply_leave_nothing_to_ask_for():
+    m = motor(supply_voltage=0.5, brush_drop=2.0, brush_half_voltage=0.5)
+    assert m.effort_range(0.0) == (0.0, 0.0)
+    assert m.voltage_for(3.0, 0.0) == 0.0

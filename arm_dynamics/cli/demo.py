@@ -49,7 +49,7 @@ def _figures(name: str, folder: Path) -> int:
         table.add_row(*row)
     console = Console()
     console.print(table)
-    print(f"{len(result.files)} pictures in {folder.resolve()}:")
+    print(f"pictures in {folder.resolve()}:")
     for file in result.files:
         print(f"  {file.name}")
     return 0

@@ -58,6 +58,7 @@ setup(
         "viewer": ["viser>=1.1", "yourdfpy>=0.0.56"],
         "plot": ["matplotlib>=3.8"],
         "record": ["rosbags>=0.11"],
+        "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
         "unit": UNIT,
         "test": [
             *UNIT,
@@ -65,6 +66,7 @@ setup(
             "mypy>=1.11",
             "import-linter>=2.1",
             "types-PyYAML",
+            "casadi>=3.6",
             "example-robot-data==6.0.0",  # URDFs and meshes of other makers' arms, any Python
             "colcon-common-extensions>=0.3",
             "setuptools>=65,<80",  # colcon installs through setup.py; 3.12 brings none

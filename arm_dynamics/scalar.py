@@ -36,7 +36,7 @@ def compiled(function: F) -> F:
     if numba is None:
         _say_slow_once()
         return function
-    folder = _cache_folder()
+    folder = cache_folder()
     # numba stamps a cached function with its own file only; a law called from another file
     # could change unseen. The folder is therefore keyed by every law's text.
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder or "")
@@ -48,7 +48,7 @@ def compiled(function: F) -> F:
 
 
 @cache
-def _cache_folder() -> Path | None:
+def cache_folder() -> Path | None:
     """The user's cache, else a private temporary folder, else None."""
     key = _sources_key()
     for root in (_user_cache, _private_temporary):
@@ -65,7 +65,7 @@ def _cache_folder() -> Path | None:
 def _sources_key() -> str:
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for folder in ("", "actuators/", "controllers/", "integrators/"):
+    for folder in ("", "actuators/", "controllers/", "integrators/", "rollout/"):
         for source in sorted(package.glob(f"{folder}*.py")):
             digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """\
 from arm_dynamics import scalar
 assert scalar.clip(3.0, -1.0, 2.0) == 2.0
-print(scalar._cache_folder(), scalar.clip._cache.cache_path, sep="\\n")
+print(scalar.cache_folder(), scalar.clip._cache.cache_path, sep="\\n")
 """
 NOWHERE = "/dev/null/below_a_file"
 """Cannot be made by anyone, root included."""
@@ -73,4 +73,4 @@ def test_a_user_without_a_home_has_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(scalar.Path, "home", homeless)
     monkeypatch.setattr(scalar.tempfile, "tempdir", str(tmp_path))
-    assert scalar._cache_folder.__wrapped__().parent == private(tmp_path)
+    assert scalar.cache_folder.__wrapped__().parent == private(tmp_path)

@@ -1,0 +1,135 @@
+"""A compiled step for many arms at once: its options, its rows, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.plant import Plant
+from arm_dynamics.rollout.layout import Layout
+from arm_dynamics.rollout.store import fingerprint, module
+from arm_dynamics.state import Command, State
+
+AGREEMENT = {"float64": 1e-12, "float32": 1e-4}
+"""Largest difference from the plant, of the change in a step, relative to the largest change."""
+TRIAL_STEP = 1e-4
+
+
+class KernelRejected(ArmDynamicsError):
+    """A kernel that does not agree with the plant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """What a kernel is made for: everything else is an input of its lanes."""
+
+    method: str = "semi_implicit_euler"
+    interface: str = "effort"
+    vary: tuple[str, ...] = ()
+    precision: str = "float64"
+    lanes: int = 32
+
+    def __post_init__(self) -> None:
+        if self.precision not in AGREEMENT:
+            raise InvalidValue(f"precision '{self.precision}': one of {', '.join(AGREEMENT)}")
+        if self.lanes < 1:
+            raise InvalidValue(f"lanes = {self.lanes}: at least 1")
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All of it, for a hash."""
+        return self.method, self.interface, self.vary, self.precision, self.lanes
+
+
+class Kernel:
+    """Blocks of ``lanes`` arms in one flat array (rows, lanes), advanced by generated code."""
+
+    def __init__(self, arm: ArmModel, options: Options) -> None:
+        """Load the kernel, or make it and hold it to the plant (``AGREEMENT``).
+
+        Raises KernelRejected when it does not agree, ConfigError without CasADi when it has
+        to be made, InvalidValue for an arm or options that have none.
+        """
+        self.arm, self.options = arm, options
+        key = fingerprint(arm, options.key)
+        self._module = module(key, self._text, self._check)
+        self.layout = Layout.of(self._module.LAYOUT)
+        self.dtype = np.dtype(options.precision)
+
+    def block(self, blocks: Mapping[str, Vector]) -> Vector:
+        """A block (rows * lanes,) filled with ``blocks``: name → (size,) or (lanes, size)."""
+        return _filled(self.layout, self.options.lanes, self.dtype, blocks)
+
+    def rows(self, names: Sequence[str]) -> Vector:
+        """Numbers of the rows that hold ``names``, in order."""
+        every = [np.arange(*self.layout.block(name).indices(self.layout.rows)) for name in names]
+        return np.concatenate(every)
+
+    def run(
+        self, x: Vector, told: Vector, every: int, stride: int, chosen: Vector, out: Vector
+    ) -> Vector:
+        """Advance block ``x``; see ``rollout`` of the generated module. Returns ``failed``."""
+        failed = np.full(self.options.lanes, -1)
+        self._module.rollout(x, told, every, stride, chosen, out, failed)
+        return failed
+
+    def _text(self) -> str:
+        from arm_dynamics.rollout.generate import kernel_text  # noqa: PLC0415 - CasADi if needed
+
+        return kernel_text(self.arm, self.options)
+
+    def _check(self, made: Any) -> None:
+        """One step of random states within the limits, beside the plant's."""
+        layout, options, n = Layout.of(made.LAYOUT), self.options, self.arm.nv
+        lower, upper = np.maximum(self.arm.lower, -np.pi), np.minimum(self.arm.upper, np.pi)
+        random, shape = np.random.default_rng(1), (options.lanes, n)
+        q, v = random.uniform(lower, upper, shape), random.uniform(-1, 1, shape)
+        told = random.uniform(-1, 1, shape)
+        nominal = {name: _nominal(self.arm, name) for name in options.vary}
+        start = {"q": q, "v": v, "z": self.arm.initial_act, "dt": np.array([TRIAL_STEP])}
+        x = _filled(layout, options.lanes, np.dtype(options.precision), {**start, **nominal})
+        out = np.zeros((1, n, options.lanes), options.precision)
+        rows = np.arange(n) + layout.first["v"]
+        failed, flat = np.full(options.lanes, -1), told.T.reshape(1, -1).astype(x.dtype)
+        made.rollout(x, np.ascontiguousarray(flat), 1, 1, rows, out, failed)
+        plant = Plant(self.arm, options.method)
+        for lane in range(min(options.lanes, 8)):
+            command = Command.checked(options.interface, told[lane], n)
+            expected = plant.step(State.of(q[lane], v[lane]), command, TRIAL_STEP).v
+            change = np.abs(expected - v[lane]).max() + TRIAL_STEP
+            miss = np.abs(out[0, :, lane] - expected).max() / change
+            bound = max(AGREEMENT[options.precision], 4 * np.finfo(x.dtype).eps / change)
+            if not miss <= bound:
+                raise KernelRejected(
+                    f"kernel of arm '{self.arm.name}' ({options.key}) misses the plant's step by"
+                    f" {miss:.2g} of its change; at most {bound:.2g} is allowed"
+                )
+
+
+def _filled(
+    layout: Layout, lanes: int, dtype: np.dtype[Any], blocks: Mapping[str, Vector]
+) -> Vector:
+    x = np.zeros((layout.rows, lanes), dtype)
+    for name, values in blocks.items():
+        x[layout.block(name)] = np.atleast_2d(values).T
+    return x.ravel()
+
+
+def _nominal(arm: ArmModel, name: str) -> Vector:
+    """The arm's own numbers for a variation."""
+    kind, _, field = name.partition(".")
+    if kind == "payload":
+        return np.array([arm.payload.mass])
+    if kind == "joint":
+        return np.array([getattr(joint, field) for joint in arm.joints])
+    if kind == "motor":
+        return np.array([a.constants.get(field, 0.0) for a in arm.actuators])
+    if field == "inertia":
+        return np.ones(arm.nv)
+    return np.array([inertia.mass for inertia in list(arm.links.inertias)[1:]])

@@ -1,0 +1,87 @@
+"""One time step of the plant as one symbolic function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.integrators import integrator
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.rollout import variation
+from arm_dynamics.rollout.layout import Layout
+from arm_dynamics.rollout.motion import SymbolicMotion
+from arm_dynamics.rollout.symbol import symbols
+from arm_dynamics.rollout.vocabulary import traced, where
+
+METHODS = ("explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4")
+"""Integrators whose step is one expression."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A step: its function of the rows, and which rows each output goes to."""
+
+    function: Any
+    layout: Layout
+    outputs: tuple[str, ...]
+    rubs: bool
+
+
+def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) -> Trace:
+    """The plant's time step with ``vary`` as inputs; raises InvalidValue where none can be made.
+
+    Inputs are the rows q, v, z, told, dt and the varied ones; outputs q, v, z and effort. With
+    dry friction q and v are those before its impulse, and its bounds f dt and b dt and M⁻¹ come
+    with them.
+    """
+    if method not in METHODS:
+        raise InvalidValue(f"integrator {method} has no kernel; those that have: {METHODS}")
+    n, na = arm.nv, arm.na
+    sizes = {"q": n, "v": n, "z": na, "told": n, "dt": 1}
+    sizes |= {name: variation.size(arm, name) for name in vary}
+    inputs = {name: symbols(name.replace(".", "_"), size) for name, size in sizes.items()}
+    varied = {name: inputs[name] for name in vary}
+    motion = SymbolicMotion(arm, varied, interface, inputs["told"])
+    q, v, z, dt = (inputs[name].copy() for name in ("q", "v", "z", "dt"))
+    rubs = _rubs(arm, vary)
+    before, own_before, found = v.copy(), z.copy(), dict[str, Any]()
+    if rubs:
+        found["inverse"] = ca.vec(ca.inv(motion.chain(q).mass_matrix()))
+    step = integrator(method)
+    traced(type(step).advance)(step, motion, q, v, z, dt[0])
+    if rubs:  # as Plant._instant_with_dry_friction
+        on = [where(x * y > 0.0, x, 0.0) for x, y in zip(before, v, strict=True)]
+        forward, backward = motion.dry_at(on)
+        found["forward"], found["backward"] = forward * dt[0], backward * dt[0]
+    if any(actuator.rubs_inside for actuator in arm.actuators):
+        motion.rub_inside(own_before, z, dt[0])
+    found |= {"q": q, "v": v, "z": z, "effort": motion.effort}
+    layout = Layout.of(
+        {**sizes, "effort": n, **({"forward": n, "backward": n, "inverse": n * n} if rubs else {})}
+    )
+    given = [ca.vertcat(*[s.sx for s in inputs[name]]) for name in sizes]
+    results = [_column(found[name]) for name in found]
+    function = ca.Function(
+        "step", given, ca.cse(results), list(map(_plain, sizes)), [f"{name}_next" for name in found]
+    )
+    return Trace(function, layout, tuple(found), rubs)
+
+
+def _rubs(arm: ArmModel, vary: Sequence[str]) -> bool:
+    named = {"joint.friction", "motor.coulomb_friction", "motor.stiction"} & set(vary)
+    parts = zip(arm.joints, arm.actuators, strict=True)
+    return bool(named) or any(joint.friction > 0 or a.rubs for joint, a in parts)
+
+
+def _plain(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _column(values: Any) -> Any:
+    if isinstance(values, ca.SX):
+        return values
+    return ca.vertcat(*[value.sx for value in values])

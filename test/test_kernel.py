@@ -1,0 +1,206 @@
+"""Kernels: the plant's own numbers, for many arms at once, whatever differs between them."""
+
+import casadi as ca
+import numpy as np
+import pinocchio as pin
+import pytest
+from conftest import chain, five_dof, heavy_rotors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import Command, Plant, State, dynamics, load_arm
+from arm_dynamics.actuators import winding
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.integrators.relaxation import phi
+from arm_dynamics.rollout import variation
+from arm_dynamics.rollout.bodies import bodies
+from arm_dynamics.rollout.kernel import Kernel, Options
+from arm_dynamics.rollout.rigid_body import Chain
+from arm_dynamics.rollout.symbol import Symbol, symbols
+from arm_dynamics.rollout.trace import METHODS, trace_step
+from arm_dynamics.rollout.vocabulary import traced
+
+ARMS = ("five_dof", "four_joint", "three_link", "two_link_pb", "puma560")
+LANES = 8
+
+
+def numbers(function, *arguments):
+    return np.array(function(*arguments), dtype=float).ravel()
+
+
+def rough():
+    """Every law at work: own states, losses, stiction, brushes."""
+    arm = five_dof().with_motors(
+        gear_ratio=2.0, current_limit=6.0, brush_drop=0.7, brush_half_voltage=0.4,
+        rotor_inertia=1e-3, viscous_friction=2e-3, coulomb_friction=0.05, stiction=0.08,
+        inductance=1e-3, thermal_resistance=2.0, efficiency=0.8, back_efficiency=0.6,
+    )  # fmt: skip
+    return arm.with_joint("R3", friction=0.3, damping=0.1)
+
+
+# Rigid bodies on symbols ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arm", [*map(load_arm, ARMS), heavy_rotors(), chain(
+    {"axis": "0.6 0 0.8", "kind": "revolute"}, {"axis": "0 1 0", "kind": "prismatic"},
+    {"axis": "0 0.6 -0.8", "kind": "prismatic"}, {"axis": "-1 0 0", "kind": "continuous"},
+)], ids=lambda arm: arm.name)  # fmt: skip
+def test_rigid_bodies_on_symbols_are_pinocchios(arm):
+    n, random = arm.nv, np.random.default_rng(0)
+    q, v, x = (ca.SX.sym(name, n) for name in "qvx")
+    chain_ = Chain(bodies(arm), arm.gravity, ca.vertsplit(q))
+    accelerate = ca.Function("a", [q, v, x], chain_.acceleration(*map(ca.vertsplit, (v, x))))
+    inverse = ca.Function("i", [q, v, x], chain_.inverse_dynamics(*map(ca.vertsplit, (v, x))))
+    mass = ca.Function("m", [q], [chain_.mass_matrix()])
+    for _ in range(5):
+        state = random.normal(size=(3, n))
+        expected = dynamics.aba(arm, *state)
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(numbers(accelerate, *state), expected, atol=1e-12 * scale)
+        np.testing.assert_allclose(
+            numbers(inverse, *state), dynamics.rnea(arm, *state), rtol=1e-12, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            np.array(mass(state[0])), dynamics.mass_matrix(arm, state[0]), rtol=1e-12, atol=1e-13
+        )
+
+
+# Laws on symbols ------------------------------------------------------------------------------
+
+
+@given(st.floats(-30, 30), st.floats(0, 3), st.floats(0.1, 3))
+def test_a_law_on_symbols_is_the_law(voltage, drop, half):
+    expected = winding.brush_voltage(voltage, drop, half)
+    found = traced(winding.brush_voltage)(Symbol(voltage), drop, half)
+    assert float(found) == pytest.approx(expected, rel=1e-13, abs=1e-13)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1e3), min_size=1, max_size=3))
+def test_phi_without_branches(x):
+    x = np.array(x)
+    found = traced(phi)(np.array([Symbol(value) for value in x], dtype=object))
+    values = np.vectorize(float)(found)
+    np.testing.assert_allclose(values, phi(x), rtol=1e-12)
+
+
+def test_a_branch_on_a_symbol_is_refused():
+    with pytest.raises(TypeError, match="use where"):
+        bool(symbols("x", 1)[0] > 0.0)
+
+
+# A step ---------------------------------------------------------------------------------------
+
+
+def scattered(arm, seed=0, size=LANES):
+    random = np.random.default_rng(seed)
+    q = np.array(arm.pose("initial")) + 0.3 * random.normal(size=(size, arm.nv))
+    return q, random.normal(size=(size, arm.nv)), random.normal(size=(size, arm.nv))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_traced_step_of_every_method_is_the_plants(method):
+    arm = five_dof()
+    step = trace_step(arm, method, "voltage", ()).function
+    plant = Plant(arm, method)
+    for q, v, told in zip(*scattered(arm), strict=True):
+        found = step(q, v, [], 5 * told, 1e-3)
+        expected = plant.step(State.of(q, v), Command("voltage", 5 * told), 1e-3)
+        np.testing.assert_allclose(numbers(lambda f=found: f[0]), expected.q, atol=1e-13)
+        scale = np.abs(expected.v - v).max()
+        np.testing.assert_allclose(numbers(lambda f=found: f[1]), expected.v, atol=1e-12 * scale)
+
+
+def run(kernel, arm, q, v, told, dt, steps, **varied):
+    """Final q, v, z and the steps at which lanes failed."""
+    x = kernel.block({"q": q, "v": v, "z": arm.initial_act, "dt": np.array([dt]), **varied})
+    rows = kernel.rows(["q", "v", "z", "effort"])
+    out = np.zeros((1, rows.size, LANES), kernel.dtype)
+    flat = np.ascontiguousarray(told.T.reshape(1, -1), dtype=kernel.dtype)
+    failed = kernel.run(x, flat, steps, steps, rows, out)
+    return out[0].T, failed
+
+
+def options(**changes):
+    return Options(**{"interface": "voltage", "lanes": LANES, **changes})
+
+
+def expected_end(arm, q, v, told, dt, steps):
+    end = Plant(arm).step(State.of(q, v), Command("voltage", told), dt, steps)
+    return np.concatenate([end.q, end.v, end.act, end.tau])
+
+
+@pytest.mark.parametrize(("precision", "bound"), [("float64", 1e-10), ("float32", 2e-2)])
+def test_many_steps_into_the_stops_are_the_plants(precision, bound):
+    arm = five_dof()
+    q, v, told = scattered(arm)
+    found, failed = run(
+        Kernel(arm, options(precision=precision)), arm, q, 5 * v, 12 * told, 1e-4, 5000
+    )
+    assert (failed == -1).all()
+    hit = 0
+    for lane in range(LANES):
+        end = expected_end(arm, q[lane], 5 * v[lane], 12 * told[lane], 1e-4, 5000)
+        np.testing.assert_allclose(found[lane], end, atol=bound * max(1, np.abs(end).max()))
+        hit += bool((end[:5] > arm.upper).any() or (end[:5] < arm.lower).any())
+    assert hit > 2
+
+
+def test_every_law_at_work_and_what_varies():
+    """Own states, friction with stiction; payload, masses, motors and friction by lane."""
+    arm, random = rough(), np.random.default_rng(3)
+    near = lambda values: np.array(values) * random.uniform(0.8, 1.2, (LANES, arm.nv))  # noqa: E731
+    varied = {
+        "payload": random.uniform(0, 0.5, (LANES, 1)),
+        "link.mass": near([i.mass for i in list(arm.links.inertias)[1:]]),
+        "link.inertia": near(np.ones(5)),
+        "motor.kt": near([10, 10, 10, 1, 1]),
+        "motor.rotor_inertia": near(np.full(5, 1e-3)),
+        "motor.coulomb_friction": near(np.full(5, 0.05)),
+        "joint.friction": near([0, 0, 0.3, 0.1, 0]),
+        "joint.damping": near([0.1, 0, 0.1, 0, 0]),
+    }
+    kernel = Kernel(arm, options(vary=tuple(varied)))
+    q, v, told = scattered(arm, 4)
+    found, _ = run(kernel, arm, q, v, 6 * told, 1e-4, 400, **varied)
+    for lane in range(LANES):
+        own = variation.lane_arm(arm, {name: values[lane] for name, values in varied.items()})
+        end = expected_end(own, q[lane], v[lane], 6 * told[lane], 1e-4, 400)
+        np.testing.assert_allclose(found[lane], end, rtol=1e-9, atol=1e-10)
+    assert (found[:, 5:10] == 0).any()  # some joints stick, exactly
+
+
+def test_a_lane_that_is_lost_is_named_and_the_others_go_on():
+    arm = five_dof()
+    kernel = Kernel(arm, options())
+    q, v, told = scattered(arm)
+    v[2, 1] = 1e200
+    found, failed = run(kernel, arm, q, v, told, 1e-4, 50)
+    assert failed[2] >= 1
+    assert (np.delete(failed, 2) == -1).all()
+    assert np.isfinite(np.delete(found, 2, axis=0)).all()
+
+
+# Refusals -------------------------------------------------------------------------------------
+
+
+def test_refusals_name_what_there_is():
+    arm = five_dof()
+    with pytest.raises(InvalidValue, match="implicit_midpoint has no kernel"):
+        trace_step(arm, "implicit_midpoint", "voltage", ())
+    with pytest.raises(UnknownName, match=r"variation 'motor.colour'; known: .*motor.kt"):
+        trace_step(arm, "semi_implicit_euler", "voltage", ("motor.colour",))
+    with pytest.raises(UnknownName, match=r"motor\.inductance"):
+        trace_step(arm, "semi_implicit_euler", "voltage", ("motor.inductance",))
+    with pytest.raises(InvalidValue, match="precision 'float16'"):
+        Options(precision="float16")
+    with pytest.raises(InvalidValue, match="lanes = 0: at least 1"):
+        Options(lanes=0)
+
+
+def test_payload_of_a_lane_is_a_payload():
+    arm = five_dof().with_payload(0.0, (0.01, 0.02, 0.03))
+    lane = variation.lane_arm(arm, {"payload": [0.4]})
+    expected = arm.with_payload(0.4, (0.01, 0.02, 0.03))
+    last = zip(list(lane.model.inertias), list(expected.model.inertias), strict=True)
+    assert all(isinstance(a, pin.Inertia) and a.isApprox(b) for a, b in last)

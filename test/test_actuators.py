@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import plugins
-from arm_dynamics.actuators.base import GIVEN, Actuator
+from arm_dynamics.actuators.base import GIVEN, Actuator, Contradiction
 from arm_dynamics.actuators.dc_motor import DcMotor
 from arm_dynamics.actuators.ideal import Ideal
 from arm_dynamics.actuators.winding import brush_voltage
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.joint_physics import CONSTANTS, ROWS
+from arm_dynamics.parameters import Parameter
 from arm_dynamics.state import INTERFACES
 
 BASIC = {"kt": 2.0, "ke": 1.5, "resistance": 4.0}
@@ -195,3 +196,23 @@ def test_an_arm_changes_its_motors():
     with pytest.raises(InvalidValue, match="'R3': kt = -1"):
         arm.with_motor("R3", kt=-1.0)
     assert issubclass(plugins.load("actuators", "dc_motor"), Actuator)
+
+
+@pytest.mark.parametrize("bad", ["a", "", None, [1.0], True, 1j, 10**400])
+def test_a_constant_that_is_no_number_is_named(bad):
+    with pytest.raises(InvalidValue, match=r"actuator of joint 'R3': (kt = .* N·m/A|kt .*missing)"):
+        five_dof().with_motor("R3", kt=bad)
+
+
+def test_an_actuator_may_refuse_constants_that_go_ill_together():
+    class Pair(Ideal):
+        parameters = (Parameter("low", 0.0, "V", "lower end"), Parameter("high", 1.0, "V", "upper"))
+
+        @classmethod
+        def contradictions(cls, constants):
+            if constants["low"] > constants["high"]:
+                yield Contradiction("low", f"is above high = {constants['high']:g} V", "swap them")
+
+    assert Pair("J", 1.0, {"low": 0.5}).constants == {"low": 0.5, "high": 1.0}
+    with pytest.raises(InvalidValue, match=r"'J': low = 2 V is above high = 1 V; swap them"):
+        Pair("J", 1.0, {"low": 2.0})

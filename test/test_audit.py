@@ -234,6 +234,25 @@ ERRORS = {
     ),
     "motor constant with unit": ('"kt">10<', '"kt">10Nm<', 39, "'10Nm' has a unit, 'Nm'"),
     "motor constant twice": ('"ke">10<', '"kt">10</param><param name="ke">1<', 40, "line 39"),
+    "stiction below Coulomb": (
+        '"ke">10<',
+        '"ke">10</param><param name="coulomb_friction">0.2</param>\n<param name="stiction">0.1<',
+        41,
+        "<ros2_control> joint 'shoulder' <param stiction>: 0.1 is below coulomb_friction = 0.2",
+    ),
+    "play without inertia": (
+        '"ke">10<',
+        '"ke">10</param><param name="gear_stiffness">9</param><param name="backlash">0.1<',
+        40,
+        "<ros2_control> joint 'shoulder' <param backlash>: 0.1 needs a rotor_inertia; give",
+    ),
+    "derating without limit": (
+        '"ke">10<',
+        '"ke">10</param><param name="thermal_resistance">2</param>'
+        '<param name="derating_temperature">80</param><param name="maximum_temperature">90<',
+        40,
+        "<param maximum_temperature>: 90 needs a current_limit; give current_limit",
+    ),
     "stop": (
         'stiffness">50<',
         'stiffness">-50<',

@@ -15,6 +15,7 @@ from arm_dynamics import dynamics, plugins
 from arm_dynamics.actuators.dc_motor import DcMotor
 from arm_dynamics.actuators.winding import brush_voltage, terminal_voltage, warm_resistance
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.model.audit import UrdfRejected
 from arm_dynamics.plant import Plant
 from arm_dynamics.state import Command, State
 
@@ -538,6 +539,28 @@ def test_an_unpowered_motor_only_takes_energy(constants, gear, v, act):
 def test_constants_that_contradict_each_other_are_refused(constants, said):
     with pytest.raises(InvalidValue, match=said):
         motor(**constants)
+
+
+def urdf_with(**constants):
+    given = "".join(f'<param name="{name}">{value}</param>' for name, value in constants.items())
+    joint = f'<joint name="J1"><param name="actuator">dc_motor</param>{given}</joint>'
+    return {"more": f'<ros2_control name="arm" type="system">{joint}</ros2_control>'}
+
+
+def test_a_urdf_gives_every_constant():
+    arm = chain({}, **urdf_with(**EVERYTHING))
+    assert dict(arm.actuators[0].constants) == motor(**EVERYTHING).constants
+    assert arm.na == 4
+
+
+def test_a_urdf_whose_constants_contradict_each_other_is_rejected():
+    wrong = EVERYTHING | {"stiction": 0.001, "rotor_inertia": 0.0}
+    with pytest.raises(UrdfRejected) as caught:
+        chain({}, **urdf_with(**wrong))
+    said = [str(fault) for fault in caught.value.faults if fault.severity == "error"]
+    assert len(said) == 2
+    assert "joint 'J1' <param stiction>: 0.001 is below coulomb_friction" in said[0]
+    assert "joint 'J1' <param backlash>: 0.02 needs a rotor_inertia" in said[1]
 
 
 # The inverse ----------------------------------------------------------------------------------

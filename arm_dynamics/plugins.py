@@ -24,6 +24,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "pid": "arm_dynamics.controllers.pid:Pid",
         "gravity_compensation": "arm_dynamics.controllers.gravity_compensation:GravityCompensation",
         "pid_gravity": "arm_dynamics.controllers.pid_gravity:PidGravity",
+        "position": "arm_dynamics.controllers.position:Position",
     },
     "drivers": {
         "simulated": "arm_dynamics.drivers.simulated:Simulated",

@@ -12,10 +12,12 @@ from arm_dynamics import dynamics, plugins
 from arm_dynamics.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.controllers.pid import Pid
 from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.controllers.position import Position
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.state import Reference, State
 
 FLAT = five_dof().with_gravity([0, 0, 0])
+SERVOS = five_dof().with_actuator("rate_limited")
 numbers = st.floats(-1e6, 1e6)
 vectors = st.lists(numbers, min_size=5, max_size=5).map(np.array)
 
@@ -24,10 +26,24 @@ def at(q, v=None, time=0.0):
     return State.of(q, v, time=time)
 
 
+def moved_by(kind, arm):
+    """``arm`` with motors that take what the law commands."""
+    return arm.with_actuator("rate_limited") if kind.interface == "position" else arm
+
+
 def started(kind, arm, gains=None, state=None):
     law = kind(arm, gains)
     law.reset(state or at(arm.pose("initial")))
     return law
+
+
+def test_position_forwards_the_reference():
+    law, q, goal = started(Position, SERVOS), SERVOS.pose("initial"), np.arange(5.0)
+    command = law.update(at(q, time=3.0), Reference(goal, goal + 1, goal + 2), 0.1)
+    assert command.value.tolist() == goal.tolist()
+    assert (command.interface, command.stamp) == ("position", 3.0)
+    goal[0] = 9.0  # the caller's array stays the caller's
+    assert command.value[0] == 0.0
 
 
 # PID ------------------------------------------------------------------------------------------
@@ -116,18 +132,20 @@ LAWS = [plugins.load("controllers", name) for name in plugins.names("controllers
 class TestContract:
     def test_at_rest_on_the_reference_nothing_but_weight_is_lifted(self, kind):
         law, q = started(kind, FLAT), FLAT.pose("initial")
+        expected = q if kind.interface == "position" else np.zeros(5)
         for k in range(50):
             command = law.update(at(q, time=k * 2e-3), Reference.hold(q), 2e-3 * (k > 0))
-            np.testing.assert_allclose(command.value, 0, atol=1e-12)
+            np.testing.assert_allclose(command.value, expected, atol=1e-12)
 
     @given(q=vectors, v=vectors, goal=vectors, dt=st.floats(0, 1))
     def test_finite_and_within_the_limits(self, kind, q, v, goal, dt):
-        arm = five_dof()
+        arm = moved_by(kind, five_dof())
+        limit = [actuator.command_limit(kind.interface) for actuator in arm.actuators]
         law = started(kind, arm)
         for k, step in enumerate((0.0, dt, dt)):
             command = law.update(at(q, v, k * dt), Reference(goal, v, q), step)
             assert np.isfinite(command.value).all()
-            assert (np.abs(command.value) <= arm.effort_limit).all()
+            assert (np.abs(command.value) <= limit).all()
             assert command.value.shape == (5,)
             assert not command.value.flags.writeable
             assert command.stamp == k * dt

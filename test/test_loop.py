@@ -10,6 +10,7 @@ from conftest import displaced, five_dof
 from arm_dynamics import dynamics, plugins, resources
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.controllers.position import Position
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import DriverFault, InvalidValue, TrajectoryRefused, UnknownName
@@ -162,9 +163,29 @@ def test_the_first_tick_takes_over_without_moving():
 def test_taking_over_holds_an_arm_that_stands():
     arm = five_dof()
     for name in plugins.names("controllers"):
-        loop = ControlLoop(Script(at(0.0)), plugins.load("controllers", name)(arm))
+        law = plugins.load("controllers", name)
+        if law.interface != "effort":
+            continue
+        loop = ControlLoop(Script(at(0.0)), law(arm))
         expected = 0 if name == "pid" else dynamics.gravity(arm, HOME)
         np.testing.assert_allclose(loop.step().value - expected, 0, atol=1e-12)
+
+
+def test_servos_follow_a_trajectory_through_the_loop():
+    """Position control: held where they stand, then along a reference slower than they are."""
+    arm = five_dof().with_actuator("rate_limited", minimum=-3.0, maximum=3.0)
+    sim = Simulation(arm, period=2e-3, dt=1e-3)
+    loop = ControlLoop(Simulated(arm, sim), Position(arm))
+    loop.step()
+    assert sim.state.q.tolist() == HOME.tolist()
+    goal = np.add(HOME, [0.3, 0.2, -0.3, 0.4, 0.1])
+    loop.follow(parse(arm, arm.joint_names, [1.0], [goal], [], [], start=sim.state.time))
+    for _ in range(600):
+        loop.step()
+        assert np.abs(loop.reference.q - sim.state.q).max() < 2e-3
+    assert sim.state.q.tolist() == goal.tolist()
+    assert not loop.events.counts
+    assert not sim.watch.events.counts
 
 
 def test_the_same_state_again_gets_the_same_answer_without_an_update():

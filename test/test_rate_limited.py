@@ -18,6 +18,7 @@ from arm_dynamics.actuators.rate_limited import (
     rate_limited_step,
 )
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.plant import Plant
 from arm_dynamics.safety.events import Events
@@ -180,7 +181,7 @@ def test_a_urdf_names_it(recwarn):
 # In an arm ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["semi_implicit_euler"])
+@pytest.mark.parametrize("method", INTEGRATORS)
 def test_every_joint_of_an_arm_moves_as_alone(method):
     """Irregular steps, changing commands: the plant equals the law, joint by joint."""
     rng, arm = np.random.default_rng(3), servos()

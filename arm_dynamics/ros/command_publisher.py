@@ -1,4 +1,4 @@
-"""joint_commands, as effort per named joint."""
+"""joint_commands, as effort or position per named joint."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from arm_dynamics.state import Command
 
 
 class CommandPublisher:
-    """Publishes effort commands under the stamp of the state that they answer."""
+    """Publishes commands under the stamp of the state that they answer."""
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._publisher = node.create_publisher(JointState, "joint_commands", qos.STREAM)
-        self._writer = JointStateWriter(arm.joint_names, ("effort",))
+        self._writers = {
+            interface: JointStateWriter(arm.joint_names, (interface,))
+            for interface in ("effort", "position")
+        }
 
     def publish(self, command: Command) -> None:
         """Publish one command."""
-        self._publisher.publish(self._writer.write(command.stamp, command.value))
+        writer = self._writers[command.interface]
+        self._publisher.publish(writer.write(command.stamp, command.value))

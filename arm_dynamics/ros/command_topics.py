@@ -27,7 +27,7 @@ class CommandTopics:
         self._round_trip = round_trip
         self._simulation = simulation
         self._names = simulation.arm.joint_names
-        self._efforts = Mailbox(node, JointState, "joint_commands", qos.NEWEST, raw=True)
+        self._stream = Mailbox(node, JointState, "joint_commands", qos.NEWEST, raw=True)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.NEWEST)
         self._reader = JointStateReader()
 
@@ -38,19 +38,19 @@ class CommandTopics:
         the last good command decays. Returns whether there was one.
         """
         answered = False
-        while not answered and self._efforts.wait(left()):
-            answered = self._take_effort()
+        while not answered and self._stream.wait(left()):
+            answered = self._take_command()
         self._take_voltage()
         return answered
 
-    def _take_effort(self) -> bool:
-        """Offer the newest effort command; whether it answers the present state."""
-        data = self._efforts.take()
+    def _take_command(self) -> bool:
+        """Offer the newest of joint_commands; whether it answers the present state."""
+        data = self._stream.take()
         if data is None:
             return False
         message = self._reader.read(data)
-        answers = self._round_trip.receive(message.time, self._efforts.received)
-        self._offer_effort(message)
+        answers = self._round_trip.receive(message.time, self._stream.received)
+        self._offer_command(message)
         return answers
 
     def _take_voltage(self) -> None:
@@ -58,9 +58,9 @@ class CommandTopics:
         if voltage is not None:
             self._offer_voltage(voltage)
 
-    def _offer_effort(self, message: Joints) -> None:
+    def _offer_command(self, message: Joints) -> None:
         try:
-            command = conversions.read_effort(self._names, message)
+            command = conversions.read_command(self._names, message)
         except CommandRefused as error:
             self._simulation.watch.refuse(str(error))
         else:

@@ -8,6 +8,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros.conversions import doubles, to_time
+from arm_dynamics.state import Command
 from arm_dynamics.tracking import WorstError
 
 PERIOD = 0.02
@@ -44,6 +45,11 @@ class ControllerState:
             JointTrajectoryPoint(
                 positions=doubles(reference.q - state.q), velocities=doubles(reference.v - state.v)
             ),
-            JointTrajectoryPoint(effort=doubles(command.value)),
+            _output(command),
         ]
         self._publisher.publish(message)
+
+
+def _output(command: Command) -> JointTrajectoryPoint:
+    field = "positions" if command.interface == "position" else "effort"
+    return JointTrajectoryPoint(**{field: doubles(command.value)})

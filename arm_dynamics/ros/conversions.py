@@ -51,17 +51,23 @@ def read_state(names: tuple[str, ...], message: Joints) -> State:
     return State(message.time, q, v, tau)
 
 
-def read_effort(names: tuple[str, ...], message: Joints) -> Command:
-    """An effort command from joint_commands; raises CommandRefused naming the fault."""
+def read_command(names: tuple[str, ...], message: Joints) -> Command:
+    """An effort command from joint_commands, or a position command where it holds positions alone.
+
+    Raises CommandRefused naming the fault.
+    """
+    positions = message.position.size and not message.effort.size
     try:
         odd = [name for name in message.names if name not in names]
         if odd:
             raise InvalidValue(f"unknown joint '{odd[0]}'; known: {', '.join(names)}")
         pick = _order(names, message.names)
-        value = _pick("effort", message.effort, message.names, pick)
+        interface = "position" if positions else "effort"
+        values = message.position if positions else message.effort
+        value = _pick(interface, values, message.names, pick)
     except InvalidValue as error:
         raise CommandRefused(f"joint_commands: {error}") from error
-    return Command("effort", value, message.time)
+    return Command(interface, value, message.time)
 
 
 def read_voltage(

@@ -15,7 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics import plugins
 from arm_dynamics.config import parameter_file
-from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros.children import Children
 from arm_dynamics.ros.status import Status
@@ -73,9 +73,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what the nodes would refuse, before any of them starts."""
-    load_arm(options.arm)
-    if options.controller not in (None, *plugins.names("controllers")):
-        raise UnknownName("controller", options.controller, plugins.names("controllers"))
+    arm = load_arm(options.arm)
+    if options.controller is not None:
+        interface = plugins.load("controllers", options.controller).interface
+        for actuator in arm.actuators:
+            if interface not in actuator.interfaces:
+                raise ConfigError(
+                    f"--controller {options.controller} commands {interface}; the actuator of"
+                    f" joint '{actuator.joint}' takes {', '.join(actuator.interfaces)}"
+                )
     for name in ("duration", "rate", "tolerance"):
         value = getattr(options, name)
         if value is not None and not 0 < value < 1e9:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from arm_dynamics.model.load import find_urdf
+
 LINE = re.compile(
     r"t +\d+\.\d+ s  real-time +\d+\.\d+  worst joint error \d+\.\d+ rad"
     r"  commands +\d+ /s  deadlines missed \d+"
@@ -159,3 +161,22 @@ def test_bad_arguments_end_with_2_before_anything_starts(ros, arguments, word):
     assert word in process.output
     assert "Traceback" not in process.output
     assert time.monotonic() - started < 30
+
+
+def test_servos_are_held_by_position_commands(ros, tmp_path):
+    """joint_commands carry positions where the law commands them."""
+    text = find_urdf("five_dof").read_text()
+    text = re.sub('<command_interface name="effort"', '<command_interface name="position"', text)
+    text = text.replace(">dc_motor<", '>rate_limited</param><param name="minimum">-3<')
+    text = re.sub('<param name="(kt|ke|resistance)">.*?</param>', "", text)
+    (tmp_path / "servos.urdf").write_text(text)
+    arguments = (str(tmp_path / "servos.urdf"), "--controller", "position", "--duration", "2")
+    process = sim(ros, *arguments)
+    assert process.wait() == 0, process.output
+    assert re.search(r"^held: worst joint error", process.output, re.M)
+
+
+def test_a_law_that_the_motors_do_not_understand_is_refused(ros):
+    process = sim(ros, "five_dof", "--controller", "position")
+    assert process.wait() == 2
+    assert "commands position; the actuator of joint 'R1' takes effort, voltage" in process.output

@@ -1,0 +1,19 @@
+"""Position commands for arms whose joints go where they are told."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arm_dynamics.arrays import frozen
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.state import Command, Reference, State
+
+
+class Position(Controller):
+    """u = q_ref: the reference's position as a command; the actuators do the rest."""
+
+    interface: ClassVar[str] = "position"
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Position command (nv,) [rad or m]; nothing but the reference enters."""
+        return Command(self.interface, frozen(reference.q), state.time)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
+from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.plant import Plant
 from arm_dynamics.safety.watch import CommandWatch
@@ -41,6 +42,7 @@ class Simulation:
         self.dt = float(dt)
         self.watch = CommandWatch((known or arm).with_gravity(arm.gravity), timeout)
         self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
+        self._command: Command | None = None
         self.on_period: Callable[[State, Command, State], None] | None = None
         """Told of every period: the state before, the command that acted, the state after."""
 
@@ -64,9 +66,14 @@ class Simulation:
         if self.watch.stopping and before.act.size:
             before = replace(before, act=self.arm.held_act(before.q, before.act))
         self.state = self.plant.step(before, command, self.dt, self.steps)
+        self._command = command
         if self.on_period is not None:
             self.on_period(before, command, self.state)
         return self.state
+
+    def efforts(self) -> JointEfforts | None:
+        """What acts on the joints now, under the last period's command; None before any."""
+        return None if self._command is None else self.plant.efforts(self.state, self._command)
 
     def use_arm(self, arm: ArmModel) -> None:
         """Go on with a changed arm (payload, gravity, motor constants) in the same state.

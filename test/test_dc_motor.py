@@ -375,6 +375,25 @@ def test_the_applied_effort_reaches_the_stops_and_takes_own_states():
     assert Plant(arm).efforts(State.of([0.0]), told("effort", 3.0)).applied[0] == 0.0
 
 
+def test_a_joint_that_is_placed_computes_what_it_takes():
+    arm = chain({}).with_actuator("rate_limited")
+    found = Plant(arm).efforts(State.of([0.4]), told("position", 0.4))
+    np.testing.assert_allclose(found.applied, dynamics.gravity(arm, [0.4]), rtol=1e-12)
+    assert found.computed == found.applied
+
+
+def test_efforts_change_nothing():
+    arm = five_dof().with_actuator("dc_motor", **EVERYTHING)
+    start = State.of([0.1, -1.1, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
+    volts = told("voltage", *[9.0] * 5)
+    plant = Plant(arm)
+    plain = plant.step(start, volts, 1e-4, 5)
+    plant.efforts(plain, told("effort", *[1.0] * 5))
+    again = plant.step(start, volts, 1e-4, 5)
+    for name in ("q", "v", "tau", "act"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(plain, name))
+
+
 def test_efforts_refuse_what_a_step_refuses():
     plant = Plant(turntable())
     with pytest.raises(InvalidValue, match="2 positions"):
@@ -517,6 +536,31 @@ def test_an_unpowered_motor_only_takes_energy(constants, gear, v, act):
         terms.append(inertia * state["rotor_velocity"] * change["rotor_velocity"])
         terms.append(c["gear_stiffness"] * bent * change["gap"])
     assert sum(terms) <= 1e-9 * sum(map(abs, terms))
+
+
+def stored_energy(arm, state):
+    """Of arm, rotors, teeth and windings [J]."""
+    total = dynamics.kinetic_energy(arm, state.q, state.v) + dynamics.potential_energy(arm, state.q)
+    for actuator, own in zip(arm.actuators, state.act.reshape(arm.nv, 4), strict=True):
+        c = actuator.constants
+        bent = max(abs(own[3]) - 0.5 * c["backlash"], 0.0)
+        total += 0.5 * c["inductance"] * own[0] ** 2 + 0.5 * c["gear_stiffness"] * bent**2
+        total += 0.5 * c["gear_ratio"] ** 2 * c["rotor_inertia"] * own[2] ** 2
+    return total
+
+
+def test_an_unpowered_arm_with_every_term_only_loses_energy():
+    arm = five_dof().with_actuator("dc_motor", **(EVERYTHING | {"current_limit": 1e3}))
+    for name in arm.joint_names:
+        arm = arm.with_joint(name, stop_stiffness=0.0, stop_damping=0.0)
+    plant, state = Plant(arm), State.of([0.1, -1.1, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
+    state = replace(state, act=arm.initial_act)
+    energies = [stored_energy(arm, state)]
+    for _ in range(50):
+        state = plant.step(state, told("voltage", *[0.0] * 5), 2e-5, 200)
+        energies.append(stored_energy(arm, state))
+    assert np.diff(energies).max() <= 1e-5
+    assert energies[-1] < energies[0] - 0.5
 
 
 @pytest.mark.parametrize(

@@ -118,3 +118,15 @@ def test_the_drivers_safe_stop_brings_the_arm_to_rest():
     state = driver.read()
     assert np.abs(state.v).max() < 1e-3
     assert ((arm.lower <= state.q) & (state.q <= arm.upper)).all()
+
+
+def test_it_tells_what_a_command_asks_and_what_the_motors_give():
+    """12 V at a joint that may have 5 A: the limit shows in what is applied."""
+    simulation = Simulation(five_dof().with_motors(current_limit=5.0))
+    assert simulation.efforts() is None
+    simulation.offer(Command.checked("voltage", [12.0, 0, 0, 0, 0], 5))
+    simulation.advance()
+    found, v = simulation.efforts(), simulation.state.v
+    assert found.computed[0] == pytest.approx(10 * (12 - 10 * v[0]))
+    assert found.applied[0] == pytest.approx(10 * 5)
+    np.testing.assert_allclose(found.applied[1:], found.computed[1:], rtol=1e-12)

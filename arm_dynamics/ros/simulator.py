@@ -67,6 +67,7 @@ class SimulatorNode(Node):
         if take_commands:
             self._commands = CommandTopics(self, self.simulation, self.round_trip, order)
         self._requests: deque[Callable[[], object]] = deque()
+        self._efforts: dict[str, str] = {}
         self.control = SimulationServices(
             self, self._nominal, self._requests.append, self._reset_to
         )
@@ -186,8 +187,19 @@ class SimulatorNode(Node):
         self._arm = arm
         self._requests.append(lambda: self.simulation.use_arm(arm))
 
+    def _note_efforts(self) -> None:
+        """Asked of the loop: its plant serves one thread."""
+        found = self.simulation.efforts()
+        if found:
+            both = zip(self._arm.joint_names, found.computed, found.applied, strict=True)
+            self._efforts = {
+                f"{name} effort computed / applied [N·m]": f"{computed:.4g} / {applied:.4g}"
+                for name, computed, applied in both
+            }
+
     def _report(self) -> Report:
         simulation, watch = self.simulation, self.simulation.watch
+        self._requests.append(self._note_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",
             "real-time factor": f"{self._factor.of(simulation.state.time):.3f}",
@@ -195,6 +207,7 @@ class SimulatorNode(Node):
             "round trip p50 / p99 [ms]": self.round_trip.summary(),
             "deadlines missed": str(self.pacer.missed),
             "paused": str(self.control.paused).lower(),
+            **self._efforts,
             **{kind: str(count) for kind, count in sorted(watch.events.counts.items())},
             **{f"last {kind}": text for kind, text in sorted(watch.events.latest.items())},
         }

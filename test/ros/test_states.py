@@ -68,3 +68,11 @@ def test_a_late_joiner_gets_the_description(shared, run):
 def test_both_end_well_on_an_interrupt(shared, run):
     assert shared.stop_all() == [0, 0], shared.told("")
     assert all("Traceback" not in p.output for p in shared.processes), shared.told("")
+
+
+def test_diagnostics_tell_computed_and_applied_effort(ros):
+    """Standing under its safe stop the arm gets what is asked of it."""
+    ros.start("simulator")
+    key = "R2 effort computed / applied [N·m]"
+    asked, given = ros.diagnosis("simulator", lambda v: key in v)[key].split(" / ")
+    assert float(asked) == float(given) != 0

@@ -65,8 +65,8 @@ def page(drawn: dict[str, Show]) -> str:
 
 def _live(name: str, demo: registry.Demo) -> str:
     """What the page says of a live demonstration, with its screenshot where there is one."""
-    shot = DOCS / "images" / f"{name}.png"
-    seen = f"![{demo.text}](images/{shot.name})\n\n" if shot.is_file() else ""
+    shots = sorted((DOCS / "images").glob(f"{name}_*.png"))
+    seen = "".join(f"![{demo.text}](images/{shot.name})\n\n" for shot in shots)
     return f"## {name}, live\n\n```\narm-dynamics demo {name}\n```\n\n{seen}A page: {demo.text}.\n"
 
 

@@ -30,7 +30,7 @@ DEMOS = {
     "two_link": Demo("two_link", "unactuated swing to rest"),
     "four_joint": Demo("four_joint", "a turning arm that falls, without and with friction"),
     "five_dof": Demo("five_dof", "falling: braked by back-EMF, and with motors disconnected"),
-    "puma560": Demo("puma560", "sliders: servos with editable limits and speeds", live=True),
+    "puma560": Demo("puma560", "sliders command servos of limited speed", live=True),
     "puma560_fall": Demo("puma560_fall", "let go: stuck joints, back-EMF, a supply that ends"),
 }
 

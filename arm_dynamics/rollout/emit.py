@@ -41,9 +41,9 @@ PLAIN: dict[int, str] = {
 class Emitter:
     """Lines for one function; ``constants`` are its literals by name."""
 
-    def __init__(self, inputs: Mapping[tuple[int, int], str]) -> None:
-        """``inputs``: (number of the input, entry) → expression that reads it."""
-        self.inputs = inputs
+    def __init__(self, inputs: Mapping[tuple[int, int], str], literal: str = "k") -> None:
+        """``inputs``: (number of the input, entry) → what reads it; literals are ``literal``0 ..."""
+        self.inputs, self.literal = inputs, literal
         self.constants: dict[str, float] = {}
         self.lines: list[str] = []
         self.outputs: dict[tuple[int, int], str] = {}
@@ -103,7 +103,7 @@ class Emitter:
 
     def _literal(self, value: float) -> str:
         if value not in self._names:
-            self._names[value] = f"k{len(self._names)}"
+            self._names[value] = f"{self.literal}{len(self._names)}"
             self.constants[self._names[value]] = value
         return self._names[value]
 

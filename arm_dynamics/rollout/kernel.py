@@ -19,6 +19,8 @@ from arm_dynamics.state import Command, State
 AGREEMENT = {"float64": 1e-12, "float32": 1e-4}
 """Largest difference from the plant, of the change in a step, relative to the largest change."""
 TRIAL_STEP = 1e-4
+LINE = 64
+"""Bytes of a cache line, and of the widest vector."""
 
 
 class KernelRejected(ArmDynamicsError):
@@ -72,12 +74,24 @@ class Kernel:
         return np.concatenate(every)
 
     def run(
-        self, x: Vector, told: Vector, every: int, stride: int, chosen: Vector, out: Vector
+        self,
+        x: Vector,
+        given: Vector,
+        every: int,
+        stride: int,
+        chosen: Vector,
+        out: Vector,
+        count: int = 0,
     ) -> Vector:
         """Advance block ``x``; see ``rollout`` of the generated module. Returns ``failed``."""
         failed = np.full(self.options.lanes, -1)
-        self._module.rollout(x, told, every, stride, chosen, out, failed)
+        self._module.rollout(x, given, every, stride, count, chosen, out, failed)
         return failed
+
+    def step(self, x: Vector) -> bool:
+        """One time step of block ``x`` under the commands in it; whether any lane was lost."""
+        odd: bool = self._module.step(x)
+        return odd
 
     def _text(self) -> str:
         from arm_dynamics.rollout.generate import kernel_text  # noqa: PLC0415 - CasADi if needed
@@ -92,18 +106,22 @@ class Kernel:
         q, v = random.uniform(lower, upper, shape), random.uniform(-1, 1, shape)
         told = random.uniform(-1, 1, shape)
         nominal = {name: _nominal(self.arm, name) for name in options.vary}
-        start = {"q": q, "v": v, "z": self.arm.initial_act, "dt": np.array([TRIAL_STEP])}
+        start = {
+            "q": q,
+            "v": v,
+            "z": self.arm.initial_act,
+            "told": told,
+            "dt": np.array([TRIAL_STEP]),
+        }
         x = _filled(layout, options.lanes, np.dtype(options.precision), {**start, **nominal})
-        out = np.zeros((1, n, options.lanes), options.precision)
-        rows = np.arange(n) + layout.first["v"]
-        failed, flat = np.full(options.lanes, -1), told.T.reshape(1, -1).astype(x.dtype)
-        made.rollout(x, np.ascontiguousarray(flat), 1, 1, rows, out, failed)
+        made.step(x)
+        after = x.reshape(layout.rows, -1)[layout.block("v")].T
         plant = Plant(self.arm, options.method)
         for lane in range(min(options.lanes, 8)):
             command = Command.checked(options.interface, told[lane], n)
             expected = plant.step(State.of(q[lane], v[lane]), command, TRIAL_STEP).v
             change = np.abs(expected - v[lane]).max() + TRIAL_STEP
-            miss = np.abs(out[0, :, lane] - expected).max() / change
+            miss = np.abs(after[lane] - expected).max() / change
             bound = max(AGREEMENT[options.precision], 4 * np.finfo(x.dtype).eps / change)
             if not miss <= bound:
                 raise KernelRejected(
@@ -115,10 +133,18 @@ class Kernel:
 def _filled(
     layout: Layout, lanes: int, dtype: np.dtype[Any], blocks: Mapping[str, Vector]
 ) -> Vector:
-    x = np.zeros((layout.rows, lanes), dtype)
+    x = _aligned(layout.rows * lanes, dtype)
+    rows = x.reshape(layout.rows, lanes)
     for name, values in blocks.items():
-        x[layout.block(name)] = np.atleast_2d(values).T
-    return x.ravel()
+        rows[layout.block(name)] = np.atleast_2d(values).T
+    return x
+
+
+def _aligned(size: int, dtype: np.dtype[Any]) -> Vector:
+    """Zeros that begin where a line of the processor's cache does."""
+    whole = np.zeros(size * dtype.itemsize + LINE, np.uint8)
+    start = -whole.ctypes.data % LINE
+    return whole[start : start + size * dtype.itemsize].view(dtype)
 
 
 def _nominal(arm: ArmModel, name: str) -> Vector:

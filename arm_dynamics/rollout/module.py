@@ -1,8 +1,8 @@
-"""The text of a kernel's module: plain numba code that steps all lanes of a block at once."""
+"""The text of a kernel's module: plain numba code that advances all lanes of a block at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from textwrap import indent
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from arm_dynamics.friction import SWEEPS
 from arm_dynamics.rollout.emit import Emitter
 from arm_dynamics.rollout.layout import Layout
-from arm_dynamics.rollout.trace import Trace
+from arm_dynamics.rollout.trace import Part, Trace
 
 REDUCTION = {
     "float64": (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21),
@@ -78,24 +78,43 @@ def exponential(x):
     return p * {power}
 '''
 
+STEP = '''
+
+@numba.njit(**options)
+def step(x):
+    """One time step of every lane; whether any left the finite numbers."""
+    odd = False
+    for l in range(LANES):
+{body}
+{rub}
+    return odd
+'''
+
+PART = '''
+
+@numba.njit(**options)
+def {name}(x):
+    """{purpose}"""
+    for l in range(LANES):
+{body}
+'''
+
 ROLLOUT = '''
 
 @numba.njit(**options)
-def rollout(x, told, every, stride, chosen, out, failed):
-    """Steps under told (periods, {n} * LANES), ``every`` a period; rows ``chosen`` to out.
+def rollout(x, given, every, stride, count, chosen, out, failed):
+    """Steps under given (periods, {given_size} * LANES), ``every`` a period; rows ``chosen`` to out.
 
-    out (records, chosen, LANES) takes every ``stride``-th state; failed (LANES,) the step at
-    which a lane first left the finite numbers.
+    out (records, chosen, LANES) takes every ``stride``-th state, ``count`` steps having been
+    taken before; failed (LANES,) the step at which a lane first left the finite numbers.
     """
-    count = record = 0
-    for k in range(told.shape[0]):
-        for r in range({n} * LANES):
-            x[{told} * LANES + r] = told[k, r]
+    record = 0
+    for k in range(given.shape[0]):
+        for r in range({given_size} * LANES):
+            x[{given} * LANES + r] = given[k, r]
+        {before}
         for _ in range(every):
-            odd = False
-            for l in range(LANES):
-{body}
-{rub}
+            odd = step(x)
             count += 1
             if odd:  # v - v is 0 for finite v
                 for l in range(LANES):
@@ -109,15 +128,20 @@ def rollout(x, told, every, stride, chosen, out, failed):
                     for l in range(LANES):
                         out[record, c, l] = x[chosen[c] * LANES + l]
                 record += 1
+        {after}
 '''
 
 RUB = """\
-# Impulse of dry friction: projected Gauss-Seidel on v⁺ = v + M⁻¹ λ, as the plant has it.
+# Impulse of dry friction: projected Gauss-Seidel on v⁺ = v + M⁻¹ λ, as the plant has it. A lane
+# that has converged is left alone, so that no lane's numbers depend on its neighbours'.
 for r in range({n} * LANES):
     x[{impulse} * LANES + r] = ZERO
     x[{before} * LANES + r] = x[{v} * LANES + r]
+for l in range(LANES):
+    x[{going} * LANES + l] = ONE
 for _ in range({sweeps}):
-    largest = ZERO
+    for l in range(LANES):
+        x[{largest} * LANES + l] = ZERO
     for i in range({n}):
         for l in range(LANES):
             inverse = x[({inverse} + i * {n} + i) * LANES + l]
@@ -125,16 +149,21 @@ for _ in range({sweeps}):
             wanted = held - x[({v} + i) * LANES + l] / inverse
             most, least = x[({backward} + i) * LANES + l], -x[({forward} + i) * LANES + l]
             taken = least if wanted < least else (most if wanted > most else wanted)
-            change = taken - held
-            x[({impulse} + i) * LANES + l] = taken
+            change = (taken - held) if x[{going} * LANES + l] > ZERO else ZERO
+            x[({impulse} + i) * LANES + l] = held + change
             x[{change} * LANES + l] = change
-            size = abs(change * inverse)
-            largest = size if size > largest else largest
+            size, largest = abs(change * inverse), x[{largest} * LANES + l]
+            x[{largest} * LANES + l] = size if size > largest else largest
         for j in range({n}):
             for l in range(LANES):
                 gain = x[({inverse} + i * {n} + j) * LANES + l]
                 x[({v} + j) * LANES + l] += gain * x[{change} * LANES + l]
-    if largest < TOLERANCE:
+    busy = ZERO
+    for l in range(LANES):
+        going = ZERO if x[{largest} * LANES + l] < TOLERANCE else ONE
+        x[{going} * LANES + l] = going
+        busy = going if going > busy else busy
+    if busy == ZERO:
         break
 for i in range({n}):
     for l in range(LANES):
@@ -150,53 +179,68 @@ def module_text(trace: Trace, title: str, lanes: int, precision: str) -> str:
     """The module for a traced step; ``precision`` is "float64" or "float32"."""
     layout, n = trace.layout, trace.layout.sizes["q"]
     if trace.rubs:
-        layout = Layout.of({**layout.sizes, "impulse": n, "before": n, "change": 1})
-    emitter = Emitter(_inputs(trace))
-    emitter.emit(trace.function)
-    body = [*_loads(trace, layout), *emitter.lines, *_stores(trace, layout, emitter)]
-    where = {name: layout.first[name] for name in layout.first}
-    constants = {**_shared_constants(precision), **emitter.constants}
+        more = {"impulse": n, "before": n, "change": 1, "largest": 1, "going": 1}
+        layout = Layout.of({**layout.sizes, **more})
+    constants = _shared_constants(precision)
+    parts = [_part(part, layout, constants) for part in trace.parts]
+    first = layout.first
     head = HEAD.format(
         title=title,
-        rows=", ".join(f"{name} from {first}" for name, first in where.items()),
+        rows=", ".join(f"{name} from {row}" for name, row in first.items()),
         layout=repr(layout.sizes),
         lanes=lanes,
         precision=precision,
         constants="\n".join(f"{name} = F({_text(value)})" for name, value in constants.items()),
         power=POWER[precision],
     )
-    rub = RUB.format(n=n, sweeps=SWEEPS, **_plain(where)) if trace.rubs else ""
-    places = {"n": n, "body": indent("\n".join(body), " " * 16), "rub": indent(rub, " " * 12)}
-    return head + ROLLOUT.format(**places, **_plain(where))
+    rub = indent(RUB.format(n=n, sweeps=SWEEPS, **_plain(first)), " " * 4) if trace.rubs else ""
+    names = [part.name for part in trace.parts]
+    calls = {
+        when: f"{name}(x)" if name in names else "pass"
+        for when, name in (("before", "tick"), ("after", "score"))
+    }
+    given = {"given": first[trace.given[0]], "n": n, "v": first["v"]}
+    size = sum(layout.sizes[name] for name in trace.given)
+    texts = [
+        STEP.format(body=body, rub=rub)
+        if part.name == "step"
+        else PART.format(name=part.name, purpose=part.purpose, body=body)
+        for part, body in zip(trace.parts, parts, strict=True)
+    ]
+    return head + "".join(texts) + ROLLOUT.format(**given, given_size=size, **calls)
+
+
+def _part(part: Part, layout: Layout, constants: dict[str, float]) -> str:
+    """The lines for one lane of a traced function; its literals join ``constants``."""
+    read = {
+        (k, i): f"i{k}_{i}"
+        for k, name in enumerate(part.inputs)
+        for i in range(part.function.numel_in(k))
+    }
+    emitter = Emitter(read, f"{part.name}_k")
+    emitter.emit(part.function)
+    constants |= emitter.constants
+    loads = [
+        f"{text} = x[{_row(layout, part.inputs, at)} * LANES + l]" for at, text in read.items()
+    ]
+    stores = [
+        f"x[{_row(layout, part.outputs, at)} * LANES + l] = {text}"
+        for at, text in emitter.outputs.items()
+    ]
+    if part.name == "step":
+        speeds = [t for (k, _), t in emitter.outputs.items() if part.outputs[k] == "v"]
+        stores += [f"speeds = {' + '.join(speeds)}", "odd |= speeds - speeds != ZERO"]
+    return indent("\n".join([*loads, *emitter.lines, *stores]), " " * 8)
+
+
+def _row(layout: Layout, names: Sequence[str], at: tuple[int, int]) -> int:
+    return layout.first[names[at[0]]] + at[1]
 
 
 POWER = {
     "float64": "int64(int64(n + 1023.0) << 52).view(float64)",
     "float32": "int32(int32(n + 127.0) << 23).view(float32)",
 }
-
-
-def _inputs(trace: Trace) -> dict[tuple[int, int], str]:
-    sizes = trace.layout.sizes
-    names = [name for name in sizes if name not in ("effort", "forward", "backward", "inverse")]
-    return {(k, i): f"i{k}_{i}" for k, name in enumerate(names) for i in range(sizes[name])}
-
-
-def _loads(trace: Trace, layout: Layout) -> list[str]:
-    names = list(layout.sizes)
-    return [
-        f"{text} = x[{layout.first[names[k]] + i} * LANES + l]"
-        for (k, i), text in _inputs(trace).items()
-    ]
-
-
-def _stores(trace: Trace, layout: Layout, emitter: Emitter) -> list[str]:
-    lines = [
-        f"x[{layout.first[trace.outputs[k]] + i} * LANES + l] = {text}"
-        for (k, i), text in emitter.outputs.items()
-    ]
-    speeds = [t for (k, _), t in emitter.outputs.items() if trace.outputs[k] == "v"]
-    return [*lines, *(f"odd |= {t} - {t} != ZERO" for t in speeds)]
 
 
 def _plain(where: Mapping[str, int]) -> dict[str, Any]:

@@ -22,13 +22,33 @@ METHODS = ("explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4")
 
 
 @dataclass(frozen=True)
-class Trace:
-    """A step: its function of the rows, and which rows each output goes to."""
+class Part:
+    """A traced function of rows: which it reads and which it writes, in its own order."""
 
+    name: str
+    purpose: str
     function: Any
-    layout: Layout
+    inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A step: its function of the rows, and what else is done in a period.
+
+    The rows ``given``, neighbours, take new numbers each period; ``parts`` are "step", and where
+    a law runs inside "tick" before a period's steps and "score" after them.
+    """
+
+    layout: Layout
+    parts: tuple[Part, ...]
+    given: tuple[str, ...]
     rubs: bool
+
+    @property
+    def function(self) -> Any:
+        """The step's function."""
+        return self.parts[0].function
 
 
 def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) -> Trace:
@@ -68,7 +88,8 @@ def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) 
     function = ca.Function(
         "step", given, ca.cse(results), list(map(_plain, sizes)), [f"{name}_next" for name in found]
     )
-    return Trace(function, layout, tuple(found), rubs)
+    part = Part("step", "One time step.", function, tuple(sizes), tuple(found))
+    return Trace(layout, (part,), ("told",), rubs)
 
 
 def _rubs(arm: ArmModel, vary: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from arm_dynamics.demos.trace import Trace, record, released
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.model.load import load_arm
 
-SECONDS, INTERVAL, DT = 3.0, 0.01, 2.5e-4
+SECONDS, INTERVAL, DT = 2.5, 0.01, 2.5e-4
 START = np.array([0.0, 0.15, 0.0, 0.0])
 """Nearly upright [rad]: exactly upright the arm would stand."""
 SPIN = np.array([2.0, 0.0, 0.0, 0.0])

@@ -36,7 +36,12 @@ class ArmMotion:
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
         self._own = own_states(arm)
-        self._kept, self._slots = compiled_states(arm)
+        self._kept, (slots, joints) = compiled_states(arm)
+        self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
+        self._act, self._rate, self._source, self._before = (
+            (first + slots) * arm.nv + joints
+            for first in (row.ACT, row.RATE, row.SOURCE, row.BEFORE)
+        )
         self._interfaces = [a.interfaces[0] for a in arm.actuators]
 
     @property
@@ -65,9 +70,7 @@ class ArmMotion:
         row.joint_rates(self._rows)
         self._decay, source = np.zeros(z.size), np.zeros(z.size)
         decay = self._decay
-        slots, joints = self._slots
-        decay[self._kept] = self._rows[row.RATE + slots, joints]
-        source[self._kept] = self._rows[row.SOURCE + slots, joints]
+        decay[self._kept], source[self._kept] = self._flat[self._rate], self._flat[self._source]
         for i in self._given:
             own = self._own[i]
             decay[own], source[own] = self.arm.actuators[i].rates(*self._asked(i, z))
@@ -106,11 +109,10 @@ class ArmMotion:
 
     def rub_inside(self, before: Vector, z: Vector, dt: float) -> None:
         """Dry friction over dt [s] on actuators' own states, z ``before`` the step; in place."""
-        slots, joints = self._slots
-        self._rows[row.ACT + slots, joints] = z[self._kept]
-        self._rows[row.BEFORE + slots, joints] = before[self._kept]
+        x = self._flat
+        x[self._act], x[self._before] = z[self._kept], before[self._kept]
         row.joint_rotors(self._rows, dt)
-        z[self._kept] = self._rows[row.ACT + slots, joints]
+        z[self._kept] = x[self._act]
         for i in self._given:
             own, actuator = self._own[i], self.arm.actuators[i]
             if actuator.rubs_inside:
@@ -165,8 +167,7 @@ class ArmMotion:
     def _load(self, q: Vector, v: Vector, z: Vector) -> None:
         self._q[:], self._v[:] = q, v
         if self._kept.size:
-            slots, joints = self._slots
-            self._rows[row.ACT + slots, joints] = z[self._kept]
+            self._flat[self._act] = z[self._kept]
 
     def _asked(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
         x = self._rows

@@ -12,6 +12,7 @@ from scipy.linalg import expm
 from test_plant import table
 
 from arm_dynamics import dynamics, plugins
+from arm_dynamics.actuators.data_sheet import DataSheet
 from arm_dynamics.actuators.dc_motor import DcMotor
 from arm_dynamics.actuators.winding import brush_voltage, terminal_voltage, warm_resistance
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
@@ -114,6 +115,16 @@ def test_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
     exact = linear_motor(arm, 12.0, [30.0, -20.0, 0.0], 3.0)
     assert end.v[0] == pytest.approx(exact[1], rel=1e-9)
     assert end.act[0] == pytest.approx(exact[0], abs=1e-9)
+
+
+def test_the_whole_arm_takes_a_millisecond_with_windings_of_a_tenth():
+    """five_dof, R = 1 Ω, falling against its back-EMF, beside steps a hundred times finer."""
+    arm = five_dof().with_motors(inductance=1e-4, rotor_inertia=2e-3)
+    start, short = State.of(arm.pose("initial")), told("voltage", *[0.0] * 5)
+    Plant(arm).require_stable(start.q, 1e-3)
+    ends = [Plant(arm).step(start, short, dt, round(1 / dt)) for dt in (1e-3, 1e-5)]
+    np.testing.assert_allclose(ends[0].q, ends[1].q, atol=2e-3)
+    np.testing.assert_allclose(ends[0].tau, ends[1].tau, atol=2e-2)
 
 
 def test_the_largest_stable_step_with_inductance():
@@ -589,6 +600,15 @@ def urdf_with(**constants):
     given = "".join(f'<param name="{name}">{value}</param>' for name, value in constants.items())
     joint = f'<joint name="J1"><param name="actuator">dc_motor</param>{given}</joint>'
     return {"more": f'<ros2_control name="arm" type="system">{joint}</ros2_control>'}
+
+
+def test_an_arm_takes_a_motor_from_its_data_sheet():
+    sheet = DataSheet(24.0, 800.0, 2.4, 0.1, gear_ratio=1.0)
+    arm = chain({"axis": "0 0 1", "kind": "continuous"}).with_actuator(
+        "dc_motor", **sheet.constants(rotor_inertia=1e-5)
+    )
+    end = run(arm, at(0.0), told("voltage", 24.0), 0.1, 8000)
+    assert end.v[0] == pytest.approx(800.0, rel=1e-9)
 
 
 def test_a_urdf_gives_every_constant():

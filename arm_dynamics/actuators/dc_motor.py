@@ -137,9 +137,8 @@ class DcMotor(Actuator):
 
     @property
     def electric_damping(self) -> float:
-        """N² Kt Ke / Ra [N·m·s/rad], by which the back-EMF brakes."""
-        c = self.constants
-        return c["gear_ratio"] ** 2 * c["kt"] * c["ke"] / c["resistance"]
+        """N² Kt Ke / Ra [N·m·s/rad], by which the back-EMF brakes; it brakes a parted rotor."""
+        return 0.0 if self._play else self._braking
 
     @property
     def armature(self) -> float:
@@ -185,7 +184,11 @@ class DcMotor(Actuator):
     def _step_braking(self, dt: float) -> float:
         c = self.constants
         lag = 2 * c["inductance"] / c["resistance"]
-        return self.electric_damping * (tanh(dt / lag) if lag > 0 else 1.0)
+        return self._braking * (tanh(dt / lag) if lag > 0 else 1.0)
+
+    @property
+    def _braking(self) -> float:
+        return self._squared("kt") * self.constants["ke"] / self.constants["resistance"]
 
     def _by_voltage(self, interface: str) -> bool:
         if interface not in self.interfaces:

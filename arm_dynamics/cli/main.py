@@ -11,6 +11,7 @@ from typing import Any
 from arm_dynamics.errors import ArmDynamicsError
 
 COMMANDS = {
+    "advise": ("arm_dynamics.cli.advise", "find the largest stable time step of a loop"),
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
     "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),

@@ -1,0 +1,51 @@
+"""The loops that are asked about: a controller on an arm, and the published one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.dynamechs import published_arm
+from arm_dynamics.linearization import holding, linearize
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.stability.advice import Loop
+from arm_dynamics.stability.law import law_of, voltage_law
+
+PUBLISHED_P: Mapping[str, float] = MappingProxyType(
+    {"R2": 1688.61035631972, "R3": 5529.51939064412, "R5": 5578.2466209947}
+)
+"""Gains [V/rad] that AffectiveSilicon published for five_dof; R1 and R4 get 0 V."""
+PUBLISHED_DT = 1e-4
+PUBLISHED_METHOD = "explicit_euler"
+
+
+def controlled_loop(
+    arm: ArmModel, controller: Controller, q: ArrayLike, dt: float, period: float
+) -> Loop:
+    """The arm held at ``q`` [rad] by a controller that is called every ``period`` [s].
+
+    Raises InvalidValue for a controller that is not linear, and for a pose that cannot be held.
+    """
+    state, command = holding(arm, q, controller.interface)
+    linear = linearize(arm, state, command)
+    return Loop(linear, lambda span: law_of(controller, state.q, span), dt, period)
+
+
+def published_loop(
+    q: ArrayLike | None = None, dt: float = PUBLISHED_DT, factor: float = 1.0
+) -> Loop:
+    """five_dof under V = P e on R2, R3, R5, as its gain search ran it, less two artefacts.
+
+    A voltage computed from the state that call k returned acts from the next call on: with
+    explicit Euler one step late. Not in it: the rule that stops a joint at each reversal, and
+    stops. ``q`` [rad] defaults to the initial pose; ``factor`` multiplies P.
+    """
+    arm = published_arm()
+    state, command = holding(arm, arm.pose("initial") if q is None else q, "voltage")
+    gains = np.array([factor * PUBLISHED_P.get(name, 0.0) for name in arm.joint_names])
+    law = voltage_law(arm, gains)
+    return Loop(linearize(arm, state, command), lambda _: law, dt, None, 1)

@@ -1,0 +1,414 @@
+"""The stability advisor: linearization, discrete maps and edges against theory and simulation."""
+
+from math import inf, pi, sqrt
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import expm
+
+from arm_dynamics import dynamics, load_arm, stability
+from arm_dynamics.cli import advise as command_line
+from arm_dynamics.cli.main import main
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.dynamechs import objective, published_arm
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.integrators import INTEGRATORS
+from arm_dynamics.linearization import held_step, holding, linearize
+from arm_dynamics.motion import ArmMotion
+from arm_dynamics.plant import Plant
+from arm_dynamics.stability import advise, controlled_loop, discrete_map, largest_stable_dt
+from arm_dynamics.stability.law import law_of, voltage_law
+from arm_dynamics.stability.loop import closed_loop_map, is_stable, modes
+from arm_dynamics.stability.loops import PUBLISHED_P, published_loop
+from arm_dynamics.stability.search import stable_parts, stable_set
+from arm_dynamics.state import Command, Reference, State
+
+
+def full():
+    """five_dof with every own state but gear play, and friction of its motors."""
+    return five_dof().with_motors(
+        inductance=5e-3, thermal_resistance=3.0, viscous_friction=0.2, rotor_inertia=0.01
+    )
+
+
+def moving(arm, interface):
+    """A state in motion and a command, near what holds the arm."""
+    state, command = holding(arm, arm.pose("initial"), interface)
+    rng = np.random.default_rng(1)
+    state = State.of(
+        state.q + 0.1 * rng.normal(size=arm.nv), rng.normal(size=arm.nv), act=state.act + 0.1
+    )
+    return state, Command.checked(interface, command.value + 0.3, arm.nv)
+
+
+def rate(arm, interface, x):
+    """ẏ at x = (q, v, z, u)."""
+    n, motion = arm.nv, ArmMotion(arm)
+    q, v, z, u = np.split(x, [n, 2 * n, 2 * n + arm.na])
+    motion.use(Command(interface, u))
+    a = motion.acceleration(q, v, z)
+    decay, source = motion.rates(q, v, z)
+    return np.concatenate([v, a, source - decay * z])
+
+
+@pytest.mark.parametrize("interface", ["voltage", "effort"])
+@pytest.mark.parametrize("make", [five_dof, full])
+def test_linearization_equals_finite_differences(make, interface):
+    arm = make()
+    state, command = moving(arm, interface)
+    x = np.concatenate([state.q, state.v, state.act, command.value])
+    h, n = 1e-5, 2 * arm.nv + arm.na
+    slopes = np.array(
+        [
+            (rate(arm, interface, x + h * e) - rate(arm, interface, x - h * e)) / (2 * h)
+            for e in np.eye(x.size)
+        ]
+    ).T
+    linear = linearize(arm, state, command)
+    np.testing.assert_allclose(linear.A, slopes[:, :n], atol=1e-6 + 1e-9 * abs(slopes).max())
+    np.testing.assert_allclose(linear.B, slopes[:, n:], atol=1e-6)
+
+
+def test_linearization_over_a_step_is_the_matrix_exponential():
+    arm = full()
+    state, command = moving(arm, "voltage")
+    linear, held = linearize(arm, state, command), linearize(arm, state, command, 2e-3)
+    n = linear.A.shape[0]
+    both = expm(2e-3 * np.block([[linear.A, linear.B], [np.zeros((arm.nv, n + arm.nv))]]))
+    np.testing.assert_allclose(held.A, both[:n, :n], atol=1e-11)
+    np.testing.assert_allclose(held.B, both[:n, n:], atol=1e-11)
+    A, B = held_step(np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [2.0]]), 0.5)
+    np.testing.assert_allclose(A, [[1, 0.5], [0, 1]], rtol=1e-15)
+    np.testing.assert_allclose(B, [[0.25], [1]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("interface", ["voltage", "effort"])
+def test_what_holds_a_pose_holds_it(interface):
+    arm = full().with_motors(brush_drop=0.3)
+    state, command = holding(arm, [0.3, -0.8, 0.2, 0.4, 0.5], interface)
+    x = np.concatenate([state.q, state.v, state.act, command.value])
+    np.testing.assert_allclose(rate(arm, interface, x), 0, atol=1e-6)
+
+
+def test_a_pose_beyond_the_supply_is_refused():
+    arm = five_dof().with_motor("R2", supply_voltage=0.3)
+    with pytest.raises(InvalidValue, match=r"no voltage command holds .* joint 'R2' carries -8.1"):
+        holding(arm, arm.pose("initial"), "voltage")
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+@pytest.mark.parametrize("make", [five_dof, full])
+def test_discrete_map_is_the_derivative_of_the_plants_step(method, make):
+    """At rest in balance; central differences of ``Plant.step`` over states and command."""
+    arm, dt, h = make(), 5e-5, 1e-5
+    state, command = holding(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
+    phi, gamma = discrete_map(linearize(arm, state, command), method, dt)
+    plant, nv = Plant(arm, method), arm.nv
+    x = np.concatenate([state.q, state.v, state.act, command.value])
+
+    def step(x):
+        q, v, z, u = np.split(x, [nv, 2 * nv, 2 * nv + arm.na])
+        after = plant.step(State.of(q, v, act=z), Command("voltage", u), dt)
+        return np.concatenate([after.q, after.v, after.act])
+
+    slopes = np.array([(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(x.size)]).T
+    np.testing.assert_allclose(np.hstack([phi, gamma]), slopes, atol=1e-6)
+
+
+# --- textbook limits of one joint ---
+
+OMEGA = 40.0
+
+
+def oscillator(damping):
+    """A hanging link as a linear oscillator of OMEGA; damping ratio ``damping``."""
+    arm = chain({"axis": "0 -1 0", "kind": "continuous"})
+    mass = dynamics.mass_matrix(arm, [0.0])[0, 0]
+    arm = arm.with_gravity([0.0, 0.0, -(OMEGA**2) * mass / 0.25])
+    arm = arm.with_joint("J1", damping=2 * damping * OMEGA * mass)
+    return linearize(arm, *holding(arm, [-pi / 2]))
+
+
+def edge(method, damping):
+    linear = oscillator(damping)
+    return largest_stable_dt(lambda dt: is_stable(discrete_map(linear, method, dt)[0]), 1e-5, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "damping", "limit"),
+    [
+        ("explicit_euler", 0.1, 2 * 0.1 / OMEGA),
+        ("explicit_euler", 0.7, 2 * 0.7 / OMEGA),
+        ("semi_implicit_euler", 0.0, 2 / OMEGA),
+        # v⁺ = v - h (w² q + c v): stable while h² w² + 2 h c < 4.
+        ("semi_implicit_euler", 0.5, (sqrt(0.5**2 * 4 + 4) - 2 * 0.5) / OMEGA),
+        ("velocity_verlet", 0.0, 2 / OMEGA),
+        ("rk4", 0.0, 2 * sqrt(2) / OMEGA),
+        ("implicit_midpoint", 0.0, inf),
+        ("implicit_midpoint", 0.3, inf),
+        ("adaptive", 0.3, inf),
+    ],
+)
+def test_textbook_limits(method, damping, limit):
+    assert edge(method, damping) == pytest.approx(limit, rel=1e-6)
+
+
+def test_an_undamped_oscillator_is_never_stable_with_explicit_euler():
+    assert edge("explicit_euler", 0.0) == 0.0
+
+
+# --- sampled loops ---
+
+
+def test_closed_loop_map_is_a_simulation_of_the_law_on_the_linear_arm():
+    """Random law with memory, three steps a period; with and without a period of delay."""
+    arm, rng = chain({}, {}), np.random.default_rng(5)
+    linear = linearize(arm, *holding(arm, [0.2, 0.3]))
+    phi, gamma = discrete_map(linear, "rk4", 1e-3)
+    shapes = {"F": (3, 3), "G": (3, 4), "H": (2, 3), "J": (2, 4), "K": (2, 4)}
+    law = stability.Law("effort", **{name: rng.normal(size=size) for name, size in shapes.items()})
+    for delay in (0, 1):
+        y, c, u = rng.normal(size=4), rng.normal(size=3), rng.normal(size=2)
+        start = np.concatenate([y, c, u] if delay else [y, c])
+        answer = law.H @ c + (law.J + law.K) @ y
+        c = law.F @ c + law.G @ y
+        for _ in range(3):
+            y = phi @ y + gamma @ (u if delay else answer)
+        expected = np.concatenate([y, c, answer] if delay else [y, c])
+        closed = closed_loop_map(phi, gamma, law, 3, delay)
+        np.testing.assert_allclose(closed @ start, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["pid", "pid_gravity", "gravity_compensation"])
+def test_the_linear_law_is_the_derivative_of_the_controller(name):
+    """A small disturbance, five calls: the controller's answers are those of the linear law."""
+    arm, period, q = five_dof(), 2e-3, five_dof().pose("initial")
+    controller = build_controller(arm, name)
+    law, rng, h = law_of(controller, q, period), np.random.default_rng(2), 1e-6
+    motions = rng.normal(size=(5, 10))
+
+    def answers(size):
+        rest = State.of(q, tau=dynamics.gravity(arm, q))
+        controller.reset(rest)
+        controller.update(rest, Reference.hold(q), 0.0)
+        return np.array(
+            [
+                controller.update(
+                    State.of(q + size * x[:5], size * x[5:]), Reference.hold(q), period
+                ).value
+                for x in motions
+            ]
+        )
+
+    memory = np.zeros(law.F.shape[0])
+    for found, x in zip((answers(h) - answers(-h)) / (2 * h), motions, strict=True):
+        np.testing.assert_allclose(law.H @ memory + (law.J + law.K) @ x, found, atol=1e-4)
+        memory = law.F @ memory + law.G @ x
+
+
+def test_a_law_that_is_not_linear_is_refused():
+    class Bang(Controller):
+        def update(self, state, reference, dt):
+            return self.limited(np.sign(reference.q - state.q), state)
+
+    with pytest.raises(InvalidValue, match="controller Bang: only pid"):
+        law_of(Bang(five_dof()), np.zeros(5), 2e-3)
+
+
+# --- the published gains ---
+
+
+def swing(factor, seconds=1.5):
+    """How a disturbance of 1e-9 rad grows between the halves of a simulation [as a factor].
+
+    Explicit Euler of the plant, voltages one call late, no rule that stops reversing joints.
+    """
+    arm = published_arm()
+    state, volts = holding(arm, arm.pose("initial"), "voltage")
+    gains = factor * np.array([PUBLISHED_P.get(name, 0.0) for name in arm.joint_names])
+    plant, target, size = Plant(arm, "explicit_euler"), state.q, []
+    state = State.of(target + np.array([0, 1e-9, -1e-9, 0, 1e-9]))
+    now = following = volts
+    for _ in range(round(seconds / 1e-4)):
+        state = plant.step(state, now, 1e-4)
+        now = following
+        following = Command("voltage", volts.value + gains * (target - state.q))
+        size.append(np.abs(state.v).max())
+    third = len(size) // 3
+    return max(size[2 * third :]) / max(size[third : 2 * third])
+
+
+def test_published_gains_sit_at_the_edge_of_explicit_euler():
+    """2.0 % of dt or 1.8 % of gain from the edge, R5 first, at some 570 Hz; others have room."""
+    found = {method: advise(published_loop(), method) for method in INTEGRATORS}
+    edge = found["explicit_euler"]
+    assert edge.stable
+    assert edge.margin == pytest.approx(0.0197, abs=5e-4)
+    assert edge.gain_margin == pytest.approx(0.0184, abs=5e-4)
+    assert (edge.mode.joint, round(edge.mode.frequency)) == ("R5", 572)
+    text = command_line.verdict(edge)
+    assert "sits at the edge of stability: 1.8 % more gain, or 2 % more dt" in text
+    assert all(a.gain_margin > 0.3 for name, a in found.items() if name != "explicit_euler")
+
+
+def test_the_edge_is_where_the_simulation_starts_to_grow():
+    """To 0.3 % of gain, on either side of the predicted factor; and at the predicted rate."""
+    factor = 1 + advise(published_loop(), "explicit_euler").gain_margin
+    assert swing(factor * 0.997) < 0.5
+    assert swing(factor * 1.003) > 2.0
+    growth = modes_at(1.03)[0].growth
+    assert np.log(swing(1.03, 0.6)) / 0.2 == pytest.approx(growth, rel=0.03)
+
+
+def modes_at(factor):
+    loop = published_loop(factor=factor)
+    phi, gamma = discrete_map(loop.linear, "explicit_euler", 1e-4)
+    return modes(loop.linear.arm, closed_loop_map(phi, gamma, loop.laws(1e-4), 1, 1), 1e-4)
+
+
+def test_the_published_program_blows_up_with_one_percent_more():
+    """Its rule for reversals takes what is left of the margin: 1.8 % without the rule."""
+    p = np.array(list(PUBLISHED_P.values()))
+    assert objective(published_arm(), 1.001 * p, duration=1.0) < 100
+    assert objective(published_arm(), 1.01 * p, duration=3.0) == 9999999.0
+
+
+# --- the gains of config/five_dof.yaml ---
+
+
+def configured(dt=1e-4, period=2e-3):
+    arm = five_dof()
+    return controlled_loop(arm, build_controller(arm), arm.pose("initial"), dt, period)
+
+
+def test_configured_gains_have_room():
+    """dt 0.1 ms, control every 2 ms: gains 5 times as large and periods 4 times as long hold."""
+    found = advise(configured(), "semi_implicit_euler")
+    assert found.stable
+    assert found.largest_dt == found.period == 2e-3
+    assert found.gain_margin == pytest.approx(5.35, abs=0.1)
+    assert found.periods.largest == pytest.approx(9.37e-3, rel=0.01)
+
+
+@pytest.mark.parametrize(("factor", "grows"), [(0.97, False), (1.03, True)])
+def test_edge_of_the_configured_gains_is_that_of_the_simulation(factor, grows):
+    """All gains times the predicted factor, less or more 3 %: the real controller on the plant."""
+    arm, q = five_dof().with_motors(supply_voltage=inf), five_dof().pose("initial")
+    edge = 1 + advise(configured(), "semi_implicit_euler").gain_margin
+    held = build_controller(arm)
+    gains = {
+        name: {key: float(held.gains[key][k]) for key in ("p", "i", "d", "d_filter")}
+        for k, name in enumerate(arm.joint_names)
+    }
+    for row in gains.values():
+        for key in ("p", "i", "d"):
+            row[key] *= factor * edge
+    controller, plant = type(held)(arm, gains), Plant(arm)
+    rest = State.of(q, tau=dynamics.gravity(arm, q))
+    controller.reset(rest)
+    state, speeds = State.of(np.add(q, 1e-8), np.zeros(5)), []
+    for k in range(600):
+        command = controller.update(state, Reference.hold(q), 2e-3 if k else 0.0)
+        state = plant.step(state, command, 1e-4, 20)
+        speeds.append(np.abs(state.v).max())
+    assert max(speeds[500:]) > 1.0 if grows else max(speeds[500:]) < 1e-6
+
+
+def test_gains_times_too_much_are_unstable_and_say_so():
+    arm = five_dof()
+    loop = controlled_loop(
+        arm, Pid(arm, {n: {"p": 2e4, "i": 0, "d": 0} for n in arm.joint_names}),
+        arm.pose("initial"), 1e-4, 2e-3,
+    )  # fmt: skip
+    found = advise(loop, "semi_implicit_euler")
+    assert not found.stable
+    assert found.gain_margin < 0
+    assert "is unstable: joint R" in command_line.verdict(found)
+
+
+# --- the search ---
+
+
+@given(st.floats(1e-5, 0.01), st.floats(1.5, 30.0))
+def test_every_interval_is_found(low, ratio):
+    """Stable below ``low`` and in an interval higher up, as it may be."""
+    high = low * ratio
+    wanted = (1e-6, low), (high, 2 * high)
+    found = stable_set(lambda x: any(a <= x <= b for a, b in wanted))
+    np.testing.assert_allclose(found.intervals, wanted, rtol=2e-9)
+    assert found.largest == pytest.approx(low, rel=2e-9)
+
+
+@given(st.integers(1, 1500))
+def test_parts_of_a_period_are_whole(least):
+    found = stable_parts(lambda dt: dt <= 2e-3 / least * (1 + 1e-12), 2e-3)
+    if least == 1:
+        assert found.largest == inf
+    else:
+        assert found.largest == pytest.approx(2e-3 / least, rel=1e-12)
+
+
+def test_a_search_from_above_to_below_is_refused():
+    with pytest.raises(InvalidValue, match="0 < lowest < highest"):
+        stable_set(lambda _: True, 1.0, 0.1)
+
+
+def test_modes_that_nothing_holds_are_neutral():
+    """R1 at 0 V drifts for ever: that is no instability."""
+    arm = five_dof()
+    loop = published_loop()
+    phi, gamma = discrete_map(loop.linear, "rk4", 1e-5)
+    closed = closed_loop_map(phi, gamma, voltage_law(arm, np.zeros(5)))
+    assert np.abs(np.linalg.eigvals(closed) - 1).min() < 1e-9
+    free = [mode.joint for mode in modes(arm, closed, 1e-5)]
+    assert free.count("R1") == 1
+
+
+# --- the command line ---
+
+
+def test_advise_tells_a_table_and_a_sentence(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["advise", "five_dof", "--gains", "published", "--method", "explicit_euler"])
+    assert ended.value.code == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "explicit_euler 0.102 2 % 1.018 0.102 R5 572 Hz -21.1/s" in out
+    assert "explicit_euler with dt = 0.0001 s sits at the edge of stability" in out
+
+
+def test_advise_exits_with_1_where_the_loop_is_unstable(capsys):
+    assert command_line.run(["five_dof", "--gains", "published", "--dt", "1.1e-4",
+                             "--method", "explicit_euler"]) == 1  # fmt: skip
+    assert "is unstable: joint R5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nope"], "unknown arm or URDF file 'nope'"),
+        (["five_dof", "--method", "rk9"], "unknown integrator 'rk9'; known: adaptive"),
+        (["five_dof", "--gains", "/no/file.yaml"], "/no/file.yaml: not a readable YAML file"),
+        (["five_dof", "--pose", "up"], "unknown pose of arm 'five_dof' 'up'"),
+        (["five_dof", "--controller", "lqg"], "unknown controller"),
+        (["five_dof", "--dt", "-1"], "must be above 0"),
+        (["five_dof", "--dt", "3e-4"], "no whole multiple of dt"),
+        (["two_link", "--gains", "published"], "for arm 'five_dof' alone, not 'two_link'"),
+        (["five_dof", "--gains", "published", "--period", "1e-3"], "brings its own law"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["advise", *arguments])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_arms_of_servos_have_nothing_to_linearize():
+    arm = load_arm("five_dof").with_actuator("rate_limited")
+    with pytest.raises(InvalidValue, match="joint 'R1' goes where its actuator puts it"):
+        holding(arm, arm.pose("initial"), "position")

@@ -10,6 +10,7 @@ import pytest
 from conftest import chain, chain_urdf, five_dof
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
 
 from arm_dynamics import dynamics
 from arm_dynamics.actuators.rate_limited import (
@@ -249,10 +250,29 @@ def test_the_reported_effort_is_what_the_motion_takes():
     assert abs(after.tau[1]) > 0.1
 
 
-def test_a_servo_keeps_its_pace_whatever_pulls_at_it():
-    arm, dt = mixed(angular_velocity=0.8), 1e-3
-    plant, state = Plant(arm), State.of([0.2, -0.4], [3.0, 0.0])
-    for k in range(1, 400):
+@pytest.mark.parametrize(("method", "close"), [("rk4", 1e-9), ("adaptive", 1e-6)])
+def test_a_joint_swings_as_the_servo_carries_it(method, close):
+    """M_ff v̇_f = tau_f - d v_f - h_f(q, v) with the servo's angle a given function of time."""
+    arm, w, seconds = mixed(angular_velocity=0.8), 0.8, 0.5
+
+    def free(t, y):
+        q, v = np.array([y[0], -0.4 + w * t]), np.array([y[1], w])
+        inertia, bias = dynamics.mass_matrix(arm, q)[0, 0], dynamics.nle(arm, q, v)[0]
+        return [y[1], (1.5 - 0.4 * y[1] - bias) / inertia]
+
+    exact = solve_ivp(free, (0, seconds), [0.2, 1.0], method="DOP853", rtol=1e-12, atol=1e-12)
+    start = State.of([0.2, -0.4], [1.0, w], act=arm.initial_act)
+    state = Plant(arm, method).step(start, Command.checked("mixed", [1.5, 2.0], 2), 1e-3, 500)
+    assert state.q[0] == pytest.approx(exact.y[0, -1], abs=close)
+    assert state.v[0] == pytest.approx(exact.y[1, -1], abs=10 * close)
+    assert state.q[1] == pytest.approx(-0.4 + w * seconds, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_a_servo_keeps_its_pace_whatever_pulls_at_it(method):
+    arm, dt = mixed(angular_velocity=0.8).with_joint("J1", friction=0.3), 1e-3
+    plant, state = Plant(arm, method), State.of([0.2, -0.4], [3.0, 0.0])
+    for k in range(1, 200):
         state = plant.step(state, Command.checked("mixed", [20.0, 2.0], 2), dt)
         assert state.q[1] == pytest.approx(-0.4 + 0.8 * k * dt, abs=1e-12)
     with pytest.raises(UnknownName, match="'J1' 'position'; known: effort"):

@@ -77,11 +77,11 @@ class ParameterFields:
     def _offer(self, field: Field) -> None:
         with self._lock:
             handle, (owner, label) = self._fields[field], field
-            text = str(handle.value)
+            text = handle.value
             if text == self._accepted[field]:
                 return
             try:
-                number = scalar(f"{owner}: {label}", text)  # type: ignore[arg-type]
+                number = scalar(f"{owner}: {label}", text)
                 self._accept(owner, label, number)
             except ArmDynamicsError as error:
                 self._say(BAD, f"refused: {error}")

@@ -34,12 +34,12 @@ def run(arguments: Sequence[str]) -> int:
     """Show the page until Ctrl-C or the end of --duration; 0 either way."""
     options = _parser().parse_args(arguments)
     servos = Servos(servo_arm())
-    with open_page(servos, options.port) as page:
-        print(f"the sliders are at {page.url} (Ctrl-C ends)", flush=True)
-        try:
+    try:
+        with open_page(servos, options.port) as page:
+            print(f"the sliders are at {page.url} (Ctrl-C ends)", flush=True)
             play(servos, lambda state: show(page, servos, state), options.duration)
-        except KeyboardInterrupt:
-            print("stopped", flush=True)
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
     return 0
 
 

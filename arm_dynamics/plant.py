@@ -109,14 +109,16 @@ class Plant:
 
     def _instant_with_dry_friction(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """The integrator's smooth step, then the impulse of dry friction over dt."""
-        inverse, before = self._motion.inverse_mass(q), v.copy()
+        inverse, start, before = self._motion.inverse_mass(q), q.copy(), v.copy()
         self.integrator.advance(self._motion, q, v, z, dt)
         if np.isfinite(v).all():
             # A joint that was at rest, or turns round, must break away: speed 0 counts.
             forward, backward = self._motion.dry_at(np.where(before * v > 0, before, 0.0))
             rubbed = dry_velocity(v, inverse, dt * forward, dt * backward)
-            q += dt * (rubbed - v)
+            q += self.integrator.late_force * dt * (rubbed - v)
             v[:] = rubbed
+            stuck = (before == 0) & (rubbed == 0)
+            q[stuck] = start[stuck]
 
     def _own_states(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest

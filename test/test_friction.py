@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import dynamics
 from arm_dynamics.friction import dry_velocity, viscous_effort
+from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.plant import Plant
 from arm_dynamics.state import Command, State
 
@@ -134,3 +135,26 @@ def test_one_joint_is_a_dead_band(v, m, bound):
     ]
     expected = np.sign(v) * max(0.0, abs(v) - bound / m)
     assert after == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_a_stuck_joint_does_not_creep(method):
+    """Whatever the integrator: under its weight alone, q stays to the last bit at any step."""
+    weight = dynamics.gravity(chain({}), [0.2])[0]
+    start = State.of([0.2])
+    arm = chain({"friction": 1.01 * abs(weight)})
+    end = Plant(arm, method).step(start, Command.checked("effort", [0.0], 1), 0.02, 20)
+    assert (end.q[0], end.v[0]) == (0.2, 0.0)
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_friction_moves_positions_as_the_method_moves_them(method):
+    """One step of a sliding joint by hand: v falls by f dt / m, q goes with the method's v."""
+    dt, v = 1e-3, 2.0
+    end = Plant(turntable(0.5), method).step(
+        State.of([0.0], [v]), Command.checked("effort", [0.0], 1), dt
+    )
+    slower = v - 0.5 * dt / MASS
+    moved = {"explicit_euler": v, "semi_implicit_euler": slower}.get(method, (v + slower) / 2)
+    assert end.v[0] == pytest.approx(slower, rel=1e-12)
+    assert end.q[0] == pytest.approx(dt * moved, rel=1e-12)

@@ -48,6 +48,8 @@ class Integrator(ABC):
 
     name: ClassVar[str]
     order: ClassVar[int]
+    late_force: ClassVar[float] = 0.5
+    """Share of dt for which a force constant over the step moves the positions: Δq = share dt Δv."""
     resolves_dry_friction: ClassVar[bool] = False
     """Whether ``advance`` takes dry friction into account itself."""
 

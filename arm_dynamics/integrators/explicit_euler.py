@@ -19,6 +19,7 @@ class ExplicitEuler(Integrator):
 
     name: ClassVar[str] = "explicit_euler"
     order: ClassVar[int] = 1
+    late_force: ClassVar[float] = 0.0
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""

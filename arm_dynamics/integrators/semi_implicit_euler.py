@@ -18,6 +18,7 @@ class SemiImplicitEuler(Integrator):
 
     name: ClassVar[str] = "semi_implicit_euler"
     order: ClassVar[int] = 1
+    late_force: ClassVar[float] = 1.0
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""

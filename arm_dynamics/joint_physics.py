@@ -22,6 +22,7 @@ from arm_dynamics.actuators.dc_motor_law import rotor_after_friction as dc_motor
 from arm_dynamics.actuators.ideal import ideal_effort
 from arm_dynamics.arrays import Vector
 from arm_dynamics.friction import viscous_effort
+from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.model.joint import Joint
 from arm_dynamics.scalar import compiled
 from arm_dynamics.stops import stop_effort
@@ -71,6 +72,13 @@ def joint_efforts(x: Vector) -> None:
         lower, upper, stiffness = x[LOWER, i], x[UPPER, i], x[STOP_STIFFNESS, i]
         stop = stop_effort(q, v, lower, upper, stiffness, x[STOP_DAMPING, i])
         x[TAU, i] = x[EFFORT, i] + viscous_effort(v, x[VISCOUS, i]) + stop
+
+
+@compiled
+def kick_drift_drive(x: Vector, a: Vector, dt: float) -> None:
+    """V += dt a, Q += dt V, then ``joint_efforts``: what lies between two calls of a dynamics."""
+    kick_drift(x[Q], x[V], a, dt)
+    joint_efforts(x)
 
 
 @compiled

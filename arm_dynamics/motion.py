@@ -43,6 +43,7 @@ class ArmMotion:
             for first in (row.ACT, row.RATE, row.SOURCE, row.BEFORE)
         )
         self._interfaces = [a.interfaces[0] for a in arm.actuators]
+        self.plain = not (arm.na or self._given or self.prescribed)
 
     @property
     def effort(self) -> Vector:
@@ -63,6 +64,17 @@ class ArmMotion:
             return self._constrained(q, v)
         a: Vector = pin.aba(self.arm.model, self._data, q, v, self._tau).copy()
         return a
+
+    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> None:
+        """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion."""
+        x, model, data = self._rows, self.arm.model, self._data
+        at, speed, tau = self._q, self._v, self._tau
+        at[:], speed[:] = q, v
+        row.joint_efforts(x)
+        for _ in range(steps - 1):
+            row.kick_drift_drive(x, pin.aba(model, data, at, speed, tau), dt)
+        row.kick_drift(at, speed, pin.aba(model, data, at, speed, tau), dt)
+        q[:], v[:] = at, speed
 
     def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """λ and n of the actuators' own states, (na,) each."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen, scalar
@@ -12,6 +14,7 @@ from arm_dynamics.integrators import integrator
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.motion import ArmMotion
+from arm_dynamics.scalar import all_finite
 from arm_dynamics.state import Command, State
 
 RUNAWAY = 1e6
@@ -43,16 +46,21 @@ class Plant:
         wrong size or a non-finite entry, InvalidValue for a bad state, time step or number of
         steps, and when the motion leaves the finite numbers.
         """
-        dt = scalar("dt [s]", dt, above=0)
-        scalar("steps", steps, lower=1)
+        if not (type(dt) is float and 0 < dt < inf and type(steps) is int and steps > 0):
+            dt = scalar("dt [s]", dt, above=0)
+            scalar("steps", steps, lower=1)
         self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # one look at a frozen command is enough
         q, v = state.q.copy(), state.v.copy()
         z = self._own_states(state).copy()
-        for _ in range(steps):
-            self._instant(q, v, z, dt)
-        self._require_finite(q, v, z, state, dt, steps)
+        if self._motion.plain and not self._rubs:
+            self.integrator.run(self._motion, q, v, z, dt, steps)
+        else:
+            for _ in range(steps):
+                self._instant(q, v, z, dt)
+        if not all_finite(q, v, z):
+            self._name_the_lost(state, dt, steps)
         q.flags.writeable = v.flags.writeable = z.flags.writeable = False
         return State(state.time + steps * dt, q, v, frozen(self._motion.effort), z)
 
@@ -91,6 +99,7 @@ class Plant:
         self._motion.rates(q, v, z)
         self._motion.rub_inside(z, z.copy(), 1e-9)
         self.integrator.advance(self._motion, q, v, z, 1e-9)
+        self.integrator.run(self._motion, q, v, z, 1e-9, 2)
         dry_velocity(v, np.eye(self.arm.nv), v, v)
 
     def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
@@ -134,7 +143,7 @@ class Plant:
                 f"state has {state.act.size} own states of actuators, arm '{self.arm.name}' has"
                 f" {self._na}: {', '.join(self.arm.act_names) or 'none'}"
             )
-        if not all(np.isfinite(x).all() for x in (state.q, state.v, state.act)):
+        if not all_finite(state.q, state.v, state.act):
             raise InvalidValue(
                 f"state is not finite: q = {state.q}, v = {state.v}, act = {state.act}"
             )
@@ -149,15 +158,12 @@ class Plant:
         self._command = command
         self._motion.use(command)
 
-    def _require_finite(
-        self, q: Vector, v: Vector, z: Vector, state: State, dt: float, steps: int
-    ) -> None:
-        if not (np.isfinite(q) & np.isfinite(v)).all() or not np.isfinite(z).all():
-            joint, time = self._first_to_leave(state, dt, steps)
-            raise InvalidValue(
-                f"joint '{joint}' left the finite numbers at t = {time:.6g} s"
-                f" with dt = {dt:g} s ({self.integrator.name}): use a smaller dt"
-            )
+    def _name_the_lost(self, state: State, dt: float, steps: int) -> None:
+        joint, time = self._first_to_leave(state, dt, steps)
+        raise InvalidValue(
+            f"joint '{joint}' left the finite numbers at t = {time:.6g} s"
+            f" with dt = {dt:g} s ({self.integrator.name}): use a smaller dt"
+        )
 
     def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
         """The motion once more, up to the first joint that no arm could follow."""

@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from arm_dynamics.arrays import Vector
+
 try:
     import numba
 except ImportError:  # pragma: no cover - exercised in a process of its own
@@ -129,3 +131,18 @@ def sign(x: float) -> float:
 def exp(x: float) -> float:
     """e to the power ``x``."""
     return math.exp(x)
+
+
+@compiled
+def finite(x: Vector) -> bool:
+    """Whether every entry (n,) is a finite number."""
+    bad = 0
+    for i in range(x.size):
+        bad += not math.isfinite(x[i])
+    return bad == 0
+
+
+@compiled
+def all_finite(q: Vector, v: Vector, z: Vector) -> bool:
+    """Whether every entry of three vectors is a finite number."""
+    return finite(q) and finite(v) and finite(z)

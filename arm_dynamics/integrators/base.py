@@ -23,6 +23,8 @@ class Motion(Protocol):
     joint_names: tuple[str, ...]
     lower: Vector
     upper: Vector
+    plain: bool
+    """Whether there is nothing but compiled laws: no own states, no servos, no plug-in actuators."""
     """Positions (nv,) at which the joints meet their stops."""
     rubbing: NDArray[np.bool_]
     """Whether a joint ever feels dry friction, (nv,)."""
@@ -38,6 +40,9 @@ class Motion(Protocol):
 
     def inverse_mass(self, q: Vector) -> Vector:
         """M(q)⁻¹ (nv, nv)."""
+
+    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> None:
+        """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion."""
 
     def put_stops(self, lower: Vector, upper: Vector) -> None:
         """Let the stops' springs begin at other positions than ``lower`` and ``upper``."""
@@ -56,3 +61,8 @@ class Integrator(ABC):
     @abstractmethod
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
+
+    def run(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> None:
+        """``steps`` times ``advance``."""
+        for _ in range(steps):
+            self.advance(motion, q, v, z, dt)

@@ -23,9 +23,9 @@ class Motion(Protocol):
     joint_names: tuple[str, ...]
     lower: Vector
     upper: Vector
-    plain: bool
-    """Whether there is nothing but compiled laws: no own states, no servos, no plug-in actuators."""
     """Positions (nv,) at which the joints meet their stops."""
+    plain: bool
+    """Whether all laws are compiled, and no actuator has own states or places its joint."""
     rubbing: NDArray[np.bool_]
     """Whether a joint ever feels dry friction, (nv,)."""
 
@@ -54,7 +54,7 @@ class Integrator(ABC):
     name: ClassVar[str]
     order: ClassVar[int]
     late_force: ClassVar[float] = 0.5
-    """Share of dt for which a force constant over the step moves the positions: Δq = share dt Δv."""
+    """Share of dt for which a constant force moves the positions in a step: Δq = share dt Δv."""
     resolves_dry_friction: ClassVar[bool] = False
     """Whether ``advance`` takes dry friction into account itself."""
 

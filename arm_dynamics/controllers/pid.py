@@ -12,13 +12,46 @@ from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.scalar import clip, compiled
+from arm_dynamics.scalar import clip, compiled, where
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 30.0
 """Natural frequency [rad/s] of the closed loop when no gains are given."""
 FASTEST = 400.0
 """Highest damping rate [1/s] of these gains, for control periods up to some 2 ms."""
+
+
+@compiled
+def pid_effort(
+    p: float,
+    i: float,
+    d: float,
+    i_clamp: float,
+    d_filter: float,
+    scale: float,
+    limit: float,
+    feedforward: float,
+    q_ref: float,
+    v_ref: float,
+    q: float,
+    v: float,
+    integral: float,
+    filtered: float,
+    dt: float,
+) -> tuple[float, float, float]:
+    """Effort [N·m] of one joint within ±limit, and its memory ∫ [N·m] and v_f [rad/s] after it.
+
+    The first six are the parameters of ``Pid`` in their order; dt = 0 leaves the memory as it is.
+    """
+    share = dt / where(dt > 0, dt + d_filter, 1.0)
+    filtered = where(dt > 0, filtered + share * (v - filtered), filtered)
+    error = q_ref - q
+    damping = d * (scale * v_ref - filtered)
+    wanted = p * error + integral + damping + feedforward
+    effort = clip(wanted, -limit, limit)
+    free = (wanted - effort) * error <= 0  # not saturated in the error's direction
+    grown = where(free, integral + dt * i * error, integral)
+    return effort, clip(grown, -i_clamp, i_clamp), filtered
 
 
 @compiled
@@ -39,18 +72,11 @@ def pid_efforts(
     """
     effort = np.empty(q.size)
     for j in range(q.size):
-        p, i, d = gains[0, j], gains[1, j], gains[2, j]
-        i_clamp, d_filter, scale = gains[3, j], gains[4, j], gains[5, j]
-        if dt > 0:
-            memory[1, j] += dt / (dt + d_filter) * (v[j] - memory[1, j])
-        error = q_ref[j] - q[j]
-        damping = d * (scale * v_ref[j] - memory[1, j])
-        wanted = p * error + memory[0, j] + damping + feedforward[j]
-        effort[j] = clip(wanted, -limit[j], limit[j])
-        grown = memory[0, j]
-        if (wanted - effort[j]) * error <= 0:  # not saturated in the error's direction
-            grown += dt * i * error
-        memory[0, j] = clip(grown, -i_clamp, i_clamp)
+        effort[j], memory[0, j], memory[1, j] = pid_effort(
+            gains[0, j], gains[1, j], gains[2, j], gains[3, j], gains[4, j], gains[5, j],
+            limit[j], feedforward[j], q_ref[j], v_ref[j], q[j], v[j],
+            memory[0, j], memory[1, j], dt,
+        )  # fmt: skip
     return effort
 
 

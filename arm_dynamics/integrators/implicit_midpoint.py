@@ -17,6 +17,8 @@ NEARLY = 1e-11
 """Change, relative to the largest entry or 1, where one that no longer shrinks has arrived."""
 SIMPLE, NEWTON = 30, 30
 """Most iterations of each kind."""
+CONTRACTS = 0.1
+"""Share of the last change below which an iteration goes on as it is."""
 NUDGE = 1.5e-8
 """Relative step of the differences that make Newton's matrix."""
 
@@ -67,43 +69,38 @@ class _Middle:
 
     def solve(self) -> Vector:
         """The fixed point; raises InvalidValue when there is none to be found."""
-        x = self._simple()
-        if x is None:
-            x = self._newton()
-        if x is None and self._meets_stops():
-            x = self._newton()
-        if x is None:
-            raise self._no_solution()
-        return x
-
-    def _simple(self) -> Vector | None:
         x, last = self(self.start), np.inf
         for _ in range(SIMPLE):
             image = self(x)
             change = float(np.abs(image - x).max())
             if _arrived(change, last, x):
                 return image
-            if not change < 0.5 * last:
-                return None
+            if not change < CONTRACTS * last:
+                break
             x, last = image, change
-        return None
+        found = self._newton(x if np.isfinite(x).all() else self.start)
+        if found is None and self._meets_stops():
+            found = self._newton(self(self.start))
+        if found is None:
+            raise self._no_solution()
+        return found
 
-    def _newton(self) -> Vector | None:
+    def _newton(self, x: Vector) -> Vector | None:
         """Newton's iteration; the matrix is made anew where the last one serves badly."""
-        x, last, matrix = self(self.start), np.inf, None
+        last, matrix = np.inf, None
         for _ in range(NEWTON):
             miss = self(x) - x
-            if not np.isfinite(miss).all():
-                return None
             if matrix is None:
                 matrix = np.eye(x.size) - self._slope(x)
-            step: Vector = np.linalg.solve(matrix, miss).astype(float)
+            step = _solved(matrix, miss)
+            if step is None:
+                return None
             x = x + step
             self.seen.append(x)
             change = float(np.abs(step).max())
             if _arrived(change, last, x):
                 return x
-            matrix = matrix if change < 0.1 * last else None
+            matrix = matrix if change < CONTRACTS * last else None
             last = change
         return None
 
@@ -139,6 +136,16 @@ class _Middle:
             f"implicit_midpoint: no solution found with dt = {self.dt:g} s at joint"
             f" '{self.motion.joint_names[worst]}': use a smaller dt or another method"
         )
+
+
+def _solved(matrix: Vector, right: Vector) -> Vector | None:
+    """Solution of a linear system; None without one, or with numbers that are not finite."""
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        return None
+    try:
+        return np.linalg.solve(matrix, right).astype(float)
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _arrived(change: float, last: float, x: Vector) -> bool:

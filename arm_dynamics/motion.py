@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from arm_dynamics import joint_physics as row
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import mass_matrix, nle
+from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Command
@@ -73,7 +74,7 @@ class ArmMotion:
         row.joint_efforts(x)
         for _ in range(steps - 1):
             row.kick_drift_drive(x, pin.aba(model, data, at, speed, tau), dt)
-        row.kick_drift(at, speed, pin.aba(model, data, at, speed, tau), dt)
+        kick_drift(at, speed, pin.aba(model, data, at, speed, tau), dt)
         q[:], v[:] = at, speed
 
     def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:

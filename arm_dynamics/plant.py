@@ -55,7 +55,7 @@ class Plant:
         q, v = state.q.copy(), state.v.copy()
         z = self._own_states(state).copy()
         if self._motion.plain and not self._rubs:
-            self.integrator.run(self._motion, q, v, z, dt, steps)
+            self.integrator.run(self._motion, q, v, dt, steps)
         else:
             for _ in range(steps):
                 self._instant(q, v, z, dt)
@@ -99,7 +99,8 @@ class Plant:
         self._motion.rates(q, v, z)
         self._motion.rub_inside(z, z.copy(), 1e-9)
         self.integrator.advance(self._motion, q, v, z, 1e-9)
-        self.integrator.run(self._motion, q, v, z, 1e-9, 2)
+        if self._motion.plain:
+            self.integrator.run(self._motion, q, v, 1e-9, 2)
         dry_velocity(v, np.eye(self.arm.nv), v, v)
 
     def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:

@@ -56,7 +56,9 @@ class Adaptive(Integrator):
             y = _through(modes, y, dt)
         finally:
             motion.put_stops(motion.lower, motion.upper)
-        q[:], v[:], z[:] = modes.split(y)
+        q[:], v[:], own = modes.split(y)
+        if z.size:
+            z[:] = own
 
 
 def _through(modes: Modes, y: Vector, dt: float) -> Vector:

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, frozen
+
+NONE = frozen([])
 
 
 class Motion(Protocol):
@@ -24,8 +26,6 @@ class Motion(Protocol):
     lower: Vector
     upper: Vector
     """Positions (nv,) at which the joints meet their stops."""
-    plain: bool
-    """Whether all laws are compiled, and no actuator has own states or places its joint."""
     rubbing: NDArray[np.bool_]
     """Whether a joint ever feels dry friction, (nv,)."""
 
@@ -41,11 +41,15 @@ class Motion(Protocol):
     def inverse_mass(self, q: Vector) -> Vector:
         """M(q)⁻¹ (nv, nv)."""
 
-    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> None:
-        """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion."""
-
     def put_stops(self, lower: Vector, upper: Vector) -> None:
         """Let the stops' springs begin at other positions than ``lower`` and ``upper``."""
+
+
+class PlainMotion(Motion, Protocol):
+    """A motion with compiled laws alone: no own states, no joint that its actuator places."""
+
+    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> None:
+        """``steps`` times v += dt a(q, v), q += dt v, in place."""
 
 
 class Integrator(ABC):
@@ -62,7 +66,7 @@ class Integrator(ABC):
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
 
-    def run(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> None:
-        """``steps`` times ``advance``."""
+    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> None:
+        """``steps`` times ``advance``, without dry friction."""
         for _ in range(steps):
-            self.advance(motion, q, v, z, dt)
+            self.advance(motion, q, v, NONE, dt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.integrators.base import Integrator, Motion
+from arm_dynamics.integrators.base import Integrator, Motion, PlainMotion
 from arm_dynamics.integrators.relaxation import relax
 from arm_dynamics.scalar import compiled
 
@@ -25,12 +25,9 @@ class SemiImplicitEuler(Integrator):
         relax(motion, q, v, z, dt)
         kick_drift(q, v, motion.acceleration(q, v, z), dt)
 
-    def run(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> None:
+    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> None:
         """``steps`` times ``advance``: the same numbers, with less between two steps."""
-        if motion.plain:
-            motion.kick_drift(q, v, dt, steps)
-        else:
-            super().run(motion, q, v, z, dt, steps)
+        motion.kick_drift(q, v, dt, steps)
 
 
 @compiled

@@ -7,10 +7,8 @@ from math import ceil, log2
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, scalar
-from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.motion import ArmMotion
@@ -19,9 +17,6 @@ from arm_dynamics.state import Command, State
 STEP = 2.0**-17
 """Relative step of the central differences through motor laws: these are piecewise smooth
 functions of one joint's numbers, most of them linear, so that 1e-10 is left of the error."""
-ITERATIONS = 30
-HELD = 1e-9
-"""Largest share of the weight by which a pose may be missed that is called held."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +47,7 @@ def linearize(
     Sources: J. Carpentier and N. Mansard, RSS XIV (2018), for the derivatives of ABA; C. Van
     Loan, IEEE Trans. Automatic Control 23 (1978), for the step.
     """
-    motion = _motion(arm)
+    motion = smooth_motion(arm)
     motion.use(Command.checked(command.interface, command.value, arm.nv))
     z = state.act if state.act.size else arm.initial_act
     if state.q.size != arm.nv or z.size != arm.na:
@@ -95,33 +90,8 @@ def _exponential(X: Vector) -> Vector:
     return result
 
 
-def holding(arm: ArmModel, q: ArrayLike, interface: str = "effort") -> tuple[State, Command]:
-    """The state at rest at ``q`` and the command under which it stays there.
-
-    Raises InvalidValue where no command of the actuators holds the pose, such as beyond a
-    supply's reach, or with gear play, where the joint is loose.
-    """
-    position, motion = arm.check_position("pose", q), _motion(arm)
-    weight, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
-    x, v = np.concatenate([np.zeros(nv), z]), np.zeros(nv)
-    scale = np.abs(weight).max() + 1.0
-    for _ in range(ITERATIONS):
-        miss, slope = _miss(motion, interface, position, x, weight)
-        if np.abs(miss).max() <= HELD * scale:
-            break
-        x -= np.linalg.lstsq(slope, miss, rcond=None)[0]
-    else:
-        worst = int(np.argmax(np.abs(miss))) % nv
-        raise InvalidValue(
-            f"no {interface} command holds arm '{arm.name}' at this pose: joint"
-            f" '{arm.joint_names[worst]}' carries {weight[worst]:.4g} N·m; choose another pose"
-        )
-    command = Command.checked(interface, x[:nv], nv)
-    return State.of(position, v, weight, act=x[nv:]), command
-
-
-def _motion(arm: ArmModel) -> ArmMotion:
-    """The arm's equations with its stops off."""
+def smooth_motion(arm: ArmModel) -> ArmMotion:
+    """The arm's equations with its stops off; raises InvalidValue for joints that are placed."""
     motion = ArmMotion(arm)
     if motion.prescribed:
         name = arm.joint_names[motion.prescribed[0]]
@@ -166,7 +136,7 @@ def drive_slopes(
     def response(k: int, shift: float) -> Vector:
         near = x.copy()
         near[k] += shift
-        return _drive(motion, near, z.size, command.interface)
+        return drive_response(motion, near, z.size, command.interface)
 
     for k in range(x.size):
         h = STEP * max(1.0, abs(x[k]))
@@ -176,7 +146,7 @@ def drive_slopes(
     return slopes[:nv], slopes[nv:]
 
 
-def _drive(motion: ArmMotion, x: Vector, na: int, interface: str) -> Vector:
+def drive_response(motion: ArmMotion, x: Vector, na: int, interface: str) -> Vector:
     """The actuators' effort and ż at x = (q, v, z, u)."""
     nv = motion.arm.nv
     q, v, z, u = np.split(x, [nv, 2 * nv, 2 * nv + na])
@@ -187,18 +157,3 @@ def _drive(motion: ArmMotion, x: Vector, na: int, interface: str) -> Vector:
     effort = motion.effort
     decay, source = motion.rates(q, v, z)
     return np.concatenate([effort, source - decay * z])
-
-
-def _miss(
-    motion: ArmMotion, interface: str, q: Vector, x: Vector, weight: Vector
-) -> tuple[Vector, Vector]:
-    """What is missing of τ = g and ż = 0 at x = (u, z), and its slope."""
-    nv = q.size
-    u, z, v = x[:nv], x[nv:], np.zeros(nv)
-    command = Command(interface, u)
-    effort, rate = drive_slopes(motion, q, v, z, command)
-    order = np.r_[2 * nv + z.size : 3 * nv + z.size, 2 * nv : 2 * nv + z.size]
-    slope = np.concatenate([effort, rate])[:, order]
-    value = _drive(motion, np.concatenate([q, v, z, u]), z.size, interface)
-    value[:nv] -= weight
-    return value, slope

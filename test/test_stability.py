@@ -16,9 +16,10 @@ from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.pid import Pid
 from arm_dynamics.dynamechs import objective, published_arm
+from arm_dynamics.equilibrium import holding
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.integrators import INTEGRATORS
-from arm_dynamics.linearization import held_step, holding, linearize
+from arm_dynamics.linearization import held_step, linearize
 from arm_dynamics.motion import ArmMotion
 from arm_dynamics.plant import Plant
 from arm_dynamics.stability import advise, controlled_loop, discrete_map, largest_stable_dt
@@ -387,6 +388,15 @@ def test_advise_exits_with_1_where_the_loop_is_unstable(capsys):
     assert "is unstable: joint R5" in capsys.readouterr().out
 
 
+def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
+    factors = []
+    for delay in ("0", "1"):
+        options = ["--method", "rk4", "--pose=0,-0.5,0.2,0,0.1", "--delay", delay]
+        assert command_line.run(["five_dof", *options]) == 0
+        factors.append(float(capsys.readouterr().out.split("all gains times ")[1][:-2]))
+    assert factors[1] < 0.7 * factors[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -394,6 +404,8 @@ def test_advise_exits_with_1_where_the_loop_is_unstable(capsys):
         (["five_dof", "--method", "rk9"], "unknown integrator 'rk9'; known: adaptive"),
         (["five_dof", "--gains", "/no/file.yaml"], "/no/file.yaml: not a readable YAML file"),
         (["five_dof", "--pose", "up"], "unknown pose of arm 'five_dof' 'up'"),
+        (["five_dof", "--pose", "0,x,0,0,0"], "--pose 0,x,0,0,0: could not convert"),
+        (["five_dof", "--pose", "0,9,0,0,0"], "joint 'R2' = 9 rad is outside"),
         (["five_dof", "--controller", "lqg"], "unknown controller"),
         (["five_dof", "--dt", "-1"], "must be above 0"),
         (["five_dof", "--dt", "3e-4"], "no whole multiple of dt"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from arm_dynamics.arrays import Vector
 from arm_dynamics.config import build_controller
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
@@ -56,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--method", metavar="NAME", help=f"one of {', '.join(INTEGRATORS)}")
     parser.add_argument("--dt", type=float, metavar="S", help=f"time step in use ({DT:g} s)")
     parser.add_argument("--period", type=float, metavar="S", help=f"of control ({PERIOD:g} s)")
-    parser.add_argument("--pose", metavar="NAME", default="initial", help="initial or zero")
+    parser.add_argument("--pose", metavar="NAME", default="initial", help="name, or q1,q2,...")
+    parser.add_argument("--delay", type=int, choices=(0, 1), default=0, help="late periods (0)")
     return parser
 
 
@@ -64,19 +67,30 @@ def _controlled(arm: ArmModel, given: argparse.Namespace) -> Loop:
     dt = DT if given.dt is None else given.dt
     period = PERIOD if given.period is None else given.period
     controller = build_controller(arm, given.controller, given.gains)
-    return controlled_loop(arm, controller, arm.pose(given.pose), dt, period)
+    loop = controlled_loop(arm, controller, _pose(arm, given.pose), dt, period)
+    return replace(loop, delay=given.delay)
+
+
+def _pose(arm: ArmModel, text: str) -> Vector:
+    """A named pose, or numbers with commas between them."""
+    if "," not in text:
+        return arm.pose(text)
+    try:
+        return arm.check_position("--pose", [float(number) for number in text.split(",")])
+    except ValueError as error:
+        raise ConfigError(f"--pose {text}: {error}") from error
 
 
 def _published(arm: ArmModel, given: argparse.Namespace) -> Loop:
     if arm.name != "five_dof":
         raise ConfigError(f"--gains published: for arm 'five_dof' alone, not '{arm.name}'")
-    if given.controller or given.period is not None:
+    if given.controller or given.period is not None or given.delay:
         raise ConfigError(
-            "--gains published brings its own law, called every time step: leave out"
-            " --controller and --period"
+            "--gains published brings its own law, called every time step, with its own delay:"
+            " leave out --controller, --period and --delay"
         )
     dt = PUBLISHED_DT if given.dt is None else given.dt
-    return published_loop(arm.pose(given.pose), dt)
+    return published_loop(_pose(arm, given.pose), dt)
 
 
 def _table(given: argparse.Namespace, advices: Sequence[Advice]) -> Table:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.dynamechs import published_arm
-from arm_dynamics.linearization import holding, linearize
+from arm_dynamics.equilibrium import holding
+from arm_dynamics.linearization import linearize
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.stability.advice import Loop
 from arm_dynamics.stability.law import law_of, voltage_law

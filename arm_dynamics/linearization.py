@@ -75,7 +75,7 @@ def held_step(A: Vector, B: Vector, dt: float) -> tuple[Vector, Vector]:
 def _exponential(X: Vector) -> Vector:
     """e^X = (e^(X / 2^s))^(2^s), the inner one by 14 terms of its series at a norm below 1/4.
 
-    scipy's expm wants a hundred times as long for matrices of this size.
+    A search for an edge takes it hundreds of times: enough for small matrices, and quick.
     Source: C. Moler and C. Van Loan, SIAM Review 45 (2003), methods 1 and 3.
     """
     squarings = max(0, ceil(log2(np.abs(X).sum(axis=0).max() + 1e-300)) + 2)

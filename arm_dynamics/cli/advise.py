@@ -97,7 +97,7 @@ def _table(given: argparse.Namespace, advices: Sequence[Advice]) -> Table:
     first = advices[0]
     title = (
         f"{given.arm}, gains: {given.gains or 'its own'}, pose: {given.pose};"
-        f" dt {first.dt:g} s, control every {first.period:g} s"
+        f" dt {1e3 * first.dt:g} ms, T {1e3 * first.period:g} ms"
     )
     table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
     table.caption = "stable below: time step dt, factor on all gains, control period T"

@@ -122,7 +122,11 @@ class Pid(Controller):
         known = np.isfinite(state.tau) & (self.gains["i"] > 0)
         clamp = self.gains["i_clamp"]
         integral = np.where(known, np.clip(carried, -clamp, clamp), 0.0)
-        self._memory = np.stack([integral, state.v])
+        self.recall(integral, state.v)
+
+    def recall(self, integral: Vector, filtered: Vector) -> None:
+        """Go on from a memory: ∫ (nv,) [N·m] and v_f (nv,) [rad/s]."""
+        self._memory = np.stack([integral, filtered])
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""

@@ -67,6 +67,12 @@ class ArmModel:
         object.__setattr__(self, "actuators", actuators)
         object.__setattr__(self, "model", model)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its own fields travel to another process; what is built from them is built there."""
+        load = (self.payload.mass, self.payload.centre)
+        own = (self.name, self.urdf, self.source, self.links, self.joints, self.tool_frame)
+        return _restored, (own, self.gravity, load)
+
     @property
     def nv(self) -> int:
         """Number of joints."""
@@ -201,3 +207,7 @@ class ArmModel:
                     f" [{joint.lower:.6g}, {joint.upper:.6g}]"
                 )
         return position
+
+
+def _restored(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
+    return ArmModel(*own, frozen(gravity), Payload(load[0], frozen(load[1])))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,16 @@ class Joint:
     actuator: str = "ideal"
     constants: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Mapping proxies are not sent to other processes: the constants go as a dict."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _restored, ({**values, "constants": dict(self.constants)},)
+
     @property
     def unit(self) -> str:
         """Unit of the joint's position: "m" for a prismatic one, else "rad"."""
         return "m" if self.kind == "prismatic" else "rad"
+
+
+def _restored(values: dict[str, Any]) -> Joint:
+    return Joint(**{**values, "constants": MappingProxyType(values["constants"])})

@@ -23,5 +23,9 @@ def kernel_text(arm: ArmModel, options: Options) -> str:
             "a kernel has to be made and CasADi is missing: pip install 'arm_dynamics[rollout]'"
         ) from error
     trace = trace_step(arm, options.method, options.interface, options.vary)
+    if options.law is not None:
+        from arm_dynamics.rollout.law_trace import with_law  # noqa: PLC0415
+
+        trace = with_law(trace, options.law)
     title = f"{arm.name}: {options.method}, {options.interface} commands, {options.precision}."
     return module_text(trace, title, options.lanes, options.precision)

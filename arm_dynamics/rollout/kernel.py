@@ -12,8 +12,9 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.plant import Plant
+from arm_dynamics.rollout.law import Law
 from arm_dynamics.rollout.layout import Layout
-from arm_dynamics.rollout.store import fingerprint, module
+from arm_dynamics.rollout.store import fingerprint, module, numbers_of
 from arm_dynamics.state import Command, State
 
 AGREEMENT = {"float64": 1e-12, "float32": 1e-4}
@@ -36,6 +37,7 @@ class Options:
     vary: tuple[str, ...] = ()
     precision: str = "float64"
     lanes: int = 32
+    law: Law | None = None
 
     def __post_init__(self) -> None:
         if self.precision not in AGREEMENT:
@@ -46,7 +48,8 @@ class Options:
     @property
     def key(self) -> tuple[Any, ...]:
         """All of it, for a hash."""
-        return self.method, self.interface, self.vary, self.precision, self.lanes
+        law = None if self.law is None else (*self.law.key, numbers_of(self.law.arm))
+        return self.method, self.interface, self.vary, self.precision, self.lanes, law
 
 
 class Kernel:
@@ -71,7 +74,7 @@ class Kernel:
     def rows(self, names: Sequence[str]) -> Vector:
         """Numbers of the rows that hold ``names``, in order."""
         every = [np.arange(*self.layout.block(name).indices(self.layout.rows)) for name in names]
-        return np.concatenate(every)
+        return np.concatenate([*every, np.empty(0, dtype=int)])
 
     def run(
         self,

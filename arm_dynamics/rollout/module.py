@@ -171,7 +171,10 @@ for i in range({n}):
         free = held <= -x[({forward} + i) * LANES + l] or held >= x[({backward} + i) * LANES + l]
         after = x[({v} + i) * LANES + l] if free else ZERO
         x[({v} + i) * LANES + l] = after
-        x[({q} + i) * LANES + l] += x[{dt} * LANES + l] * (after - x[({before} + i) * LANES + l])\
+        moved = x[{late} * LANES + l] * (after - x[({before} + i) * LANES + l])
+        stuck = x[({start_v} + i) * LANES + l] == ZERO and after == ZERO
+        there = x[({q} + i) * LANES + l] + moved
+        x[({q} + i) * LANES + l] = x[({start_q} + i) * LANES + l] if stuck else there\
 """
 
 

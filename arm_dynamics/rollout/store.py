@@ -24,17 +24,22 @@ from arm_dynamics.scalar import cache_folder
 
 def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:
     """A hash of all numbers of the arm and of the options that decide a kernel's text."""
-    digest = hashlib.sha256(repr((arm.joint_names, arm.act_names, *options)).encode())
-    digest.update(f"{numba.__version__} {np.__version__}".encode())
+    text = repr((numbers_of(arm), *options, numba.__version__, np.__version__))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def numbers_of(arm: ArmModel) -> str:
+    """A hash of all numbers of the arm that a step or a law depends on."""
+    digest = hashlib.sha256(repr((arm.joint_names, arm.act_names)).encode())
     for body in bodies(arm):
         numbers = (body.rotation, body.translation, body.mass, body.centre, body.inertia)
         digest.update(repr((body.parent, body.prismatic, body.armature)).encode())
         for number in numbers:
             digest.update(np.ascontiguousarray(number, dtype=float).tobytes())
     digest.update(row.pack(arm.joints, arm.actuators).tobytes())
-    loads = (*arm.gravity, arm.payload.mass, *arm.payload.centre)
+    loads = (*arm.gravity, arm.payload.mass, *arm.payload.centre, *arm.effort_limit)
     digest.update(np.array(loads, dtype=float).tobytes())
-    return digest.hexdigest()[:20]
+    return digest.hexdigest()
 
 
 def module(key: str, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
@@ -68,6 +73,7 @@ def _folder() -> Path:
     return folder
 
 
+@cache
 def _load(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None

@@ -14,11 +14,16 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import variation
 from arm_dynamics.rollout.layout import Layout
 from arm_dynamics.rollout.motion import SymbolicMotion
-from arm_dynamics.rollout.symbol import symbols
+from arm_dynamics.rollout.symbol import Symbol, symbols
 from arm_dynamics.rollout.vocabulary import traced, where
 
 METHODS = ("explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4")
 """Integrators whose step is one expression."""
+RUBBING = {
+    "joint.friction",
+    *(f"motor.{n}" for n in ("coulomb_friction", "stiction", "efficiency", "back_efficiency")),
+}
+"""Variations that bring dry friction to a lane."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) 
     rubs = _rubs(arm, vary)
     before, own_before, found = v.copy(), z.copy(), dict[str, Any]()
     if rubs:
+        found["start_q"], found["start_v"] = q.copy(), v.copy()
+        found["late"] = [Symbol(integrator(method).late_force) * dt[0]]
         found["inverse"] = ca.vec(ca.inv(motion.chain(q).mass_matrix()))
     step = integrator(method)
     traced(type(step).advance)(step, motion, q, v, z, dt[0])
@@ -77,12 +84,10 @@ def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) 
         on = [where(x * y > 0.0, x, 0.0) for x, y in zip(before, v, strict=True)]
         forward, backward = motion.dry_at(on)
         found["forward"], found["backward"] = forward * dt[0], backward * dt[0]
-    if any(actuator.rubs_inside for actuator in arm.actuators):
+    if _rubs_inside(arm, vary):
         motion.rub_inside(own_before, z, dt[0])
     found |= {"q": q, "v": v, "z": z, "effort": motion.effort}
-    layout = Layout.of(
-        {**sizes, "effort": n, **({"forward": n, "backward": n, "inverse": n * n} if rubs else {})}
-    )
+    layout = Layout.of({**sizes, "effort": n, **(_friction_rows(n) if rubs else {})})
     given = [ca.vertcat(*[s.sx for s in inputs[name]]) for name in sizes]
     results = [_column(found[name]) for name in found]
     function = ca.Function(
@@ -92,10 +97,20 @@ def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) 
     return Trace(layout, (part,), ("told",), rubs)
 
 
+def _friction_rows(n: int) -> dict[str, int]:
+    start = {"start_q": n, "start_v": n, "late": 1}
+    return {**start, "forward": n, "backward": n, "inverse": n * n}
+
+
 def _rubs(arm: ArmModel, vary: Sequence[str]) -> bool:
-    named = {"joint.friction", "motor.coulomb_friction", "motor.stiction"} & set(vary)
     parts = zip(arm.joints, arm.actuators, strict=True)
-    return bool(named) or any(joint.friction > 0 or a.rubs for joint, a in parts)
+    return bool(RUBBING & set(vary)) or any(joint.friction > 0 or a.rubs for joint, a in parts)
+
+
+def _rubs_inside(arm: ArmModel, vary: Sequence[str]) -> bool:
+    named = bool(RUBBING & set(vary))
+    plays = any(actuator.constants.get("backlash", 0.0) > 0 for actuator in arm.actuators)
+    return (named and plays) or any(actuator.rubs_inside for actuator in arm.actuators)
 
 
 def _plain(name: str) -> str:

@@ -1,0 +1,77 @@
+"""The result of a rollout: arrays (lane, record, size), and who was lost when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import State
+
+OUTPUTS = ("q", "v", "act", "effort")
+"""What may be recorded: positions, velocities, actuators' own states, actuators' efforts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Records of every lane at ``time`` (lane, record) [s] since the start.
+
+    arrays: name of ``OUTPUTS`` → (lane, record, size); effort is the one that a record's last
+    step began with. failed (lanes,): number of the step at which a lane left the finite numbers
+    (its records from there on are not finite), -1 for none. metrics: name → (lane, nv), of
+    closed loops. backend is what computed it.
+    """
+
+    arm: ArmModel
+    time: Vector
+    arrays: Mapping[str, Vector]
+    failed: Vector
+    end: Vector
+    """Last state [time, q, v, effort, own states] of each lane (lanes, 1 + 3 nv + na)."""
+    backend: str
+    metrics: Mapping[str, Vector] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Vector:
+        """An output by name; raises UnknownName for one that was not asked for."""
+        if name not in self.arrays:
+            raise UnknownName("recorded output", name, tuple(self.arrays))
+        return self.arrays[name]
+
+    def __len__(self) -> int:
+        """Number of lanes."""
+        return len(self.failed)
+
+    @property
+    def q(self) -> Vector:
+        """Positions (lane, record, nv)."""
+        return self["q"]
+
+    @property
+    def v(self) -> Vector:
+        """Velocities (lane, record, nv)."""
+        return self["v"]
+
+    @property
+    def act(self) -> Vector:
+        """Actuators' own states (lane, record, na)."""
+        return self["act"]
+
+    @property
+    def effort(self) -> Vector:
+        """Actuators' efforts (lane, record, nv)."""
+        return self["effort"]
+
+    def final(self, lane: int) -> State:
+        """The last state of a lane, to go on from."""
+        n = self.arm.nv
+        time, q, v, effort, act = np.split(self.end[lane], [1, 1 + n, 1 + 2 * n, 1 + 3 * n])
+        return State(float(time[0]), frozen(q), frozen(v), frozen(effort), frozen(act))
+
+    @property
+    def finals(self) -> list[State]:
+        """The last state of every lane."""
+        return [self.final(lane) for lane in range(len(self))]

@@ -1,0 +1,168 @@
+"""A part of a batch as a value that can be sent to another process, and how it is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.rollout.backends import BLOCK, Setup, chosen
+from arm_dynamics.rollout.inputs import Start
+from arm_dynamics.rollout.lanes import Lanes
+
+SEGMENT = 10_000
+"""Steps of a block between two reports, and between two looks at Ctrl-C."""
+Report = Callable[[int], None]
+"""Told the number of steps of lanes just done."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Lanes from ``start`` under ``given`` (lanes or 1, periods, n), ``every`` steps a period."""
+
+    arm: ArmModel
+    backend: str
+    setup: Setup
+    start: Start
+    given: Vector
+    dt: Vector
+    varied: Mapping[str, Vector]
+    every: int
+    stride: int
+    outputs: Mapping[str, int]
+    """Name → size of the outputs to be recorded."""
+    loop: Any = None
+    """A control law that runs along, see ``pid_loop.PidLoop``; ``given`` is what it is told."""
+
+    @property
+    def lanes(self) -> int:
+        """How many."""
+        return self.start.lanes
+
+    @property
+    def steps(self) -> int:
+        """Time steps of each lane."""
+        return self.given.shape[1] * self.every
+
+    @property
+    def records(self) -> int:
+        """Records of each lane."""
+        return self.steps // self.stride
+
+    @property
+    def bytes(self) -> int:
+        """Memory that the records take."""
+        size = np.dtype(self.setup[2]).itemsize
+        return self.lanes * self.records * sum(self.outputs.values()) * size
+
+    def part(self, lanes: Any) -> Work:
+        """The same of some lanes."""
+        return replace(
+            self,
+            start=self.start.part(lanes),
+            given=self.given if len(self.given) == 1 else self.given[lanes],
+            dt=self.dt[lanes],
+            varied={name: values[lanes] for name, values in self.varied.items()},
+            loop=self.loop.part(lanes) if self.loop is not None else None,
+        )
+
+    def parts(self, size: int) -> Iterator[tuple[slice, Work]]:
+        """Parts of at most ``size`` lanes."""
+        for first in range(0, self.lanes, size):
+            lanes = slice(first, min(first + size, self.lanes))
+            yield lanes, self.part(lanes)
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """Records, steps of loss, last states [time, q, v, effort, z] and metrics of a work."""
+
+    arrays: dict[str, Vector]
+    failed: Vector
+    end: Vector
+    metrics: dict[str, Vector]
+
+    @classmethod
+    def empty(cls, work: Work) -> Done:
+        """Room for what ``work`` will find."""
+        shape, n = (work.lanes, work.records), work.arm.nv
+        arrays = {
+            name: np.empty((*shape, size), work.setup[2]) for name, size in work.outputs.items()
+        }
+        names = work.loop.metrics if work.loop is not None else ()
+        metrics = {name: np.empty((work.lanes, n)) for name in names}
+        end = np.empty((work.lanes, 1 + 3 * n + work.arm.na))
+        return cls(arrays, np.empty(work.lanes, dtype=int), end, metrics)
+
+    def put(self, lanes: Any, part: Done) -> None:
+        """Take over what was found of some lanes."""
+        for mine, theirs in ((self.arrays, part.arrays), (self.metrics, part.metrics)):
+            for name, values in theirs.items():
+                mine[name][lanes] = values
+        self.failed[lanes], self.end[lanes] = part.failed, part.end
+
+
+def done(work: Work, threads: int | None = 1, report: Report = lambda steps: None) -> Done:
+    """Do ``work``, block by block, in ``threads`` (default: one a core); a block never splits."""
+    make, whole = maker(work), Done.empty(work)
+
+    def one(piece: tuple[slice, Work]) -> None:
+        run(make(piece[1]), piece[1], whole, piece[0], report, work.loop is None)
+
+    pieces = work.parts(BLOCK)
+    if threads == 1 or work.lanes <= BLOCK:
+        for piece in pieces:
+            one(piece)
+    else:
+        with ThreadPoolExecutor(threads or cores()) as pool:
+            list(pool.map(one, pieces))
+    return whole
+
+
+def maker(work: Work) -> Callable[[Work], Lanes]:
+    """What makes the lanes of parts of ``work``."""
+    if work.loop is not None:
+        found: Callable[[Work], Lanes] = work.loop.maker(work)
+        return found
+    _, make = chosen(work.backend, work.arm, work.setup, tuple(work.varied))
+    return lambda part: make(part.start, part.dt, part.varied)
+
+
+def run(lanes: Lanes, work: Work, whole: Done, at: slice, report: Report, divisible: bool) -> None:
+    """Take ``lanes`` through ``work``, what is found to ``whole``; see ``segments``."""
+    for given, every in segments(work.given, work.every, divisible):
+        steps = given.shape[1] * every
+        first, last = lanes.count // work.stride, (lanes.count + steps) // work.stride
+        out = {name: array[at, first:last] for name, array in whole.arrays.items()}
+        lanes.advance(given, every, work.stride, out)
+        report(steps * work.lanes)
+    q, v, z, effort = lanes.state()
+    time = work.start.time + work.dt * work.steps
+    whole.end[at] = np.concatenate([time[:, None], q, v, effort, z], axis=1)
+    whole.failed[at] = lanes.failed
+    for name, values in lanes.metrics().items():
+        whole.metrics[name][at] = np.where(lanes.failed[:, None] < 0, values, np.nan)
+
+
+def segments(given: Vector, every: int, divisible: bool) -> Iterator[tuple[Vector, int]]:
+    """``given`` in pieces of about SEGMENT steps: whole periods or, where ``divisible``, less."""
+    periods = max(SEGMENT // every, 1)
+    most = min(every, SEGMENT) if divisible else every
+    for first in range(0, given.shape[1], periods):
+        piece, left = given[:, first : first + periods], every
+        while left:
+            yield piece, min(most, left)
+            left -= min(most, left)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -100,7 +100,8 @@ class _Middle:
             change = float(np.abs(step).max())
             if _arrived(change, last, x):
                 return x
-            matrix = matrix if change < CONTRACTS * last else None
+            serves = change < CONTRACTS * last or change < NEARLY
+            matrix = matrix if serves else None
             last = change
         return None
 

@@ -210,4 +210,6 @@ class ArmModel:
 
 
 def _restored(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
-    return ArmModel(*own, frozen(gravity), Payload(load[0], frozen(load[1])))
+    name, urdf, source, links, joints, tool = own
+    carried = Payload(load[0], frozen(load[1]))
+    return ArmModel(name, urdf, source, links, joints, tool, frozen(gravity), carried)

@@ -48,7 +48,7 @@ def chosen(
         if isinstance(made, str):
             raise InvalidValue(f"backend '{backend}' does not serve here: {made}")
         return backend, made
-    missed = []
+    missed: list[str] = []
     for name in BACKENDS:
         made = _made(name, arm, setup, vary, law)
         if not isinstance(made, str):

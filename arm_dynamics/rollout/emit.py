@@ -42,7 +42,7 @@ class Emitter:
     """Lines for one function; ``constants`` are its literals by name."""
 
     def __init__(self, inputs: Mapping[tuple[int, int], str], literal: str = "k") -> None:
-        """``inputs``: (number of the input, entry) → what reads it; literals are ``literal``0 ..."""
+        """``inputs``: (number of the input, entry) → what reads it; literals: ``literal``0 ..."""
         self.inputs, self.literal = inputs, literal
         self.constants: dict[str, float] = {}
         self.lines: list[str] = []

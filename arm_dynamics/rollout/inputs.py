@@ -46,7 +46,7 @@ def starts(arm: ArmModel, states: States) -> Start:
     """
     if isinstance(states, State):
         states = [states]
-    if isinstance(states, Sequence) and len(states) and isinstance(states[0], State):
+    if isinstance(states, Sequence) and states and isinstance(states[0], State):
         return _from_states(arm, states)
     return _from_array(arm, states)
 

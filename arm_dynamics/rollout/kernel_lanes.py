@@ -40,7 +40,7 @@ class KernelLanes(Lanes):
         failed = kernel.run(self.x, flat, every, stride, rows, record, self.count)[: self.size]
         self.failed = np.where(self.failed < 0, failed, self.failed)
         self.count, first = after, 0
-        for name, array in out.items():
+        for array in out.values():
             width = array.shape[2]
             array[:] = record[:, first : first + width, : self.size].transpose(2, 0, 1)
             first += width

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class BlockLanes(Lanes):
         super().__init__(sum(block.size for block in blocks))
         self.blocks, self.pool = tuple(blocks), pool
         ends = np.cumsum([0, *(block.size for block in blocks)]).tolist()
-        self.places = [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+        self.places = [slice(a, b) for a, b in pairwise(ends)]
 
     def advance(self, given: Vector, every: int, stride: int, out: Out) -> None:
         """As ``Lanes.advance``."""

@@ -103,7 +103,7 @@ ROLLOUT = '''
 
 @numba.njit(**options)
 def rollout(x, given, every, stride, count, chosen, out, failed):
-    """Steps under given (periods, {given_size} * LANES), ``every`` a period; rows ``chosen`` to out.
+    """Steps under given (periods, {given_size} * LANES), ``every`` a period; rows ``chosen`` out.
 
     out (records, chosen, LANES) takes every ``stride``-th state, ``count`` steps having been
     taken before; failed (LANES,) the step at which a lane first left the finite numbers.

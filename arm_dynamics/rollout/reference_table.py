@@ -14,7 +14,7 @@ from arm_dynamics.trajectory import JointTrajectory
 
 @dataclass(frozen=True)
 class Noise:
-    """Normally distributed errors of the measured q [rad] and v [rad/s], the same for a ``seed``."""
+    """Normal errors of the measured q [rad] and v [rad/s], the same for a ``seed``."""
 
     q: float = 0.0
     v: float = 0.0
@@ -25,13 +25,14 @@ class Noise:
         scalar("noise of v", self.v, lower=0)
 
     def table(self, lanes: int, periods: int, size: int) -> Vector:
-        """Errors [q, v] (lane, period, 2 nv); those of a lane do not depend on how many there are."""
+        """Errors [q, v] (lane, period, 2 nv); a lane's do not depend on how many there are."""
         scale = np.repeat([self.q, self.v], size)
         draw = [
             np.random.default_rng([self.seed, lane]).normal(size=(periods, 2 * size))
             for lane in range(lanes)
         ]
-        return np.array(draw) * scale
+        errors: Vector = np.array(draw) * scale
+        return errors
 
 
 def reference_table(reference: Any, lanes: int, periods: int, size: int, period: float) -> Vector:
@@ -51,7 +52,7 @@ def reference_table(reference: Any, lanes: int, periods: int, size: int, period:
 
 
 def ticks(reference: Vector, late: float, noise: Vector | None) -> Vector:
-    """Rows of ``Law.given``: reference, 0 at the first tick then 1, 1 in the ``late`` part, noise."""
+    """Rows of ``Law.given``: reference, 0 at the first tick, 1 in the ``late`` part, noise."""
     periods = reference.shape[1]
     running, settled = np.ones(periods), np.zeros(periods)
     running[0], settled[periods - max(round(late * periods), 1) :] = 0.0, 1.0

@@ -13,8 +13,10 @@ from arm_dynamics.scalar import compiled
 
 
 class Tree(NamedTuple):
-    """Bodies as arrays: parents (n,), slides (n,), rotation (n, 3, 3), offset (n, 3), inertia
-    (n, 6, 6) at the joints' frames (angular part first), armature (n,), gravity (3,).
+    """Bodies as arrays.
+
+    parents (n,), slides (n,), rotation (n, 3, 3), offset (n, 3), inertia (n, 6, 6) at the joints'
+    frames with the angular part first, armature (n,), gravity (3,).
     """
 
     parents: Vector

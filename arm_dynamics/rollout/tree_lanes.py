@@ -64,7 +64,7 @@ class _Tables:
         self.rubs_inside = any(a.rubs_inside for a in arm.actuators)
 
 
-def _slots(arm: ArmModel) -> tuple[Vector, int]:
+def _slots(arm: ArmModel) -> tuple[Any, int]:
     """Row, joint and group (3, na) of every own state; number of groups."""
     kept, (slots, joints) = compiled_states(arm)
     groups, table = update_groups(arm), np.zeros((3, arm.na), dtype=np.int64)

@@ -59,7 +59,7 @@ class Work:
     def bytes(self) -> int:
         """Memory that the records take."""
         size = np.dtype(self.setup[2]).itemsize
-        return self.lanes * self.records * sum(self.outputs.values()) * size
+        return int(self.lanes * self.records * sum(self.outputs.values()) * size)
 
     def part(self, lanes: Any) -> Work:
         """The same of some lanes."""

@@ -40,8 +40,9 @@ class Plant:
     def step(self, state: State, command: Command, dt: float, steps: int = 1) -> State:
         """The state after ``steps`` time steps of dt [s] under one constant command.
 
-        ``tau`` of the result is the actuators' effort that the last step began with. A state
-        without the actuators' own states starts with these at rest.
+        ``tau`` of the result is the actuators' effort as the integrator last evaluated it: at the
+        start of the last step for the Euler methods, within or at the end of it for the others.
+        A state without the actuators' own states starts with these at rest.
         Raises UnknownName for an interface that a joint does not take, CommandRefused for a
         wrong size or a non-finite entry, InvalidValue for a bad state, time step or number of
         steps, and when the motion leaves the finite numbers.

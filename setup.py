@@ -67,6 +67,7 @@ setup(
             "import-linter>=2.1",
             "types-PyYAML",
             "casadi>=3.6",
+            "distributed>=2024.1",  # rollouts spread over a local dask cluster
             "example-robot-data==6.0.0",  # URDFs and meshes of other makers' arms, any Python
             "colcon-common-extensions>=0.3",
             "setuptools>=65,<80",  # colcon installs through setup.py; 3.12 brings none

@@ -58,8 +58,8 @@ class Work:
     @property
     def bytes(self) -> int:
         """Memory that the records take."""
-        size = np.dtype(self.setup[2]).itemsize
-        return int(self.lanes * self.records * sum(self.outputs.values()) * size)
+        number: int = np.dtype(self.setup[2]).itemsize
+        return self.lanes * self.records * sum(self.outputs.values()) * number
 
     def part(self, lanes: Any) -> Work:
         """The same of some lanes."""

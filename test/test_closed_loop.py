@@ -1,0 +1,180 @@
+"""Control laws beside many arms: generated ticks are the controllers' own updates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import five_dof
+
+from arm_dynamics import Command, Plant, Reference, State
+from arm_dynamics.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.rollout import Noise, rollout_closed_loop, variation
+from arm_dynamics.rollout.law import METRICS
+
+LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
+OUTPUTS = ("q", "v", "effort")
+
+
+def wrong():
+    """The model that the law believes in: another payload, weaker motors, other limits."""
+    arm = five_dof().with_payload(0.2).with_motors(supply_voltage=9.0)
+    return replace(arm, joints=tuple(replace(joint, effort=LIMIT) for joint in arm.joints))
+
+
+def begin(seed=0):
+    random, n = np.random.default_rng(seed), five_dof().nv
+    q = np.array(five_dof().pose("initial")) + 0.3 * random.normal(size=(LANES, n))
+    vary = {
+        "payload": random.uniform(0, 0.3, LANES),
+        "motor.supply_voltage": random.uniform(5, 12, LANES),
+        "gains.p": random.uniform(5, 60, (LANES, n)),
+        "gains.i": random.uniform(0, 200, (LANES, n)),
+        "gains.i_clamp": random.uniform(0.1, 3, (LANES, n)),
+        "gains.d_filter": random.choice([0.0, 3e-3], (LANES, n)),
+    }
+    return np.concatenate([q, random.normal(size=(LANES, n))], axis=1), vary
+
+
+def stepped(controller, reference, dt, lane, interface, noise, delay):
+    """One lane as ControlLoop would go, step by step: records q, v, effort and the metrics."""
+    states, vary = begin()
+    own = {name: np.atleast_1d(values[lane]) for name, values in vary.items()}
+    n, gains = five_dof().nv, {name: own.pop(name) for name in list(own) if "gains" in name}
+    own["motor.supply_voltage"] = np.full(n, own["motor.supply_voltage"][0])
+    arm, law = variation.lane_arm(five_dof(), own), type(controller)(controller.arm)
+    law.configure({
+        joint: {name.removeprefix("gains."): values[i] for name, values in gains.items()}
+        for i, joint in enumerate(arm.joint_names)
+    })  # fmt: skip
+    state, plant, pending = State.of(states[lane, :n], states[lane, n:]), Plant(arm), np.zeros(n)
+    table, records, errors = noise.table(LANES, 100, n)[lane], [], []
+    way = np.sign(reference[0, :n] - state.q)
+    for k in range(100):
+        seen = State.of(state.q + table[k, :n], state.v + table[k, n:])
+        if k == 0:
+            law.reset(seen)
+        row = reference[min(k, len(reference) - 1)]
+        wanted = Reference(row[:n], row[n:], np.zeros(n))
+        value = law.update(seen, wanted, PERIOD if k else 0.0).value
+        if interface == "voltage":
+            motors = zip(law.arm.actuators, value, seen.v, strict=True)
+            value = np.array([motor.voltage_for(x, v) for motor, x, v in motors])
+        told, pending = (pending, value) if delay else (value, pending)
+        state = plant.step(state, Command(interface, told), dt, round(PERIOD / dt))
+        records.append(np.concatenate([state.q, state.v, state.tau]))
+        errors.append(row[:n] - state.q)
+    e, efforts = np.array(errors), np.array(records)[:, 2 * n :]
+    metrics = (
+        PERIOD * abs(e).sum(0),
+        abs(efforts).max(0),
+        (-way * e).max(0).clip(0),
+        abs(e[-20:]).max(0),
+    )
+    return np.array(records), metrics
+
+
+CASES = {
+    "effort": (Pid, "effort", False, Noise()),
+    "gravity by voltage, late and noisy": (PidGravity, "voltage", True, Noise(1e-3, 1e-2, 3)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("backend", ["generated", "tree"])
+def test_every_lane_is_plant_and_controller(case, backend):
+    kind, interface, delay, noise = CASES[case]
+    states, vary = begin()
+    goal = np.array(five_dof().pose("initial")) + 0.2
+    reference = np.array([[*(goal + 0.1 * np.sin(k / 9)), *np.full(5, 0.3)] for k in range(60)])
+    dt = np.where(np.arange(LANES) % 2, 1e-4, 2e-4)
+    batch = rollout_closed_loop(
+        five_dof(), states, kind(wrong()), reference, dt, PERIOD, DURATION, vary=vary,
+        interface=interface, delay=delay, noise=noise if noise.q else None, outputs=OUTPUTS,
+        backend=backend,
+    )  # fmt: skip
+    saturated = 0
+    for lane in range(LANES):
+        records, metrics = stepped(
+            kind(wrong()), reference, dt[lane], lane, interface, noise, delay
+        )
+        for i, name in enumerate(OUTPUTS):
+            expected = records[:, 5 * i : 5 * i + 5]
+            scale = 1e-11 * np.abs(records[:, 5 * i : 5 * i + 5]).max()
+            np.testing.assert_allclose(batch[name][lane], expected, atol=scale)
+        for name, expected in zip(METRICS, metrics, strict=True):
+            np.testing.assert_allclose(batch.metrics[name][lane], expected, atol=1e-11)
+        saturated += int((abs(records[:, 10:]) >= 0.999 * LIMIT).any())
+    assert batch.time[:, -1] == pytest.approx(np.full(LANES, DURATION))
+    assert interface == "voltage" or saturated
+
+
+def test_a_known_effort_is_taken_over_without_a_step():
+    """As ``Pid.reset``: the first command is the effort measured at the start."""
+    arm, states = five_dof(), begin()[0]
+    start = [State.of(x[:5], tau=np.full(5, 0.5)) for x in states]
+    batch = rollout_closed_loop(
+        arm, start, Pid(wrong()), states[:, None, :5], 1e-4, PERIOD, PERIOD, outputs=("effort",)
+    )
+    np.testing.assert_allclose(batch.effort[:, 0], 0.5, atol=1e-10)
+
+
+def test_a_policy_is_asked_once_a_period_for_all():
+    arm, (states, vary), asked = five_dof(), begin(), []
+
+    def policy(q, v, time):
+        asked.append(time)
+        return 3 * np.sin(10 * time) - q - 0.1 * v
+
+    goal = np.array(arm.pose("initial"))
+    batch = rollout_closed_loop(
+        arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), stride=10,
+        vary={"payload": vary["payload"]},
+    )  # fmt: skip
+    np.testing.assert_allclose(asked, PERIOD * np.arange(100))
+    assert batch.q.shape == (LANES, 10, 5)
+    for lane in (0, 5):
+        plant = Plant(arm.with_payload(vary["payload"][lane]))
+        state, total = State.of(states[lane, :5], states[lane, 5:]), 0.0
+        for k in range(100):
+            told = 3 * np.sin(10 * k * PERIOD) - state.q - 0.1 * state.v
+            state = plant.step(state, Command("effort", told), 1e-4, 20)
+            total += PERIOD * np.abs(goal - state.q)
+        np.testing.assert_allclose(batch.q[lane, -1], state.q, rtol=1e-11)
+        np.testing.assert_allclose(batch.metrics["iae"][lane], total, rtol=1e-11)
+
+
+def test_noise_is_the_same_for_a_seed_and_a_lane():
+    small, large = (Noise(1.0, 2.0, 7).table(lanes, 50, 3) for lanes in (2, 5))
+    np.testing.assert_array_equal(small, large[:2])
+    assert not np.array_equal(small[0], small[1])
+    assert np.std(Noise(1.0, 2.0).table(40, 100, 3)[:, :, 3:]) == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"vary": {"gains.x": np.ones(LANES)}}, UnknownName, "gain 'x'; known: d, "),
+        ({"vary": {"gains.p": -np.ones(LANES)}}, InvalidValue, "p = -1"),
+        ({"controller": GravityCompensation(five_dof())}, UnknownName, "'GravityCompensation'"),
+        ({"period": 1.5e-4}, InvalidValue, "no whole multiple of dt"),
+        ({"controller": lambda q, v, t: v[:1]}, CommandRefused, r"policy at tick 0.*\(1, 5\)"),
+        ({"late": 2.0}, InvalidValue, "late = 2.0: must be at most 1"),
+        ({"reference": np.zeros(4)}, InvalidValue, r"reference: shape \(4,\)"),
+        ({"interface": "speed"}, UnknownName, "'R1' 'speed'"),
+    ],
+)
+def test_refusals(changes, error, words):
+    options = {
+        "controller": Pid(five_dof()),
+        "reference": np.zeros(5),
+        "period": PERIOD,
+        "vary": {},
+    }
+    options |= changes
+    with pytest.raises(error, match=words):
+        rollout_closed_loop(
+            five_dof(), begin()[0], dt=1e-4, duration=DURATION, backend="plant", **options
+        )

@@ -36,6 +36,9 @@ COSINE = (
 )
 """Taylor coefficients; the arguments are at most π/4 and the first neglected terms below 2e-15."""
 
+FAST = '{"contract", "nsz", "arcp"}'
+"""Freedoms that rounding is given: fused products, one zero, reciprocals."""
+
 HEAD = '''"""{title}
 
 Written by arm_dynamics for one arm and its options; made anew when either changes.
@@ -50,9 +53,7 @@ LAYOUT = {layout}
 PRECISION = "{precision}"
 LANES = {lanes}
 {constants}
-options = dict(
-    cache=True, nogil=True, error_model="numpy", fastmath={{"contract", "nsz", "arcp"}}
-)
+options = dict(cache=True, nogil=True, error_model="numpy", fastmath={fastmath})
 
 
 @numba.njit(inline="always", **options)
@@ -184,18 +185,10 @@ def module_text(trace: Trace, title: str, lanes: int, precision: str) -> str:
     if trace.rubs:
         more = {"impulse": n, "before": n, "change": 1, "largest": 1, "going": 1}
         layout = Layout.of({**layout.sizes, **more})
-    constants = _shared_constants(precision)
-    parts = [_part(part, layout, constants) for part in trace.parts]
+    constants = shared_constants(precision)
+    parts = [part_lines(part, layout, constants) for part in trace.parts]
     first = layout.first
-    head = HEAD.format(
-        title=title,
-        rows=", ".join(f"{name} from {row}" for name, row in first.items()),
-        layout=repr(layout.sizes),
-        lanes=lanes,
-        precision=precision,
-        constants="\n".join(f"{name} = F({_text(value)})" for name, value in constants.items()),
-        power=POWER[precision],
-    )
+    head = head_text(title, layout, lanes, precision, constants)
     rub = indent(RUB.format(n=n, sweeps=SWEEPS, **_plain(first)), " " * 4) if trace.rubs else ""
     names = [part.name for part in trace.parts]
     calls = {
@@ -213,7 +206,28 @@ def module_text(trace: Trace, title: str, lanes: int, precision: str) -> str:
     return head + "".join(texts) + ROLLOUT.format(**given, given_size=size, **calls)
 
 
-def _part(part: Part, layout: Layout, constants: dict[str, float]) -> str:
+def head_text(
+    title: str,
+    layout: Layout,
+    lanes: int,
+    precision: str,
+    constants: Mapping[str, float],
+    fastmath: str = FAST,
+) -> str:
+    """All that comes before a module's functions; ``fastmath`` as numba takes it."""
+    return HEAD.format(
+        title=title,
+        rows=", ".join(f"{name} from {row}" for name, row in layout.first.items()),
+        layout=repr(layout.sizes),
+        lanes=lanes,
+        precision=precision,
+        constants="\n".join(f"{name} = F({_text(value)})" for name, value in constants.items()),
+        power=POWER[precision],
+        fastmath=fastmath,
+    )
+
+
+def part_lines(part: Part, layout: Layout, constants: dict[str, float]) -> str:
     """The lines for one lane of a traced function; its literals join ``constants``."""
     read = {
         (k, i): f"i{k}_{i}"
@@ -250,7 +264,8 @@ def _plain(where: Mapping[str, int]) -> dict[str, Any]:
     return {name: first for name, first in where.items() if "." not in name}
 
 
-def _shared_constants(precision: str) -> dict[str, float]:
+def shared_constants(precision: str) -> dict[str, float]:
+    """Literals that every module has, by name."""
     numbers = {"ZERO": 0.0, "QUARTER": 0.25, "HALF": 0.5, "ONE": 1.0, "TWO": 2.0, "THREE": 3.0}
     parts = dict(zip(("PI_2A", "PI_2B", "PI_2C"), REDUCTION[precision], strict=True))
     series = {f"S{i + 1}": c for i, c in enumerate(SINE)}

@@ -1,0 +1,85 @@
+"""PID gains as a point: x = ln(g / g₀), so that a step is a ratio whatever the unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.rollout.pid_loop import LAWS
+
+RATIO = 30.0
+"""Gains are sought from g₀ / RATIO to g₀ · RATIO."""
+DIGITS = 4
+"""Significant digits of gains that are handed out."""
+
+
+@dataclass(frozen=True, eq=False)
+class GainSpace:
+    """g = g₀ e^x for the gains ``names`` of a law, joint by joint; x (names · nv,), name-major."""
+
+    law: Controller
+    names: tuple[str, ...]
+    centre: Vector
+    """g₀ (names, nv)."""
+
+    @property
+    def size(self) -> int:
+        """Numbers of a point."""
+        return self.centre.size
+
+    @property
+    def bound(self) -> float:
+        """Largest |x|."""
+        return log(RATIO)
+
+    def gains(self, x: Vector) -> dict[str, Vector]:
+        """Points (m, size) as "gains.p" ... → (m, nv), within the parameters' ranges."""
+        m = len(x)
+        found = self.centre * np.exp(x.reshape(m, *self.centre.shape))
+        ranges = {p.name: p for p in self.law.parameters}
+        return {
+            f"gains.{name}": np.clip(found[:, i], ranges[name].lower, ranges[name].upper)
+            for i, name in enumerate(self.names)
+        }
+
+    def by_joint(self, x: Vector) -> dict[str, dict[str, float]]:
+        """One point (size,) as gains of every joint, to DIGITS significant digits."""
+        rows = self.gains(x[None])
+        return {
+            joint: {name: _rounded(rows[f"gains.{name}"][0, j]) for name in self.names}
+            for j, joint in enumerate(self.law.arm.joint_names)
+        }
+
+
+def gain_space(law: Controller, names: tuple[str, ...]) -> GainSpace:
+    """The space about the law's own gains; a gain of 0 is sought about what the model suggests.
+
+    Raises UnknownName for a law that no kernel runs and for a gain that it does not have,
+    InvalidValue for one that is 0 or infinite everywhere.
+    """
+    if type(law) not in LAWS:
+        known = tuple(kind.__name__ for kind in LAWS)
+        raise UnknownName("controller of a gain search", type(law).__name__, known)
+    own = tuple(p.name for p in law.parameters)
+    for name in names:
+        if name not in own:
+            raise UnknownName("gain", name, own)
+    model, joints = law.found_from_model(), law.arm.joint_names
+    centre = np.array([law.gains[name] for name in names])
+    suggested = np.array([[model.get(j, {}).get(name, 0.0) for j in joints] for name in names])
+    centre = np.where(centre > 0, centre, suggested)
+    for name, row in zip(names, centre, strict=True):
+        if not (np.isfinite(row).all() and (row > 0).all()):
+            raise InvalidValue(
+                f"gain {name}: {row.tolist()}: finite and above 0 is expected of what is sought"
+            )
+    return GainSpace(law, names, centre)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

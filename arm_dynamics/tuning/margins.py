@@ -1,0 +1,140 @@
+"""Gain and phase margins of a sampled loop that is broken at one joint's command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, nan, pi
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.equilibrium import holding
+from arm_dynamics.linearization import held_step, linearize
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.stability import Law, closed_loop_map, is_stable, law_of
+
+Response = Callable[[Vector], Vector]
+"""z (k,), complex → open loop L(z) (k,), complex; the closed loop is 1 / (1 + L)."""
+POINTS = 600
+"""Frequencies of the scan, up to Nyquist's."""
+LOWEST = 1e-5
+"""Lowest angle [rad per period] of the scan."""
+HALVINGS = 50
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How far a stable loop is from unstable; NaN throughout for one that is not stable.
+
+    The loop stays stable while its gain is multiplied by a factor between ``gain_reduction``
+    (0: any) and ``gain_margin`` (∞: any) or its phase falls by less than ``phase_margin``
+    [degrees] (∞: |L| never passes 1), at ``crossover`` [Hz]; ``delay_margin`` [s] is the delay
+    that takes it there.
+    """
+
+    gain_margin: float
+    gain_reduction: float
+    phase_margin: float
+    crossover: float
+    delay_margin: float
+
+
+UNSTABLE = Margins(nan, nan, nan, nan, nan)
+
+
+def margins(response: Response, period: float) -> Margins:
+    """Margins of L(e^{iθ}), 0 < θ <= π, of a loop that is stable when closed.
+
+    Gain: 1 / |L| where L crosses the negative real axis, nearest to 1 from either side. Phase:
+    least |π + ∠L| where |L| = 1; delay: least (∠L mod 2π - π) T / θ there, reached by turning
+    clockwise. Crossings lie between two of POINTS frequencies, and are bisected. Source: K. J.
+    Åström and R. M. Murray, Feedback Systems (2008), section 9.3.
+    """
+    angles = np.append(np.geomspace(LOWEST, pi * (1 - 1e-6), POINTS), pi)
+    values = response(np.exp(1j * angles))
+    factors = [1 / abs(value) for value in _negative(response, angles, values)]
+    above, below = [f for f in factors if f > 1], [f for f in factors if f <= 1]
+    passes = _roots(lambda t: np.log(np.abs(response(np.exp(1j * t)))), angles, np.abs(values) > 1)
+    if not len(passes):
+        return Margins(min(above, default=inf), max(below, default=0.0), inf, nan, inf)
+    lead = np.angle(-response(np.exp(1j * passes)))  # π + ∠L within ±π
+    least = int(np.argmin(np.abs(lead)))
+    delay = (np.mod(lead, 2 * pi) / passes).min() * period
+    return Margins(
+        min(above, default=inf),
+        max(below, default=0.0),
+        float(np.degrees(abs(lead[least]))),
+        float(passes[least] / (2 * pi * period)),
+        float(delay),
+    )
+
+
+def _negative(response: Response, angles: Vector, values: Vector) -> list[complex]:
+    """L where it crosses the negative real axis, Nyquist's frequency included."""
+    inner = _roots(lambda t: response(np.exp(1j * t)).imag, angles[:-1], values[:-1].imag > 0)
+    found = [complex(value) for value in response(np.exp(1j * inner))] if len(inner) else []
+    last = complex(values[-1])  # real, up to round-off
+    return [value for value in (*found, last) if value.real < 0]
+
+
+def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: Vector) -> Vector:
+    """Where ``f`` changes sign between neighbours of ``grid`` with differing ``flags``."""
+    change = np.flatnonzero(flags[1:] != flags[:-1])
+    low, high, up = grid[change], grid[change + 1], flags[change + 1]
+    for _ in range(HALVINGS if len(change) else 0):
+        middle = (low + high) / 2
+        beyond = (f(middle) > 0) == up
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return (low + high) / 2
+
+
+def joint_response(
+    whole: Vector, pushed: Vector, law: Law, joint: int, delay: int = 0
+) -> Response:
+    """L(z) = -C (zI - A)⁻¹ B at the command of ``joint``, all other joints' loops closed.
+
+    What the law answers to a change of this joint's command. y⁺ = whole y + pushed u over one
+    period; law and delay as in ``closed_loop_map``.
+    """
+    others = np.eye(pushed.shape[1])
+    others[joint, joint] = 0.0
+    n, memory = whole.shape[0], law.F.shape[0]
+    see = np.zeros((law.G.shape[1], n))
+    see[:, : see.shape[0]] = np.eye(see.shape[0])
+    answer = np.hstack([(law.J + law.K) @ see, law.H])  # u from (y, c)
+    A = closed_loop_map(whole, pushed @ others, law, delay=delay)
+    B = np.zeros(A.shape[0])
+    B[:n] = pushed[:, joint]
+    C = np.zeros(A.shape[0])
+    if delay:
+        C[n + memory + joint] = 1.0
+    else:
+        C[: n + memory] = answer[joint]
+
+    def response(z: Vector) -> Vector:
+        left = z[:, None, None] * np.eye(A.shape[0]) - A
+        solved = np.linalg.solve(left, np.broadcast_to(B, (z.size, B.size))[..., None])
+        value: Vector = -(C @ solved[..., 0].T)
+        return value
+
+    return response
+
+
+def joint_margins(
+    arm: ArmModel, controller: Controller, q: Vector, period: float, delay: int = 0
+) -> tuple[Margins, ...]:
+    """Margins of every joint of ``arm`` held at ``q``, its command held over ``period`` [s].
+
+    Raises InvalidValue for a pose that cannot be held and a controller that is not linear.
+    """
+    state, command = holding(arm, q, controller.interface)
+    linear = linearize(arm, state, command)
+    whole, pushed = held_step(linear.A, linear.B, period)
+    law = law_of(controller, state.q, period)
+    if not is_stable(closed_loop_map(whole, pushed, law, delay=delay)):
+        return (UNSTABLE,) * arm.nv
+    return tuple(
+        margins(joint_response(whole, pushed, law, j, delay), period) for j in range(arm.nv)
+    )

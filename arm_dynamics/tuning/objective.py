@@ -1,0 +1,75 @@
+"""How good gains are: one number from errors, overshoot and restless efforts over all cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector, scalar
+from arm_dynamics.rollout import Batch
+from arm_dynamics.tuning.cases import Cases
+from arm_dynamics.tuning.gain_space import GainSpace
+
+LOST = 1e3
+"""Cost [rad s] of a case at least, once the arm has left the finite numbers; at most otherwise."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of the worst case against the mean; of overshoot [s]; of effort's variation [rad s²]."""
+
+    worst: float = 0.5
+    overshoot: float = 0.1
+    effort: float = 2e-3
+
+    def __post_init__(self) -> None:
+        scalar("weight worst", self.worst, lower=0, upper=1)
+        scalar("weight overshoot", self.overshoot, lower=0)
+        scalar("weight effort", self.effort, lower=0)
+
+
+def case_costs(batch: Batch, limit: Vector, steps: Vector, duration: float, w: Weights) -> Vector:
+    """J_c = Σ_j ( ∫|e_j| dt + w_o o_j + w_u TV(τ_j) / (τ_max,j t_end) )  [rad s], by lane.
+
+    e = q_ref - q and overshoot o at the ends of control periods, T Σ|e| for the integral; TV is
+    Σ_k |τ_k+1 - τ_k| over them, joints without effort limit (infinite) apart. None depends on
+    the time step. At most LOST; a lane lost at step k of N costs LOST (2 - k / N) instead: the
+    longer it lasts, the less. ``batch`` records "effort" of every period; limit (nv,) [N·m or N],
+    steps (lanes,) N, duration t_end [s].
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        restless = np.abs(np.diff(batch.effort, axis=1)).sum(axis=1) / limit
+        terms = batch.metrics["iae"] + w.overshoot * batch.metrics["overshoot"]
+        cost = (terms + w.effort * restless / duration).sum(axis=1)
+    lost = LOST * (2 - np.clip(batch.failed / steps, 0, 1))
+    found: Vector = np.where(batch.failed >= 0, lost, np.minimum(cost, LOST))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """J = (1 - w) mean_c J_c + w max_c J_c, w = ``weights.worst``, of points of a gain space."""
+
+    space: GainSpace
+    cases: Cases
+    weights: Weights = Weights()
+
+    def by_case(self, x: Vector) -> Vector:
+        """J_c (m, cases) [rad s] of points (m, size); one rollout."""
+        c = self.cases.conditions
+        batch = self.cases.run(self.space.law, self.space.gains(x), outputs=("effort",))
+        steps = np.tile(np.round(c.duration / self.cases.dt), len(x))
+        limit = self.cases.arm.effort_limit
+        costs = case_costs(batch, limit, steps, c.duration, self.weights)
+        return costs.reshape(len(x), len(self.cases))
+
+    def __call__(self, x: Vector) -> Vector:
+        """J (m,) [rad s]."""
+        return self.total(self.by_case(x))
+
+    def total(self, costs: Vector) -> Vector:
+        """J from J_c (..., cases)."""
+        w = self.weights.worst
+        whole: Vector = (1 - w) * costs.mean(axis=-1) + w * costs.max(axis=-1)
+        return whole

@@ -69,7 +69,7 @@ class Kernel:
 
     def block(self, blocks: Mapping[str, Vector]) -> Vector:
         """A block (rows * lanes,) filled with ``blocks``: name → (size,) or (lanes, size)."""
-        return _filled(self.layout, self.options.lanes, self.dtype, blocks)
+        return filled(self.layout, self.options.lanes, self.dtype, blocks)
 
     def rows(self, names: Sequence[str]) -> Vector:
         """Numbers of the rows that hold ``names``, in order."""
@@ -116,7 +116,7 @@ class Kernel:
             "told": told,
             "dt": np.array([TRIAL_STEP]),
         }
-        x = _filled(layout, options.lanes, np.dtype(options.precision), {**start, **nominal})
+        x = filled(layout, options.lanes, np.dtype(options.precision), {**start, **nominal})
         made.step(x)
         after = x.reshape(layout.rows, -1)[layout.block("v")].T
         plant = Plant(self.arm, options.method)
@@ -133,9 +133,10 @@ class Kernel:
                 )
 
 
-def _filled(
+def filled(
     layout: Layout, lanes: int, dtype: np.dtype[Any], blocks: Mapping[str, Vector]
 ) -> Vector:
+    """A block (rows * lanes,) of ``layout``: name → (size,) or (lanes, size) in its rows."""
     x = _aligned(layout.rows * lanes, dtype)
     rows = x.reshape(layout.rows, lanes)
     for name, values in blocks.items():

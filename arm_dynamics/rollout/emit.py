@@ -115,10 +115,11 @@ z_@ = y_@ * y_@
 a_@ = y_@ + y_@ * z_@ * (S1 + z_@ * (S2 + z_@ * (S3 + z_@ * (S4 + z_@ * (S5 + z_@ * S6)))))
 d_@ = C1 + z_@ * (C2 + z_@ * (C3 + z_@ * (C4 + z_@ * (C5 + z_@ * C6))))
 b_@ = ONE - HALF * z_@ + z_@ * z_@ * d_@
-m_@ = n_@ - floor(n_@ * QUARTER) * FOUR
-o_@ = (m_@ == ONE) | (m_@ == THREE)
+m_@ = I(n_@)
+o_@ = (m_@ & LAST) != 0
 u_@ = b_@ if o_@ else a_@
 w_@ = a_@ if o_@ else b_@
-s_@ = -u_@ if m_@ >= TWO else u_@
-c_@ = -w_@ if (m_@ == ONE) | (m_@ == TWO) else w_@"""
-"""Sine and cosine without a call or a branch, so that lanes go side by side."""
+s_@ = turned(u_@, m_@)
+c_@ = turned(w_@, m_@ + LAST)"""
+"""Sine and cosine without a call or a branch, so that lanes go side by side; quarter turns swap
+them and turn the bit of their sign."""

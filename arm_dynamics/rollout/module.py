@@ -10,6 +10,7 @@ from typing import Any
 from arm_dynamics.friction import SWEEPS
 from arm_dynamics.rollout.emit import Emitter
 from arm_dynamics.rollout.layout import Layout
+from arm_dynamics.rollout.schedule import by_longest_chain
 from arm_dynamics.rollout.trace import Part, Trace
 
 REDUCTION = {
@@ -48,12 +49,20 @@ Row r of lane l is x[r * LANES + l]. Rows: {rows}.
 import numba
 from numpy import abs, float32, float64, floor, int32, int64, log, sqrt
 from numpy import {precision} as F
+from numpy import {whole} as I
 
 LAYOUT = {layout}
 PRECISION = "{precision}"
 LANES = {lanes}
+SIGN, BOTH, LAST = I({sign}), I(2), I(1)
 {constants}
 options = dict(cache=True, nogil=True, error_model="numpy", fastmath={fastmath})
+
+
+@numba.njit(**options)
+def turned(x, quarters):
+    """x with its sign changed where the second bit of quarters is set."""
+    return I(F(x).view(I) ^ ((quarters & BOTH) << SIGN)).view(F)
 
 
 @numba.njit(inline="always", **options)
@@ -221,6 +230,8 @@ def head_text(
         layout=repr(layout.sizes),
         lanes=lanes,
         precision=precision,
+        whole=precision.replace("float", "int"),
+        sign=62 if precision == "float64" else 30,
         constants="\n".join(f"{name} = F({_text(value)})" for name, value in constants.items()),
         power=POWER[precision],
         fastmath=fastmath,
@@ -247,7 +258,7 @@ def part_lines(part: Part, layout: Layout, constants: dict[str, float]) -> str:
     if part.name == "step":
         speeds = [t for (k, _), t in emitter.outputs.items() if part.outputs[k] == "v"]
         stores += [f"speeds = {' + '.join(speeds)}", "odd |= speeds - speeds != ZERO"]
-    return indent("\n".join([*loads, *emitter.lines, *stores]), " " * 8)
+    return indent("\n".join([*by_longest_chain([*loads, *emitter.lines]), *stores]), " " * 8)
 
 
 def _row(layout: Layout, names: Sequence[str], at: tuple[int, int]) -> int:

@@ -24,7 +24,12 @@ class Chain:
     def __init__(self, table: Sequence[Body], gravity: Vector, q: Sequence[SX]) -> None:
         self.table = tuple(table)
         self.gravity = ca.SX(ca.DM(np.array(gravity)))
-        self.rotation = [_rotation(body, x) for body, x in zip(table, q, strict=True)]
+        self.inertias = regrouped(table)
+        self.turns = [
+            None if body.prismatic else (ca.cos(x), ca.sin(x))
+            for body, x in zip(table, q, strict=True)
+        ]
+        self.rotation = [_rotation(b, turn) for b, turn in zip(table, self.turns, strict=True)]
         self.translation = [
             ca.SX(ca.DM(body.translation))
             + (ca.SX(ca.DM(body.rotation[:, 2])) * x if body.prismatic else 0)
@@ -38,7 +43,7 @@ class Chain:
         vectors as pairs of 3-vectors.
         """
         speeds = self._velocities(v)
-        inertias = [_Articulated.of(body) for body in self.table]
+        inertias = list(self.inertias)
         forces = [
             _bias(inertia, w, u) for inertia, (w, u, _, _) in zip(inertias, speeds, strict=True)
         ]
@@ -62,9 +67,8 @@ class Chain:
             along[2] = a[i]
             aw, au = (aw + cw, au + cu + along) if body.prismatic else (aw + cw + along, au + cu)
             moved.append((aw, au))
-            inertia = _Articulated.of(body)
-            bias = _bias(inertia, w, u)
-            turned, pushed = inertia.times(aw, au)
+            bias = _bias(self.inertias[i], w, u)
+            turned, pushed = self.inertias[i].times(aw, au)
             forces.append((turned + bias[0], pushed + bias[1]))
         tau: list[SX] = [None] * len(self.table)
         for i in reversed(range(len(self.table))):
@@ -82,6 +86,7 @@ class Chain:
         still = Chain.__new__(Chain)
         still.table, still.gravity = self.table, ca.SX.zeros(3)
         still.rotation, still.translation = self.rotation, self.translation
+        still.inertias = self.inertias
         size = len(self.table)
         zero = [ca.SX(0)] * size
         columns = []
@@ -124,7 +129,9 @@ class Chain:
             share = left * pivot
             n, f = n + turned + uw * share, f + pushed + uu * share
             parent = body.parent
-            inertias[parent] = inertias[parent] + rest.moved(self.rotation[i], self.translation[i])
+            inertias[parent] = inertias[parent] + rest.spun(self.turns[i]).moved(
+                _sx(body.rotation), self.translation[i]
+            )
             n, f = self._to_parent(i, n, f)
             forces[parent] = (forces[parent][0] + n, forces[parent][1] + f)
         return uw, uu, pivot, left
@@ -176,6 +183,18 @@ class _Articulated:
             self.turning + other.turning, self.coupling + other.coupling, self.mass + other.mass
         )
 
+    def __sub__(self, other: _Articulated) -> _Articulated:
+        return _Articulated(
+            self.turning - other.turning, self.coupling - other.coupling, self.mass - other.mass
+        )
+
+    def even(self) -> _Articulated:
+        """The part that is the same all round z, without inertia about z."""
+        turning, coupling = ca.SX.zeros(3, 3), ca.SX.zeros(3, 3)
+        turning[0, 0] = turning[1, 1] = self.turning[1, 1]
+        coupling[0, 1], coupling[1, 0] = self.coupling[0, 1], self.coupling[1, 0]
+        return _Articulated(turning, coupling, self.mass)
+
     def times(self, w: SX, u: SX) -> tuple[SX, SX]:
         return self.turning @ w + self.coupling @ u, self.coupling.T @ w + self.mass @ u
 
@@ -198,6 +217,16 @@ class _Articulated:
             turning[:, 2] = turning[2, :] = 0
         return _Articulated(_symmetric(turning), coupling, _symmetric(mass))
 
+    def spun(self, turn: tuple[SX, SX] | None) -> _Articulated:
+        """The same inertia seen before the joint turned by (cosine, sine) about z."""
+        if turn is None:
+            return self
+        return _Articulated(
+            _symmetric(_spun(self.turning, *turn)),
+            _spun(self.coupling, *turn),
+            _symmetric(_spun(self.mass, *turn)),
+        )
+
     def moved(self, rotation: SX, r: SX) -> _Articulated:
         """The same inertia seen at the parent's frame."""
         turning = rotation @ self.turning @ rotation.T
@@ -216,11 +245,45 @@ def _bias(inertia: _Articulated, w: SX, u: SX) -> tuple[SX, SX]:
     return ca.cross(w, n) + ca.cross(u, f), ca.cross(w, f)
 
 
-def _rotation(body: Body, q: SX) -> SX:
+def regrouped(table: Sequence[Body]) -> list[_Articulated]:
+    """Inertias at the joints' frames, of an arm that moves alike with far fewer numbers.
+
+    What of a body is the same all round its revolute axis moves as if it belonged to the parent:
+    its mass m, the first moment h_z and diag(J, J, 0) with J = I_yy. Left are h_x, h_y, I_xx - J,
+    I_zz and the products; the mass is gone, and with it most of the arithmetic.
+    Source: M. Gautier and W. Khalil, IEEE Trans. Robotics and Automation 6 (1990), 368.
+    """
+    inertias = [_Articulated.of(body) for body in table]
+    for i in reversed(range(len(table))):
+        body, own = table[i], inertias[i]
+        if body.prismatic:
+            continue
+        even = own.even()
+        inertias[i] = own - even
+        if body.parent >= 0:
+            moved = even.moved(_sx(body.rotation), _sx(body.translation))
+            inertias[body.parent] = inertias[body.parent] + moved
+    return inertias
+
+
+def _spun(matrix: SX, c: SX, s: SX) -> SX:
+    """R A Rᵀ, R turning about z; (a, b; d, e) share s ((a - e) s + (b + d) c)."""
+    (a, b, x), (d, e, y) = ([matrix[i, j] for j in range(3)] for i in range(2))
+    u, v = matrix[2, 0], matrix[2, 1]
+    shared = (a - e) * s + (b + d) * c
+    whole = ca.SX(matrix)
+    whole[0, 0], whole[1, 1] = a - s * shared, e + s * shared
+    whole[0, 1], whole[1, 0] = c * shared - d, c * shared - b
+    whole[0, 2], whole[1, 2] = c * x - s * y, s * x + c * y
+    whole[2, 0], whole[2, 1] = c * u - s * v, s * u + c * v
+    return whole
+
+
+def _rotation(body: Body, turn: tuple[SX, SX] | None) -> SX:
     fixed = ca.SX(ca.DM(body.rotation))
-    if body.prismatic:
+    if turn is None:
         return fixed
-    c, s = ca.cos(q), ca.sin(q)
+    c, s = turn
     turn = ca.SX.eye(3) + 0
     turn[0, 0] = turn[1, 1] = c
     turn[0, 1], turn[1, 0] = -s, s

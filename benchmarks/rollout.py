@@ -1,0 +1,123 @@
+"""Kernels, plant and Pinocchio beside ``mujoco.rollout``, in the same run.
+
+    pip install mujoco example-robot-data && python benchmarks/rollout.py
+
+The same arm goes to MuJoCo as MJCF (``mjcf.py``), lean: no contacts, no stops; its accelerations
+are held against Pinocchio's first. Rows are interleaved; the best of the repetitions counts,
+since a busy machine only ever adds time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.metadata import files
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from machine import machine
+from mjcf import mjcf
+from mujoco import rollout as peer
+
+from arm_dynamics import Command, Plant, State, load_arm
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.rollout import rollout
+from arm_dynamics.rollout.kernel import Kernel, Options
+
+DT, LANES, STEPS, REPETITIONS = 1e-4, 1024, 400, 15
+PEER_LANES, CALLS = 8, 2000
+FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
+
+
+def panda() -> ArmModel:
+    """The 7-DOF Panda with its fingers locked."""
+    name = "panda_description/urdf/panda.urdf"
+    urdf = next(f for f in files("example-robot-data") or () if str(f).endswith(name)).locate()
+    return load_arm(Path(str(urdf)), lock=FINGERS)
+
+
+def acceleration_error(arm: ArmModel, model: mujoco.MjModel, interface: str) -> float:
+    """Largest difference of q̈ from the plant's, relative to the largest q̈, of random states."""
+    random, data, worst = np.random.default_rng(0), mujoco.MjData(model), 0.0
+    plant = Plant(arm, "explicit_euler")
+    lower, upper = np.maximum(arm.lower, -3.0), np.minimum(arm.upper, 3.0)
+    for _ in range(100):
+        q, v, told = random.uniform(lower, upper), *random.normal(size=(2, arm.nv))
+        data.qpos, data.qvel, data.ctrl = q, v, told
+        mujoco.mj_forward(model, data)
+        efforts = plant.efforts(State.of(q, v), Command.checked(interface, told, arm.nv))
+        a = pin.aba(arm.model, arm.model.createData(), q, v, efforts.applied + efforts.viscous)
+        worst = max(worst, np.abs(data.qacc - a).max() / np.abs(a).max())
+    return worst
+
+
+def rows(arm: ArmModel, model: mujoco.MjModel, interface: str) -> dict[str, tuple[int, Callable]]:
+    """Name → steps a call, and the call."""
+    n, q = arm.nv, np.array(arm.pose("initial"))
+    state, command = State.of(q, [0.1] * n), Command.checked(interface, [0.2] * n, n)
+    data, tau, v = arm.model.createData(), np.zeros(n), np.full(n, 0.1)
+    plant, single = Plant(arm), Kernel(arm, Options(interface=interface, lanes=1))
+    x = single.block({"q": q, "v": v, "told": command.value, "dt": np.array([DT])})
+    starts = np.concatenate(
+        [q + 0.1 * np.random.default_rng(0).normal(size=(LANES, n)), np.zeros((LANES, n))], axis=1
+    )
+
+    def batch(precision: str, threads: int) -> Callable:
+        return lambda: rollout(
+            arm, starts, command.value, DT, interface=interface, every=STEPS, outputs=(),
+            precision=precision, threads=threads,
+        )  # fmt: skip
+
+    def repeated(call: Callable) -> Callable:
+        return lambda: [call() for _ in range(CALLS)] and None
+
+    mj = mujoco.MjData(model)
+    begin = np.zeros((PEER_LANES, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+    begin[:, 1 : 1 + n], begin[:, 1 + n : 1 + 2 * n] = starts[:PEER_LANES, :n], 0.0
+    control = np.full((PEER_LANES, STEPS, n), 0.2)
+    return {
+        "pin.aba, bare, a call a step": (
+            CALLS, repeated(lambda: pin.aba(arm.model, data, q, v, tau))),
+        "Plant.step, a call a step": (CALLS, repeated(lambda: plant.step(state, command, DT))),
+        "kernel, a call a step": (CALLS, repeated(lambda: single.step(x))),
+        "rollout f64, one core": (LANES * STEPS, batch("float64", 1)),
+        "rollout f32, one core": (LANES * STEPS, batch("float32", 1)),
+        "rollout f64, two cores": (LANES * STEPS, batch("float64", 2)),
+        "mujoco.rollout, one core": (
+            PEER_LANES * STEPS, lambda: peer.rollout(model, mj, begin, control)),
+    }  # fmt: skip
+
+
+def measure(arm: ArmModel, interface: str) -> None:
+    """Print what there is to say of one arm."""
+    model = mujoco.MjModel.from_xml_string(mjcf(arm, DT))
+    error = acceleration_error(arm, model, interface)
+    table = rows(arm, model, interface)
+    best = dict.fromkeys(table, np.inf)
+    for call in (call for _, call in table.values()):
+        call()
+    for _ in range(REPETITIONS):
+        for name, (steps, call) in table.items():
+            start = time.perf_counter()
+            call()
+            best[name] = min(best[name], (time.perf_counter() - start) / steps)
+    bare, other = best["pin.aba, bare, a call a step"], best["mujoco.rollout, one core"]
+    print(f"\n{arm.name}: MuJoCo's accelerations differ by {error:.1e} of the largest\n")
+    print("| what | M steps/s | ns a step | times pin.aba | times mujoco.rollout |")
+    print("|---|---|---|---|---|")
+    for name, seconds in best.items():
+        numbers = (1e-6 / seconds, 1e9 * seconds, bare / seconds, other / seconds)
+        print(f"| {name} | " + " | ".join(f"{number:.3g}" for number in numbers) + " |")
+
+
+def main() -> None:
+    """Print the tables."""
+    print(f"{machine()}, MuJoCo {mujoco.__version__}")
+    measure(load_arm("five_dof"), "voltage")
+    measure(panda(), "effort")
+
+
+if __name__ == "__main__":
+    main()

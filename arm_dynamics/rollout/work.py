@@ -48,7 +48,7 @@ class Work:
     @property
     def steps(self) -> int:
         """Time steps of each lane."""
-        return self.given.shape[1] * self.every
+        return int(self.given.shape[1]) * self.every
 
     @property
     def records(self) -> int:

@@ -130,7 +130,7 @@ class Dynamechs:
     def __init__(self, arm: ArmModel) -> None:
         _require_plain_motors(arm)
         self.arm = arm
-        self.rows = _constants(arm)
+        self.rows = constants(arm)
         self._data = arm.model.createData()
 
     def step(
@@ -210,7 +210,7 @@ def _require_plain_motors(arm: ArmModel) -> None:
         )
 
 
-def _constants(arm: ArmModel) -> Vector:
+def constants(arm: ArmModel) -> Vector:
     """Array (ROWS, nv) with the constants of joints and motors, these seen at the joint."""
     x = np.zeros((ROWS, arm.nv))
     for k, (joint, actuator) in enumerate(zip(arm.joints, arm.actuators, strict=True)):

@@ -39,15 +39,12 @@ class PublishedKernel:
         self._module = module(key, self._text, self._check)
 
     def objectives(
-        self, p: Vector, i: Vector, *, duration: float = 3.0, dt: float = 1e-4, bound: float = LOST
+        self, p: Vector, i: Vector, *, duration: float = 3.0, dt: float = 1e-4
     ) -> Vector:
-        """Objectives (m,) of gains p, i (m, joints), as ``dynamechs.objective``.
-
-        One that is above ``bound`` may come out smaller than it is, but above ``bound``.
-        """
+        """Objectives (m,) of gains p, i (m, joints), as ``dynamechs.objective``."""
         calls = round(duration / dt)
         totals = [
-            _totals(self._module, self.arm, p[k : k + LANES], i[k : k + LANES], calls, dt, bound)
+            _totals(self._module, self.arm, p[k : k + LANES], i[k : k + LANES], calls, dt)
             for k in range(0, len(p), LANES)
         ]
         return np.concatenate([*totals, np.empty(0)])
@@ -66,7 +63,7 @@ class PublishedKernel:
     def _check(self, made: Any) -> None:
         gains, dt = np.array(TRIAL_GAINS), 1e-4
         p, i = (np.repeat(gains[:, k : k + 1], len(self.joints), axis=1) for k in (0, 1))
-        found = _totals(made, self.arm, p[:LANES], i[:LANES], TRIAL_CALLS, dt, LOST)
+        found = _totals(made, self.arm, p[:LANES], i[:LANES], TRIAL_CALLS, dt)
         for lane, total in enumerate(found):
             expected = objective(
                 self.arm, p[lane], i[lane], joints=self.joints, duration=TRIAL_CALLS * dt, dt=dt
@@ -79,7 +76,7 @@ class PublishedKernel:
 
 
 def _totals(
-    made: Any, arm: ArmModel, p: Vector, i: Vector, calls: int, dt: float, bound: float
+    made: Any, arm: ArmModel, p: Vector, i: Vector, calls: int, dt: float
 ) -> Vector:
     """Objectives of at most LANES gains; the last one fills the lanes that are left."""
     lanes = np.minimum(np.arange(LANES), len(p) - 1)
@@ -88,6 +85,6 @@ def _totals(
     layout = Layout.of(made.LAYOUT)
     gains = {"gain_p": p[lanes], "gain_i": i[lanes]}
     x = filled(layout, LANES, np.dtype(float), {**start, **gains})
-    made.score(x, calls, bound)
+    made.score(x, calls)
     totals = x.reshape(layout.rows, LANES)[layout.first["total"], : len(p)]
     return np.where(totals < inf, totals, LOST)

@@ -25,18 +25,18 @@ LAW = {"voltage": row.VOLTAGE, "error_sum": row.ERROR_SUM}
 GIVEN = {"gain_p": row.GAIN_P, "gain_i": row.GAIN_I}
 """What the controlled joints are given."""
 LOOK = 50
-"""Calls between two looks at whether any lane still matters."""
+"""Calls between two looks at whether any lane goes on."""
 
 SCORE = '''
 
 @numba.njit(**options)
-def score(x, calls, bound):
-    """Up to ``calls`` calls, until every lane's total is above ``bound``; returns those made."""
+def score(x, calls):
+    """Up to ``calls`` calls, until every lane is lost; returns those made."""
     for k in range(calls):
         if k % {look} == 0:
             going = 0
             for l in range(LANES):
-                going += x[{total} * LANES + l] <= bound
+                going += x[{total} * LANES + l] - x[{total} * LANES + l] == ZERO
             if going == 0:
                 return k
         call(x)

@@ -18,6 +18,7 @@ COMMANDS = {
     "record": ("arm_dynamics.cli.record", "simulate an arm and write down all of it"),
     "replay": ("arm_dynamics.cli.replay", "run the forward model over a recording"),
     "sim": ("arm_dynamics.ros.sim", "simulate an arm: two nodes and a browser page"),
+    "tune": ("arm_dynamics.cli.tune", "search controller gains"),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Conditions:
     and motor constants, the supply voltage among them, are off either way. step [rad or m]: most
     that a joint's reference jumps at the start. dts [s]: time steps, in turn. period, duration
     [s]; noise_q [rad], noise_v [rad/s]: standard deviations of what is measured. interface and
-    delay as in ``rollout_closed_loop``.
+    delay as in ``rollout_closed_loop``: by default commands act one period late, as over topics.
     """
 
     payload: float = 0.5
@@ -42,11 +42,11 @@ class Conditions:
     step: float = 0.2
     dts: tuple[float, ...] = (1e-4, 5e-4)
     period: float = 2e-3
-    duration: float = 1.0
+    duration: float = 1.5
     noise_q: float = 1e-4
     noise_v: float = 1e-2
     interface: str = "effort"
-    delay: bool = False
+    delay: bool = True
 
     def __post_init__(self) -> None:
         scalar("payload [kg]", self.payload, lower=0)
@@ -185,13 +185,4 @@ def _poses(
     raise InvalidValue(
         f"arm '{arm.name}': none of {TRIES} poses can be held with {c.payload:g} kg at"
         f" {HOLDABLE:.0%} of the weakest motors: a smaller payload is expected"
-    )
-
-
-def alone(cases: Cases, case: int) -> Cases:
-    """One case by itself; its noise is that of case 0."""
-    at = [case]
-    rows = {name: values[at] for name, values in cases.vary.items()}
-    return replace(
-        cases, start=cases.start[at], target=cases.target[at], dt=cases.dt[at], vary=rows
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
@@ -19,7 +20,7 @@ Costs = Callable[[Vector], Vector]
 """Points (m, n) → costs (m,)."""
 SPREAD = 0.4
 """Standard deviation of the first generation about the start."""
-EVOLVED = 0.75
+EVOLVED = 0.9
 """Share of the budget that the evolution may take before the simplex follows."""
 SIMPLEX = 0.05
 """Side of the first simplex."""
@@ -61,6 +62,11 @@ class Found:
     cost: float
     history: tuple[Generation, ...]
     ended: str
+
+    @property
+    def tried(self) -> int:
+        """Points tried."""
+        return self.history[-1].evaluations
 
 
 class _Spent(Exception):
@@ -152,16 +158,23 @@ class Search:
 
 def _evolution(size: int, bound: float, seed: int, population: int) -> Any:
     """CMA-ES with random numbers of its own: nobody else's are touched, or matter."""
-    try:
-        import cma  # noqa: PLC0415 - an extra, and slow to import
-    except ModuleNotFoundError as error:
-        raise ArmDynamicsError(
-            "the gain search needs cma: pip install 'arm_dynamics[tune]'"
-        ) from error
     random = np.random.default_rng([seed, size])
     options = {
         "randn": lambda *shape: random.standard_normal(shape), "seed": np.nan,
         "popsize": population, "bounds": [-bound, bound], "tolx": SMALL_STEP, "tolfun": FLAT,
         "verbose": -9, "verb_log": 0, "verb_disp": 0, "signals_filename": None,
     }  # fmt: skip
-    return cma.CMAEvolutionStrategy(np.zeros(size), SPREAD, options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of defaults of its own
+        return _cma().CMAEvolutionStrategy(np.zeros(size), SPREAD, options)
+
+
+def _cma() -> Any:
+    """The library: an extra, and slow to import."""
+    try:
+        import cma  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ArmDynamicsError(
+            "the gain search needs cma: pip install 'arm_dynamics[tune]'"
+        ) from error
+    return cma

@@ -1,0 +1,155 @@
+"""The whole gain search: cases, search, and what the found gains are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.tuning.baseline import published
+from arm_dynamics.tuning.cases import Cases, Conditions, draw
+from arm_dynamics.tuning.gain_space import GainSpace, gain_space
+from arm_dynamics.tuning.margins import Margins, joint_margins, least
+from arm_dynamics.tuning.objective import Objective, Weights
+from arm_dynamics.tuning.search import POPULATION, Budget, Found, Generation, Search
+from arm_dynamics.tuning.tape import Tape
+from arm_dynamics.tuning.validation import Held, validate
+
+UNSEEN = 1_000_003
+"""Added to the seed of the search: the seed of cases that it has not seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is searched: gains ``names`` of ``law``, from its own ones, over ``cases`` cases."""
+
+    arm: ArmModel
+    law: Controller
+    names: tuple[str, ...] = ("p", "i", "d")
+    conditions: Conditions = field(default_factory=Conditions)
+    weights: Weights = field(default_factory=Weights)
+    cases: int = 32
+    population: int = POPULATION
+    seed: int = 0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that the way of the search depends on, its budget apart."""
+        start = {name: self.law.gains[name].tolist() for name in sorted(self.law.gains)}
+        return {
+            "arm": self.arm.name, "controller": type(self.law).__name__, "gains": list(self.names),
+            "start": start, "cases": self.cases, "population": self.population, "seed": self.seed,
+            **asdict(self.conditions), **{f"weight {k}": v for k, v in asdict(self.weights).items()},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """Found gains, to ``gain_space.DIGITS`` digits, and the law with them.
+
+    before, after (cases,): J_c [rad s] of the start and of the found gains.
+    """
+
+    task: Task
+    cases: Cases
+    found: Found
+    law: Controller
+    gains: dict[str, dict[str, float]]
+    before: Vector
+    after: Vector
+    cost_before: float
+    cost: float
+
+    @property
+    def worst(self) -> int:
+        """Number of the training case that costs most with the found gains."""
+        return int(np.argmax(self.after))
+
+    @property
+    def best(self) -> int:
+        """Number of the training case that costs least with the found gains."""
+        return int(np.argmin(self.after))
+
+
+def tune(
+    task: Task,
+    budget: Budget,
+    tape: Tape | None = None,
+    observe: Callable[[Generation], None] = lambda generation: None,
+) -> Tuned:
+    """Search gains for ``task``; the same for its settings and a budget of evaluations.
+
+    Raises what ``gain_space``, ``draw`` and ``Search`` raise, InvalidValue for fewer than 4
+    points a generation.
+    """
+    if task.population < 4:
+        raise InvalidValue(f"population = {task.population}: at least 4 is expected")
+    space = gain_space(task.law, task.names)
+    cases = draw(task.arm, task.cases, task.seed, task.conditions)
+    objective = Objective(space, cases, task.weights)
+    search = Search(
+        objective, space.size, space.bound, task.seed, task.population, tape or Tape(), observe
+    )
+    found = search.run(budget)
+    gains = space.by_joint(found.x)
+    law = with_gains(task.law, gains)
+    before = objective.by_case(np.zeros((1, space.size)))[0]
+    after = Objective(own_space(space, law), cases, task.weights).by_case(
+        np.zeros((1, space.size))
+    )[0]
+    totals = (float(objective.total(costs)) for costs in (before, after))
+    return Tuned(task, cases, found, law, gains, before, after, *totals)
+
+
+def own_space(space: GainSpace, law: Controller) -> GainSpace:
+    """The space about the gains of ``law``."""
+    return gain_space(law, space.names)
+
+
+def with_gains(law: Controller, gains: dict[str, dict[str, float]]) -> Controller:
+    """A law of the same kind and model, ``gains`` in the place of its own."""
+    names = law.arm.joint_names
+    own = {n: {g: float(values[j]) for g, values in law.gains.items()} for j, n in enumerate(names)}
+    return type(law)(law.arm, {n: {**own[n], **gains.get(n, {})} for n in names})
+
+
+def unseen(task: Task, count: int) -> Cases:
+    """Cases drawn as those of the search, with another seed."""
+    return draw(task.arm, count, task.seed + UNSEEN, task.conditions)
+
+
+def compared(tuned: Tuned, cases: Cases) -> dict[str, Held]:
+    """Who holds ``cases``: found gains, the start's, and for five_dof the published ones."""
+    found = {
+        "found gains": validate(cases, tuned.law),
+        "gains at the start": validate(cases, tuned.task.law),
+    }
+    if tuned.task.arm.name == "five_dof":
+        found["published, explicit Euler, no supply limit"] = published(
+            cases, "explicit_euler", supply=False
+        )
+        found["published, semi-implicit Euler, supply limit"] = published(
+            cases, "semi_implicit_euler", supply=True
+        )
+    return found
+
+
+def margins_of(tuned: Tuned) -> tuple[tuple[Margins, ...], tuple[Margins, ...]]:
+    """Of every joint: margins at the initial pose, and the least over the training cases.
+
+    Of commands as efforts, held over the period: exact arm, no dry friction. The arm of each
+    case, at the case's target. Raises InvalidValue where the loop is not linear or no pose held.
+    """
+    c, law, cases = tuned.task.conditions, tuned.law, tuned.cases
+    here = joint_margins(cases.arm, law, cases.arm.pose("initial"), c.period, int(c.delay))
+    every = [
+        joint_margins(cases.arm_of(k), law, cases.target[k], c.period, int(c.delay))
+        for k in range(len(cases))
+    ]
+    return here, tuple(least(joint) for joint in zip(*every, strict=True))

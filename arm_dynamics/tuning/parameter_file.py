@@ -1,0 +1,43 @@
+"""Gains as a file that the nodes and ``build_controller`` load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import ConfigError
+
+
+def parameter_text(
+    arm: str,
+    controller: str,
+    law: Controller,
+    found: Mapping[str, Mapping[str, float]],
+    notes: Sequence[str],
+) -> str:
+    """YAML in the form of ``config/<arm>.yaml``: the ``found`` gains, the law's others beside.
+
+    ``notes`` stand above it as comments. Infinite gains are left out: they are the default.
+    """
+    units = ", ".join(f"{p.name} [{p.unit}]" for p in law.parameters)
+    lines = [*(f"# {note}" for note in notes), f"# Keys and units: {units}."]
+    lines += ["simulator:", "  ros__parameters:", f"    arm: {arm}", ""]
+    lines += ["joint_controller:", "  ros__parameters:", f"    arm: {arm}"]
+    lines += [f"    controller: {controller}", "    gains:"]
+    for j, joint in enumerate(law.arm.joint_names):
+        own = {p.name: float(law.gains[p.name][j]) for p in law.parameters}
+        row = {**own, **found.get(joint, {})}
+        inside = ", ".join(f"{name}: {value!r}" for name, value in row.items() if isfinite(value))
+        lines.append(f"      {joint}: {{{inside}}}")
+    return "\n".join(lines) + "\n"
+
+
+def write_text(file: Path, text: str) -> Path:
+    """``text`` in ``file``; raises ConfigError when it cannot be written."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
+    return file

@@ -26,8 +26,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import rollout
 from arm_dynamics.rollout.kernel import Kernel, Options
 
-DT, LANES, STEPS, REPETITIONS = 1e-4, 1024, 400, 15
-PEER_LANES, CALLS = 8, 2000
+DT, LANES, STEPS, REPETITIONS = 1e-4, 512, 4000, 15
+PEER_LANES, PEER_STEPS, CALLS = 8, 400, 2000
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
 
@@ -76,7 +76,7 @@ def rows(arm: ArmModel, model: mujoco.MjModel, interface: str) -> dict[str, tupl
     mj = mujoco.MjData(model)
     begin = np.zeros((PEER_LANES, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
     begin[:, 1 : 1 + n], begin[:, 1 + n : 1 + 2 * n] = starts[:PEER_LANES, :n], 0.0
-    control = np.full((PEER_LANES, STEPS, n), 0.2)
+    control = np.full((PEER_LANES, PEER_STEPS, n), 0.2)
     return {
         "pin.aba, bare, a call a step": (
             CALLS, repeated(lambda: pin.aba(arm.model, data, q, v, tau))),
@@ -86,7 +86,7 @@ def rows(arm: ArmModel, model: mujoco.MjModel, interface: str) -> dict[str, tupl
         "rollout f32, one core": (LANES * STEPS, batch("float32", 1)),
         "rollout f64, two cores": (LANES * STEPS, batch("float64", 2)),
         "mujoco.rollout, one core": (
-            PEER_LANES * STEPS, lambda: peer.rollout(model, mj, begin, control)),
+            PEER_LANES * PEER_STEPS, lambda: peer.rollout(model, mj, begin, control)),
     }  # fmt: skip
 
 

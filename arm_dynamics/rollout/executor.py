@@ -9,6 +9,8 @@ from threading import Lock
 from arm_dynamics.rollout.backends import BLOCK
 from arm_dynamics.rollout.work import Done, Work, done
 
+Progress = Callable[[int, int], None]
+"""Told how many steps of lanes are done, and of how many."""
 PARTS = 16
 """Tasks that a batch is cut into for an executor, where it has lanes enough."""
 
@@ -17,7 +19,7 @@ def spread(
     work: Work,
     threads: int | None,
     executor: Executor | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> Done:
     """``work`` done; a task that fails raises here what it raised there."""
     counter = _Counter(work.lanes * work.steps, progress)
@@ -37,7 +39,7 @@ def spread(
 class _Counter:
     """Adds up steps from several threads."""
 
-    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
+    def __init__(self, total: int, progress: Progress | None) -> None:
         self.total, self.progress, self.done = total, progress, 0
         self.lock = Lock()
 

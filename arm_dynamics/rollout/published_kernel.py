@@ -75,9 +75,7 @@ class PublishedKernel:
                 )
 
 
-def _totals(
-    made: Any, arm: ArmModel, p: Vector, i: Vector, calls: int, dt: float
-) -> Vector:
+def _totals(made: Any, arm: ArmModel, p: Vector, i: Vector, calls: int, dt: float) -> Vector:
     """Objectives of at most LANES gains; the last one fills the lanes that are left."""
     lanes = np.minimum(np.arange(LANES), len(p) - 1)
     target = arm.pose("initial")

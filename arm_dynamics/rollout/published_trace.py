@@ -76,7 +76,9 @@ def trace_published(arm: ArmModel, joints: Sequence[str]) -> tuple[Layout, Part]
     after |= {name: x[place, columns] for name, place in LAW.items()}
     after["total"] = [total]
     function = ca.Function(
-        "call", [_column(rows[name]) for name in sizes], ca.cse([_column(a) for a in after.values()])
+        "call",
+        [_column(rows[name]) for name in sizes],
+        ca.cse([_column(a) for a in after.values()]),
     )
     part = Part("call", "One call of plant and law.", function, tuple(sizes), tuple(after))
     return Layout.of(sizes), part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -15,13 +15,10 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import inputs
 from arm_dynamics.rollout.backends import chosen
 from arm_dynamics.rollout.batch import OUTPUTS, Batch
-from arm_dynamics.rollout.executor import spread
+from arm_dynamics.rollout.executor import Progress, spread
 from arm_dynamics.rollout.inputs import Start, States
 from arm_dynamics.rollout.memory import require_memory
 from arm_dynamics.rollout.work import Done, Work
-
-Progress = Callable[[int, int], None]
-"""Told how many steps of lanes are done, and of how many."""
 
 
 def rollout(

@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
+@lru_cache(maxsize=16)
 def numbers_of(arm: ArmModel) -> str:
     """A hash of all numbers of the arm that a step or a law depends on."""
     digest = hashlib.sha256(repr((arm.joint_names, arm.act_names)).encode())

@@ -1,0 +1,89 @@
+"""A batch under a policy in Python, asked once a period for all lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.errors import CommandRefused
+from arm_dynamics.rollout.backends import BLOCK, chosen
+from arm_dynamics.rollout.batch import Batch
+from arm_dynamics.rollout.executor import Progress
+from arm_dynamics.rollout.lanes import Lanes
+from arm_dynamics.rollout.law import METRICS
+from arm_dynamics.rollout.loop_lanes import BlockLanes, LoopLanes, Tick
+from arm_dynamics.rollout.memory import require_memory
+from arm_dynamics.rollout.rollout import batch_of
+from arm_dynamics.rollout.work import Done, Work, cores, maker, run
+
+Policy = Callable[[Vector, Vector, float], ArrayLike]
+"""Measured q and v (lane, nv), time since the start [s] → commands (lane, nv)."""
+
+
+def with_policy(
+    work: Work,
+    policy: Policy,
+    every: int,
+    way: Vector,
+    delay: bool,
+    threads: int | None,
+    memory_limit: float | None,
+    progress: Progress | None,
+) -> Batch:
+    """``work`` under ``policy``, ``every`` steps a period; raises CommandRefused for bad ones."""
+    name, _ = chosen(work.backend, work.arm, work.setup, tuple(work.varied))
+    work = replace(work, backend=name, every=every, stride=work.stride * every)
+    require_memory(work.bytes, memory_limit, f"{work.lanes} lanes, {work.records} records")
+    make, whole, period = maker(work), Done.empty(replace(work, loop=_Scored())), every * work.dt
+    pool = ThreadPoolExecutor(threads or cores()) if threads != 1 else None
+    try:
+        inner = BlockLanes([make(part) for _, part in work.parts(BLOCK)], pool)
+        tick = _asked(policy, inner, float(period[0]))
+        lanes = LoopLanes(inner, tick, period, way, delay)
+        run(lanes, work, whole, slice(0, work.lanes), _report(work, progress), divisible=False)
+    finally:
+        if pool:
+            pool.shutdown()
+    return batch_of(work, whole)
+
+
+def _asked(policy: Policy, inner: Lanes, period: float) -> Tick:
+    """``policy`` as a tick, its commands looked at."""
+    ticked = 0
+
+    def tick(q: Vector, v: Vector, reference: Vector, elapsed: Vector) -> Vector:
+        nonlocal ticked
+        told, lost = np.array(policy(q, v, ticked * period), dtype=float), inner.failed >= 0
+        if told.shape != q.shape or not np.isfinite(told[~lost]).all():
+            raise CommandRefused(
+                f"policy at tick {ticked}: {told.shape} commands, all finite:"
+                f" {bool(np.isfinite(told).all())}; {q.shape} finite ones are expected"
+            )
+        ticked += 1
+        told[lost] = 0.0
+        return told
+
+    return tick
+
+
+def _report(work: Work, progress: Progress | None) -> Callable[[int], None]:
+    spent, total = 0, work.lanes * work.steps
+
+    def report(steps: int) -> None:
+        nonlocal spent
+        spent += steps
+        if progress is not None:
+            progress(spent, total)
+
+    return report
+
+
+class _Scored:
+    """Stands for a loop whose metrics there must be room for."""
+
+    metrics = METRICS

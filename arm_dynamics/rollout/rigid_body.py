@@ -284,10 +284,10 @@ def _rotation(body: Body, turn: tuple[SX, SX] | None) -> SX:
     if turn is None:
         return fixed
     c, s = turn
-    turn = ca.SX.eye(3) + 0
-    turn[0, 0] = turn[1, 1] = c
-    turn[0, 1], turn[1, 0] = -s, s
-    return fixed @ turn
+    turned = ca.SX.eye(3) + 0
+    turned[0, 0] = turned[1, 1] = c
+    turned[0, 1], turned[1, 0] = -s, s
+    return fixed @ turned
 
 
 def _symmetric(matrix: SX) -> SX:

@@ -96,7 +96,7 @@ class Pid(Controller):
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("p", None, "N·m/rad", "proportional gain", lower=0, upper=1e6),
-        Parameter("i", None, "N·m/(rad·s)", "integral gain", lower=0, upper=1e6),
+        Parameter("i", None, "N·m/(rad·s)", "integral gain", lower=0, upper=1e8),
         Parameter("d", None, "N·m·s/rad", "derivative gain", lower=0, upper=1e6),
         Parameter("i_clamp", inf, "N·m", "largest effort of the integral", lower=0),
         Parameter("d_filter", 0.0, "s", "time constant of the velocity filter", lower=0, upper=1),

@@ -1,4 +1,4 @@
-"""An arm as MuJoCo's MJCF: bodies, rotors, viscous friction and linear motors; no stops."""
+"""An arm as MuJoCo's MJCF: bodies, rotors, viscous friction, linear motors and stops."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ import pinocchio as pin
 from arm_dynamics.model.arm_model import ArmModel
 
 
-def mjcf(arm: ArmModel, dt: float) -> str:
+def mjcf(arm: ArmModel, dt: float, stops: bool) -> str:
     """The model's text; ctrl is what the arm's motors are commanded: V, or N·m where ideal.
 
     A DC motor without own states, brushes and current limit is affine in voltage and speed:
-    τ = N Kt (V - Ke N v) / R, with V held within the supply. Contacts and constraints are off,
-    damping is explicit, as in the plant. Dry friction and stops are left out.
+    τ = N Kt (V - Ke N v) / R, with V held within the supply. Damping is explicit, as in the plant.
+    ``stops`` are MuJoCo's joint limits with its default springs; without, all constraints are
+    off. Dry friction is left out.
     """
     root = ElementTree.Element("mujoco")
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="true")
     option = ElementTree.SubElement(
         root, "option", timestep=repr(dt), integrator="Euler", gravity=_text(arm.gravity)
     )
-    ElementTree.SubElement(option, "flag", constraint="disable", eulerdamp="disable")
+    ElementTree.SubElement(option, "flag", eulerdamp="disable", contact="disable")
+    if not stops:
+        option[0].set("constraint", "disable")
     bodies = [ElementTree.SubElement(root, "worldbody")]
     motors = ElementTree.SubElement(root, "actuator")
     for i in range(1, arm.model.njoints):
-        bodies.append(_body(arm, i, bodies[arm.model.parents[i]]))
+        bodies.append(_body(arm, i, bodies[arm.model.parents[i]], stops))
         _motor(arm, i - 1, motors)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _body(arm: ArmModel, i: int, parent: ElementTree.Element) -> ElementTree.Element:
+def _body(arm: ArmModel, i: int, parent: ElementTree.Element, stops: bool) -> ElementTree.Element:
     placement, inertia = arm.model.jointPlacements[i], arm.model.inertias[i]
     joint, motor = arm.joints[i - 1], arm.actuators[i - 1]
     body = ElementTree.SubElement(
@@ -46,10 +49,12 @@ def _body(arm: ArmModel, i: int, parent: ElementTree.Element) -> ElementTree.Ele
         arm.model, arm.model.createData(), pin.neutral(arm.model), i
     )[:, i - 1]
     slides = joint.kind == "prismatic"
+    bounded = stops and np.isfinite(joint.lower)
+    limits = {"range": _text([joint.lower, joint.upper])} if bounded else {}
     ElementTree.SubElement(
         body, "joint", name=joint.name, type="slide" if slides else "hinge",
         axis=_text(subspace[:3] if slides else subspace[3:]), armature=repr(float(motor.armature)),
-        damping=repr(joint.damping + motor.viscous_friction),
+        damping=repr(joint.damping + motor.viscous_friction), **limits,
     )  # fmt: skip
     return body
 

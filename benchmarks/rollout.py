@@ -2,9 +2,9 @@
 
     pip install mujoco example-robot-data && python benchmarks/rollout.py
 
-The same arm goes to MuJoCo as MJCF (``mjcf.py``), lean: no contacts, no stops; its accelerations
-are held against Pinocchio's first. Rows are interleaved; the best of the repetitions counts,
-since a busy machine only ever adds time.
+The same arm goes to MuJoCo as MJCF (``mjcf.py``) without contacts, once with stops, as the kernels
+have them, and once without any constraint; its accelerations are held against Pinocchio's first.
+Rows are interleaved; the best of the repetitions counts, since a busy machine only adds time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def acceleration_error(arm: ArmModel, model: mujoco.MjModel, interface: str) -> 
     return worst
 
 
-def rows(arm: ArmModel, model: mujoco.MjModel, interface: str) -> dict[str, tuple[int, Callable]]:
+def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     """Name → steps a call, and the call."""
     n, q = arm.nv, np.array(arm.pose("initial"))
     state, command = State.of(q, [0.1] * n), Command.checked(interface, [0.2] * n, n)
@@ -73,10 +73,14 @@ def rows(arm: ArmModel, model: mujoco.MjModel, interface: str) -> dict[str, tupl
     def repeated(call: Callable) -> Callable:
         return lambda: [call() for _ in range(CALLS)] and None
 
-    mj = mujoco.MjData(model)
-    begin = np.zeros((PEER_LANES, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
-    begin[:, 1 : 1 + n], begin[:, 1 + n : 1 + 2 * n] = starts[:PEER_LANES, :n], 0.0
-    control = np.full((PEER_LANES, PEER_STEPS, n), 0.2)
+    def other(stops: bool) -> Callable:
+        model = mujoco.MjModel.from_xml_string(mjcf(arm, DT, stops))
+        mj, kind = mujoco.MjData(model), mujoco.mjtState.mjSTATE_FULLPHYSICS
+        begin = np.zeros((PEER_LANES, mujoco.mj_stateSize(model, kind)))
+        begin[:, 1 : 1 + n] = starts[:PEER_LANES, :n]
+        control = np.full((PEER_LANES, PEER_STEPS, n), 0.2)
+        return lambda: peer.rollout(model, mj, begin, control)
+
     return {
         "pin.aba, bare, a call a step": (
             CALLS, repeated(lambda: pin.aba(arm.model, data, q, v, tau))),
@@ -85,16 +89,16 @@ def rows(arm: ArmModel, model: mujoco.MjModel, interface: str) -> dict[str, tupl
         "rollout f64, one core": (LANES * STEPS, batch("float64", 1)),
         "rollout f32, one core": (LANES * STEPS, batch("float32", 1)),
         "rollout f64, two cores": (LANES * STEPS, batch("float64", 2)),
-        "mujoco.rollout, one core": (
-            PEER_LANES * PEER_STEPS, lambda: peer.rollout(model, mj, begin, control)),
+        "mujoco.rollout, one core": (PEER_LANES * PEER_STEPS, other(True)),
+        "mujoco.rollout, no stops": (PEER_LANES * PEER_STEPS, other(False)),
     }  # fmt: skip
 
 
 def measure(arm: ArmModel, interface: str) -> None:
     """Print what there is to say of one arm."""
-    model = mujoco.MjModel.from_xml_string(mjcf(arm, DT))
+    model = mujoco.MjModel.from_xml_string(mjcf(arm, DT, False))
     error = acceleration_error(arm, model, interface)
-    table = rows(arm, model, interface)
+    table = rows(arm, interface)
     best = dict.fromkeys(table, np.inf)
     for call in (call for _, call in table.values()):
         call()

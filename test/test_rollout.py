@@ -85,6 +85,13 @@ def test_company_does_not_matter(lanes):
         np.testing.assert_array_equal(found[name], expected[name][lanes])
 
 
+@pytest.mark.parametrize("lanes", [8, 16])
+def test_size_of_the_blocks_does_not_matter(lanes, monkeypatch):
+    for room in ("backends", "work", "executor"):
+        monkeypatch.setattr(f"arm_dynamics.rollout.{room}.BLOCK", lanes)
+    assert same(run(), reference())
+
+
 def test_number_of_threads_does_not_matter():
     assert same(run(threads=1), run(threads=3))
 

@@ -40,7 +40,8 @@ def bodies(arm: ArmModel) -> tuple[Body, ...]:
     model, data = arm.model, arm.model.createData()
     turns, table = [np.eye(3)], []
     for i in range(1, model.njoints):
-        subspace = pin.computeJointJacobian(model, data, pin.neutral(model), i)[:, i - 1]
+        jacobian = pin.computeJointJacobian(model, data, pin.neutral(model), i)
+        subspace = jacobian.reshape(6, -1)[:, i - 1]  # of one joint it is flat
         prismatic = bool(np.abs(subspace[3:]).max() < 0.5)
         turn = _to_z(subspace[:3] if prismatic else subspace[3:])
         parent, placement, inertia = model.parents[i], model.jointPlacements[i], model.inertias[i]

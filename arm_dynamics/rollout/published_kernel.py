@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.dynamechs import CONTROLLED, LOST, objective
+from arm_dynamics.dynamechs import CONTROLLED, LOST, Dynamechs, objective
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.kernel import KernelRejected, filled
@@ -34,6 +34,7 @@ class PublishedKernel:
         Raises KernelRejected when it does not agree, ConfigError without CasADi when it has to
         be made, InvalidValue for an arm that has no published step.
         """
+        Dynamechs(arm)  # raises where there is no such step
         self.arm, self.joints = arm, tuple(joints)
         key = fingerprint(arm, ("published", arm.pose("initial").tobytes(), self.joints, LANES))
         self._module = module(key, self._text, self._check)

@@ -1,0 +1,87 @@
+"""``arm-dynamics tune five_dof --compatibility dynamechs``: the published gain search again."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from arm_dynamics.dynamechs import published_arm
+from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.forward_model import COMPATIBILITY
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.stability.loops import PUBLISHED_P
+from arm_dynamics.tuning.baseline import PUBLISHED_I
+from arm_dynamics.tuning.descent import Descent
+from arm_dynamics.tuning.parameter_file import write_text
+from arm_dynamics.tuning.published import (
+    OBJECTIVE_P,
+    OBJECTIVE_PI,
+    WIDTH,
+    PublishedSearch,
+    search,
+)
+from arm_dynamics.tuning.published_file import published_file
+from arm_dynamics.tuning.published_objective import objectives_of
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Search, show the gains beside the published ones, write them if asked; 0."""
+    given = _parser().parse_args(arguments)
+    if given.compatibility not in COMPATIBILITY:
+        raise UnknownName("compatibility", given.compatibility, COMPATIBILITY)
+    arm = load_arm(given.arm)
+    if arm.name != "five_dof":
+        raise ConfigError(
+            f"--compatibility {given.compatibility}: for arm 'five_dof' alone, not '{arm.name}'"
+        )
+    found = _searched(1 if given.sequential else WIDTH)
+    Console().print(_table(found))
+    asked, judged = (sum(getattr(s, n) for s in (found.p, found.i)) for n in ("asked", "judged"))
+    print(f"{asked} gains asked for, {judged} judged, {found.seconds:.2f} s")
+    if given.out:
+        print(f"gains in {write_text(given.out, published_file(published_arm(), found))}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__)
+    parser.add_argument("arm", metavar="ARM", help="five_dof")
+    parser.add_argument("--compatibility", metavar="NAME", required=True, help="dynamechs")
+    parser.add_argument("--sequential", action="store_true", help="one evaluation at a time")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="parameter file to be written")
+    return parser
+
+
+def _searched(width: int) -> PublishedSearch:
+    """The search with a live line."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        line = progress.add_task("making the kernel")
+        objectives = objectives_of(published_arm())
+        began, judged = time.monotonic(), dict[str, int]()
+
+        def observe(stage: str, best: Descent) -> None:
+            judged[stage] = best.judged
+            every = sum(judged.values())
+            rate = every / max(time.monotonic() - began, 1e-9)
+            said = f"{stage}: best {best.cost:.7g} rad, {every} gains, {rate:.0f}/s"
+            progress.update(line, description=said)
+
+        return search(objectives, width=width, observe=observe)
+
+
+def _table(found: PublishedSearch) -> Table:
+    table = Table("", "found", "published", title="five_dof, published search")
+    table.title_justify = "left"
+    for joint, (p, i) in found.gains.items():
+        table.add_row(f"P {joint}, V/rad", f"{p:.15g}", f"{PUBLISHED_P[joint]:.15g}")
+        table.add_row(f"I {joint}, V/rad", f"{i:.15g}", f"{PUBLISHED_I[joint]:.15g}")
+    table.add_row("objective of P, rad", f"{found.p.cost:.15g}", f"{OBJECTIVE_P:.15g}")
+    table.add_row("objective of P, I, rad", f"{found.i.cost:.15g}", f"{OBJECTIVE_PI:.15g}")
+    return table

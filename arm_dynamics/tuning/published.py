@@ -1,0 +1,78 @@
+"""The published gain search of five_dof: Nelder and Mead over P, then over I, to the same gains.
+
+V = P e + I Σe for R2, R3 and R5, holding (0, -1.1, 0.3, 0, 0) for 3 s; the objective is
+Σ |e| [rad] over the 30000 calls, see ``dynamechs.objective``. P from (6, 5, 1) with steps of
+0.1; then I from (0.1, 0.1, 0.1) with steps of 0.01, the found P kept.
+Source: AffectiveSilicon, Forward Dynamics Model of a 5 Degree-of-Freedom Robot Arm using
+DynaMechs (2023). The method is not named there: Math::Amoeba's with a tolerance of 1e-4 is the
+one that gives all published digits of the gains.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_dynamics.dynamechs import CONTROLLED, published_arm
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.tuning.descent import Descent, Rule, descend
+from arm_dynamics.tuning.published_objective import Objectives, objectives_of
+from arm_dynamics.tuning.simplex import Point
+
+RULE = Rule(tolerance=1e-4)
+START_P, STEP_P = (6.0, 5.0, 1.0), 0.1
+START_I, STEP_I = (0.1, 0.1, 0.1), 0.01
+WIDTH = 4
+"""Gains judged at a time."""
+OBJECTIVE_P, OBJECTIVE_PI = 16.3888758427019, 0.305710199012247
+"""Published objectives [rad] of the found P, and of P with the found I."""
+
+Observe = Callable[[str, Descent], None]
+"""Hears of every call of a stage, "P" or "I": the best so far."""
+
+
+@dataclass(frozen=True)
+class PublishedSearch:
+    """The two stages of a search, and how long they took [s]."""
+
+    p: Descent
+    i: Descent
+    seconds: float
+
+    @property
+    def gains(self) -> dict[str, tuple[float, float]]:
+        """Joint → P, I [V/rad]."""
+        return dict(zip(CONTROLLED, zip(self.p.point, self.i.point, strict=True), strict=True))
+
+
+def search(
+    objectives: Objectives | None = None,
+    *,
+    width: int = WIDTH,
+    observe: Observe = lambda stage, descent: None,
+) -> PublishedSearch:
+    """Both stages, ``width`` gains at a time; the same gains, bit for bit, for every width.
+
+    ``objectives`` defaults to that of the published arm. Raises InvalidValue for a width
+    below 1.
+    """
+    if width < 1:
+        raise InvalidValue(f"width = {width}: at least 1 is expected")
+    judge = objectives_of(published_arm()) if objectives is None else objectives
+    began = time.perf_counter()
+
+    def with_p(points: Sequence[Point]) -> list[float]:
+        p = np.array(points)
+        return judge(p, np.zeros_like(p)).tolist()
+
+    p = descend(with_p, START_P, STEP_P, RULE, width=width, observe=lambda d: observe("P", d))
+
+    def with_i(points: Sequence[Point]) -> list[float]:
+        i = np.array(points)
+        return judge(np.tile(p.point, (len(i), 1)), i).tolist()
+
+    i = descend(with_i, START_I, STEP_I, RULE, width=width, observe=lambda d: observe("I", d))
+    return PublishedSearch(p, i, time.perf_counter() - began)

@@ -1,0 +1,247 @@
+"""The published gain search: its kernel, its path and digits, and better gains."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import Command, Plant, Reference, State, dynamechs
+from arm_dynamics.cli import tune
+from arm_dynamics.config import build_controller
+from arm_dynamics.dynamechs import CONTROLLED, LOST, objective, published_arm
+from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.rollout import published_kernel
+from arm_dynamics.rollout.kernel import KernelRejected
+from arm_dynamics.rollout.published_kernel import PublishedKernel
+from arm_dynamics.stability.loops import PUBLISHED_P
+from arm_dynamics.tuning import published_objective
+from arm_dynamics.tuning.baseline import PUBLISHED_I
+from arm_dynamics.tuning.descent import Rule, descend
+from arm_dynamics.tuning.published import OBJECTIVE_P, OBJECTIVE_PI, search
+from arm_dynamics.tuning.published_file import effort_gains, published_file
+from arm_dynamics.tuning.published_improve import BEST_I, BEST_P, improve
+from arm_dynamics.tuning.published_objective import objectives_of
+from arm_dynamics.tuning.simplex import begin
+
+ROWS = json.loads((Path(__file__).parent / "data/five_dof/objectives.json").read_text())
+P = np.array([PUBLISHED_P[joint] for joint in CONTROLLED])
+INTEGRAL = np.array([PUBLISHED_I[joint] for joint in CONTROLLED])
+SHORT = {"duration": 0.2}
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return PublishedKernel(published_arm())
+
+
+@pytest.fixture(scope="module")
+def found():
+    return search()
+
+
+def test_the_kernel_has_the_objectives_of_the_original(kernel):
+    p = np.array([row["P"] for row in ROWS], dtype=float)
+    i = np.array([row["I"] or [0, 0, 0] for row in ROWS])
+    expected = [row["objective"] for row in ROWS]
+    np.testing.assert_allclose(kernel.objectives(p, i), expected, rtol=1e-9)
+
+
+def test_the_kernel_is_the_objective_for_gains_of_all_sizes(kernel):
+    """Up to half of the stability limit: beyond, rounding errors grow with the motion."""
+    random = np.random.default_rng(5)
+    p = P * 0.5 * np.exp(random.uniform(-6, 0, (6, 3)))
+    i = INTEGRAL * np.exp(random.uniform(-3, 1, (6, 3)))
+    expected = [objective(published_arm(), *gains, **SHORT) for gains in zip(p, i, strict=True)]
+    np.testing.assert_allclose(kernel.objectives(p, i, **SHORT), expected, rtol=1e-9)
+
+
+def test_no_lane_depends_on_the_others(kernel):
+    p, i = np.outer((1.0, 0.3, 50.0, 0.01, 0.7), P), np.outer((1.0, 0, 1, 2, 0.5), INTEGRAL)
+    together = kernel.objectives(p, i, **SHORT)
+    alone = [kernel.objectives(p[k : k + 1], i[k : k + 1], **SHORT)[0] for k in range(5)]
+    np.testing.assert_array_equal(together, alone)
+    assert together[2] == LOST
+    assert (np.delete(together, 2) < LOST).all()
+
+
+def test_an_arm_that_is_lost_stays_lost(kernel):
+    """Also when its errors come back below the limit, or are no numbers any more."""
+    hot = np.full((1, 3), 20000.0)
+    assert kernel.objectives(hot, 0 * hot).item() == objective(published_arm(), hot[0]) == LOST
+
+
+def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
+    """One definition: the kernel is traced from the laws of ``dynamechs``."""
+    trace = pytest.importorskip("arm_dynamics.rollout.published_trace")
+
+    def stronger(x):
+        total = 0.0
+        for i in range(x.shape[1]):
+            error = x[dynamechs.ACTIVE, i] * (x[dynamechs.TARGET, i] - x[dynamechs.Q, i])
+            x[dynamechs.VOLTAGE, i] = 2 * x[dynamechs.GAIN_P, i] * error
+            total += abs(error)
+        return total
+
+    before = trace.published_text(published_arm(), CONTROLLED, 4)
+    monkeypatch.setattr(dynamechs, "control", stronger)
+    assert trace.published_text(published_arm(), CONTROLLED, 4) != before
+
+
+def test_a_kernel_that_does_not_agree_is_refused(monkeypatch, kernel):
+    monkeypatch.setattr(published_kernel, "objective", lambda *a, **k: 1.0)
+    with pytest.raises(KernelRejected, match=r"P, I = \(6"):
+        kernel._check(kernel._module)
+
+
+def test_an_arm_without_motors_has_no_objective():
+    with pytest.raises(InvalidValue, match="'dynamechs': joint 'J1' has actuator 'ideal'"):
+        objectives_of(chain({}), ("J1",))
+
+
+def test_without_a_kernel_the_objective_is_the_same_and_says_so(monkeypatch, kernel):
+    def missing(*_):
+        raise ConfigError("CasADi is missing")
+
+    published_objective._say_once.cache_clear()
+    monkeypatch.setattr(published_kernel, "PublishedKernel", missing)
+    with pytest.warns(RuntimeWarning, match="slower: CasADi is missing"):
+        plain = objectives_of(published_arm())
+    p, i = np.stack([P, 100 + 0 * P]), np.stack([INTEGRAL, 0 * P])
+    np.testing.assert_allclose(plain(p, i), kernel.objectives(p, i), rtol=1e-9)
+
+
+def test_without_casadi_a_made_kernel_serves_and_a_new_one_is_an_error(kernel):
+    code = """
+import sys; sys.modules["casadi"] = None
+from arm_dynamics.dynamechs import published_arm
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.rollout.published_kernel import PublishedKernel
+PublishedKernel(published_arm())
+try:
+    PublishedKernel(published_arm().with_payload(0.123456))
+except ConfigError as error:
+    print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "CasADi is missing" in told.stdout
+
+
+def test_the_published_digits(found):
+    for joint, (p, i) in found.gains.items():
+        assert p == pytest.approx(PUBLISHED_P[joint], rel=1e-12)
+        assert i == pytest.approx(PUBLISHED_I[joint], rel=1e-12)
+    assert found.p.cost == pytest.approx(OBJECTIVE_P, rel=1e-12)
+    assert found.i.cost == pytest.approx(OBJECTIVE_PI, rel=1e-11)
+    assert (found.p.asked, found.i.asked) == (214, 224)
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_every_width_takes_the_same_path(found, width):
+    other = search(width=width)
+    for stage in ("p", "i"):
+        one, two = getattr(found, stage), getattr(other, stage)
+        assert (one.point, one.cost, one.iterations) == (two.point, two.cost, two.iterations)
+        assert one.asked == two.asked
+    assert (other.p.judged == other.p.asked) is (width == 1)
+
+
+def rosenbrock(points):
+    return [100 * (y - x * x) ** 2 + (1 - x) ** 2 + z * z for x, y, z in points]
+
+
+@settings(max_examples=40)
+@given(st.tuples(*[st.floats(-3, 3)] * 3), st.floats(0.05, 1), st.integers(2, 9))
+def test_foresight_changes_nothing_but_the_calls(start, step, width):
+    alone = descend(rosenbrock, start, step, Rule(1e-9, 400))
+    wide = descend(rosenbrock, start, step, Rule(1e-9, 400), width=width)
+    assert (alone.point, alone.cost, alone.asked) == (wide.point, wide.cost, wide.asked)
+    assert wide.calls < alone.calls == alone.judged
+    assert alone.cost <= rosenbrock([start])[0]
+
+
+def test_a_simplex_shrinks_to_its_best_vertex():
+    """Where neither reflection nor contraction helps, all others come half-way to the best."""
+    s = begin((0.0, 0.0), 1.0).told((0.0, 1.0, 2.0))
+    assert s.asked == ((1.0, -1.0),)
+    s = s.told((5.0,))
+    assert (s.stage, s.asked) == ("contract", ((0.25, 0.5),))
+    s = s.told((2.0,))
+    assert (s.stage, s.asked) == ("shrink", ((0.5, 0.0), (0.0, 0.5)))
+    assert s.told((1.0, 2.0)).vertices == ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5))
+
+
+def test_a_simplex_finds_the_minimum_of_a_bowl():
+    end = descend(lambda x: [sum(v * v for v in p) for p in x], (3.0, -2.0), 0.5, Rule(1e-12))
+    np.testing.assert_allclose(end.point, 0, atol=1e-4)
+    short = descend(lambda x: [p[0] for p in x], (0.0, 0.0), 1.0, Rule(0.0, 10))
+    assert short.iterations == 11  # as the original counts
+
+
+def test_better_gains_than_the_published_ones(kernel):
+    best = kernel.objectives(np.array([BEST_P]), np.array([BEST_I])).item()
+    assert best == pytest.approx(objective(published_arm(), BEST_P, BEST_I), rel=1e-9)
+    assert best < 0.0067 < 0.01 < OBJECTIVE_PI
+
+
+def test_improve_finds_better_gains(kernel):
+    pytest.importorskip("cma")
+    better = improve(400, objectives=kernel.objectives)
+    again = improve(400, objectives=kernel.objectives)
+    assert better.objective < 0.1 < OBJECTIVE_PI
+    assert better.objective == again.objective
+    assert kernel.objectives(better.p[None], better.i[None]).item() == pytest.approx(
+        better.objective, rel=1e-12
+    )
+
+
+def test_the_effort_law_of_the_file_is_the_same_torque(found, tmp_path):
+    """τ of P e + I e (the first call of the sum) - back-EMF, by the product's own motors."""
+    arm = published_arm()
+    file = tmp_path / "gains.yaml"
+    file.write_text(published_file(arm, found), encoding="utf-8")
+    unlimited = arm.with_motors(supply_voltage=np.inf)
+    law = build_controller(unlimited, None, file)
+    q, v = arm.pose("initial") + 1e-4, np.array([0.1, -0.2, 0.03, 0.0, 0.01])
+    effort = law.update(State.of(q, v), Reference.hold(arm.pose("initial")), 0.0).value
+    volts = np.zeros(5)
+    volts[[1, 2, 4]] = P * -1e-4
+    plant = Plant(arm)
+    driven = plant.step(State.of(q, v), Command("voltage", volts), 1e-6).v - v
+    pushed = plant.step(State.of(q, v), Command("effort", effort), 1e-6).v - v
+    np.testing.assert_allclose(driven, pushed, rtol=1e-9)
+    gains = effort_gains(arm, found.gains)["R2"]
+    assert gains["i"] == pytest.approx(10 * PUBLISHED_I["R2"] / 1e-4, rel=1e-12)
+
+
+def test_the_command_shows_both_and_writes_a_file(capsys, tmp_path):
+    out = tmp_path / "gains.yaml"
+    assert tune.run(["five_dof", "--compatibility", "dynamechs", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    for text in ("1688.61035631972", "5529.51939064412", "0.451883276796821", "16.3888758427019"):
+        assert said.count(text) >= 2, text
+    assert "438 gains" in said
+    assert build_controller(five_dof(), None, out).gains["p"][1] == pytest.approx(16886.1, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        (["five_dof", "--compatibility", "ode"], UnknownName, "compatibility 'ode'"),
+        (["two_link", "--compatibility=dynamechs"], ConfigError, "'five_dof' alone"),
+        (["five_dof", "--compatibility=dynamechs", "--out", "/no/x"], ConfigError, "/no"),
+    ],
+)
+def test_what_the_command_refuses(arguments, error, said):
+    with pytest.raises(error, match=said):
+        tune.run(arguments)
+
+
+def test_a_width_below_one_is_refused():
+    with pytest.raises(InvalidValue, match="width = 0: at least 1"):
+        search(width=0)

@@ -59,6 +59,7 @@ setup(
         "plot": ["matplotlib>=3.8"],
         "record": ["rosbags>=0.11"],
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
+        "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "unit": UNIT,
         "test": [
             *UNIT,
@@ -67,6 +68,7 @@ setup(
             "import-linter>=2.1",
             "types-PyYAML",
             "casadi>=3.6",
+            "cma>=3.3",
             "distributed>=2024.1",  # rollouts spread over a local dask cluster
             "example-robot-data==6.0.0",  # URDFs and meshes of other makers' arms, any Python
             "colcon-common-extensions>=0.3",

@@ -15,6 +15,7 @@ COMMANDS = {
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
     "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
+    "montecarlo": ("arm_dynamics.cli.montecarlo", "spread a motion over an arm's tolerances"),
     "record": ("arm_dynamics.cli.record", "simulate an arm and write down all of it"),
     "replay": ("arm_dynamics.cli.replay", "run the forward model over a recording"),
     "sim": ("arm_dynamics.ros.sim", "simulate an arm: two nodes and a browser page"),

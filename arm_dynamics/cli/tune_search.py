@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from arm_dynamics.tuning.gain_search import Task, Tuned, compared, margins_of, t
 from arm_dynamics.tuning.margins import Margins
 from arm_dynamics.tuning.search import Budget, Generation
 from arm_dynamics.tuning.tape import Tape
-from arm_dynamics.tuning.validation import Held
 
 BUDGET = 3000
 OUT = Path("arm_dynamics_tune")

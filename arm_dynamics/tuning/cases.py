@@ -22,6 +22,8 @@ HOLDABLE = 0.7
 """Largest share of a joint's weakest motor that a pose's weight may take."""
 TRIES = 1000
 """Poses that are tried for one that the motors can hold."""
+SCALED = ("p", "i", "d")
+"""Gains that an effort is proportional to."""
 SHARED = {"motor.stiction": "motor.coulomb_friction"}
 """Constants that vary together with another one, which they may not pass."""
 
@@ -30,8 +32,9 @@ SHARED = {"motor.stiction": "motor.coulomb_friction"}
 class Conditions:
     """What cases are drawn from: uniform within what is given here.
 
-    payload [kg]: up to this, unknown to the law. error: share by which masses, inertias, friction
-    and motor constants, the supply voltage among them, are off either way. step [rad or m]: most
+    payload [kg]: up to this, unknown to the law; one case in six has none, one all of it. error:
+    share by which masses, inertias, friction and motor constants, the supply voltage among them,
+    are off either way; an effort command gives Kt / Kt,nominal of itself. step [rad or m]: most
     that a joint's reference jumps at the start. dts [s]: time steps, in turn. period, duration
     [s]; noise_q [rad], noise_v [rad/s]: standard deviations of what is measured. interface and
     delay as in ``rollout_closed_loop``: by default commands act one period late, as over topics.
@@ -76,20 +79,20 @@ class Cases:
 
     def arm_of(self, case: int) -> ArmModel:
         """The arm as it is in one case."""
-        return lane_arm(self.arm, {name: rows[case] for name, rows in self.vary.items()})
+        return true_arm(self.arm, {name: rows[case] for name, rows in self.vary.items()})
 
     def run(
         self, law: Controller, gains: Mapping[str, Vector] | None = None, **options: object
     ) -> Batch:
         """Every candidate in every case, one call: lane = candidate · n + case.
 
-        gains: "gains.p" ... → (candidates, nv); none: the law's own, one candidate. Candidates
-        meet the same noise in the same case.
+        gains: "gains.p" ... → (candidates, nv), in the place of the law's own. Candidates meet
+        the same noise in the same case.
         """
         gains, n = dict(gains or {}), len(self)
         count = len(next(iter(gains.values()))) if gains else 1
         every = {name: np.tile(rows, (count, 1)) for name, rows in self.vary.items()}
-        every |= {name: np.repeat(rows, n, axis=0) for name, rows in gains.items()}
+        every |= self._driven(law, gains, count)
         c, still = self.conditions, np.zeros_like(self.start)
         noisy = _Noise(c.noise_q, c.noise_v, self.seed, n) if c.noise_q or c.noise_v else None
         given = {
@@ -100,6 +103,23 @@ class Cases:
         return rollout_closed_loop(
             self.arm, states, law, target[:, None, :], dt, c.period, c.duration, **given  # type: ignore[arg-type]
         )  # fmt: skip
+
+    def _driven(
+        self, law: Controller, gains: Mapping[str, Vector], count: int
+    ) -> dict[str, Vector]:
+        """Gains (count · n, nv): as in effect where Kt is not what an effort command supposes.
+
+        The plant's motors know their own Kt; p, i and d take its ratio to the nominal instead.
+        """
+        n, nv = len(self), self.arm.nv
+        ratio = np.ones((n, nv))
+        if self.conditions.interface == "effort" and "motor.kt" in self.vary:
+            ratio = self.vary["motor.kt"] / nominal_values(self.arm, "motor.kt")
+        own = {f"gains.{g}": np.tile(law.gains[g], (count, 1)) for g in SCALED if g in law.gains}
+        return {
+            name: np.repeat(rows, n, axis=0) * (np.tile(ratio, (count, 1)) if name in own else 1.0)
+            for name, rows in {**own, **gains}.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -127,6 +147,11 @@ def draw(arm: ArmModel, count: int, seed: int, conditions: Conditions) -> Cases:
     varied = {name: np.array([row[2][name] for row in rows]) for name in rows[0][2]}
     dt = np.array(conditions.dts)[np.arange(count) % len(conditions.dts)]
     return Cases(arm, conditions, start, target, dt, varied, seed)
+
+
+def true_arm(arm: ArmModel, values: Mapping[str, Vector]) -> ArmModel:
+    """``arm`` with the ``values`` of its variations, name → (nv,) or (1,)."""
+    return lane_arm(arm, {name: row.tolist() for name, row in values.items()})
 
 
 def nominal_values(arm: ArmModel, name: str) -> Vector:
@@ -158,13 +183,14 @@ def _one(
     arm: ArmModel, random: np.random.Generator, c: Conditions, nominal: Mapping[str, Vector]
 ) -> tuple[Vector, Vector, dict[str, Vector]]:
     """Start, target and variations of one case."""
-    payload = random.uniform(0.0, 1.0) * c.payload
-    varied, factors = {"payload": np.array([arm.payload.mass + payload])}, {}
+    payload = np.clip(random.uniform(-0.25, 1.25), 0.0, 1.0) * c.payload
+    varied: dict[str, Vector] = {"payload": np.array([arm.payload.mass + payload])}
+    factors: dict[str, Vector] = {}
     for name, values in nominal.items():
         if name in UNCERTAIN:
             factors[name] = factors.get(SHARED.get(name, ""), random.uniform(-1, 1, arm.nv))
             varied[name] = values * (1 + c.error * factors[name])
-    start, target = _poses(arm, random, c, lane_arm(arm, varied))
+    start, target = _poses(arm, random, c, true_arm(arm, varied))
     return start, target, varied
 
 

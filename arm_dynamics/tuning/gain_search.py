@@ -14,9 +14,10 @@ from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.tuning.baseline import published
 from arm_dynamics.tuning.cases import Cases, Conditions, draw
-from arm_dynamics.tuning.gain_space import GainSpace, gain_space
+from arm_dynamics.tuning.gain_space import gain_space
 from arm_dynamics.tuning.margins import Margins, joint_margins, least
 from arm_dynamics.tuning.objective import Objective, Weights
+from arm_dynamics.tuning.reserve import changed
 from arm_dynamics.tuning.search import POPULATION, Budget, Found, Generation, Search
 from arm_dynamics.tuning.tape import Tape
 from arm_dynamics.tuning.validation import Held, validate
@@ -45,7 +46,7 @@ class Task:
         return {
             "arm": self.arm.name, "controller": type(self.law).__name__, "gains": list(self.names),
             "start": start, "cases": self.cases, "population": self.population, "seed": self.seed,
-            **asdict(self.conditions), **{f"weight {k}": v for k, v in asdict(self.weights).items()},
+            "weights": asdict(self.weights), **asdict(self.conditions),
         }  # fmt: skip
 
 
@@ -92,31 +93,17 @@ def tune(
         raise InvalidValue(f"population = {task.population}: at least 4 is expected")
     space = gain_space(task.law, task.names)
     cases = draw(task.arm, task.cases, task.seed, task.conditions)
-    objective = Objective(space, cases, task.weights)
+    objective = Objective.of(space, cases, task.weights)
     search = Search(
         objective, space.size, space.bound, task.seed, task.population, tape or Tape(), observe
     )
     found = search.run(budget)
     gains = space.by_joint(found.x)
-    law = with_gains(task.law, gains)
-    before = objective.by_case(np.zeros((1, space.size)))[0]
-    after = Objective(own_space(space, law), cases, task.weights).by_case(
-        np.zeros((1, space.size))
-    )[0]
-    totals = (float(objective.total(costs)) for costs in (before, after))
-    return Tuned(task, cases, found, law, gains, before, after, *totals)
-
-
-def own_space(space: GainSpace, law: Controller) -> GainSpace:
-    """The space about the gains of ``law``."""
-    return gain_space(law, space.names)
-
-
-def with_gains(law: Controller, gains: dict[str, dict[str, float]]) -> Controller:
-    """A law of the same kind and model, ``gains`` in the place of its own."""
-    names = law.arm.joint_names
-    own = {n: {g: float(values[j]) for g, values in law.gains.items()} for j, n in enumerate(names)}
-    return type(law)(law.arm, {n: {**own[n], **gains.get(n, {})} for n in names})
+    rows = {name: np.array([row[name] for row in gains.values()]) for name in task.names}
+    both = np.stack([np.zeros(space.size), space.point(rows)])
+    costs = objective.by_case(both)
+    totals = objective.total(both, costs).tolist()
+    return Tuned(task, cases, found, changed(task.law, rows), gains, *costs, *totals)
 
 
 def unseen(task: Task, count: int) -> Cases:
@@ -143,13 +130,14 @@ def compared(tuned: Tuned, cases: Cases) -> dict[str, Held]:
 def margins_of(tuned: Tuned) -> tuple[tuple[Margins, ...], tuple[Margins, ...]]:
     """Of every joint: margins at the initial pose, and the least over the training cases.
 
-    Of commands as efforts, held over the period: exact arm, no dry friction. The arm of each
-    case, at the case's target. Raises InvalidValue where the loop is not linear or no pose held.
+    Exact arm, command held over the period, no dry friction. The arm of each case, at the case's
+    target. Raises InvalidValue where the loop is not linear or a pose cannot be held.
     """
     c, law, cases = tuned.task.conditions, tuned.law, tuned.cases
-    here = joint_margins(cases.arm, law, cases.arm.pose("initial"), c.period, int(c.delay))
-    every = [
-        joint_margins(cases.arm_of(k), law, cases.target[k], c.period, int(c.delay))
-        for k in range(len(cases))
-    ]
+
+    def at(arm: ArmModel, q: Vector) -> tuple[Margins, ...]:
+        return joint_margins(arm, law, q, c.period, int(c.delay), c.interface)
+
+    every = [at(cases.arm_of(k), cases.target[k]) for k in range(len(cases))]
+    here = at(cases.arm, cases.arm.pose("initial"))
     return here, tuple(least(joint) for joint in zip(*every, strict=True))

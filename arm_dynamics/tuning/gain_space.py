@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 
@@ -46,6 +47,10 @@ class GainSpace:
             f"gains.{name}": np.clip(found[:, i], ranges[name].lower, ranges[name].upper)
             for i, name in enumerate(self.names)
         }
+
+    def point(self, rows: Mapping[str, Vector]) -> Vector:
+        """x (size,) of gains, name → (nv,)."""
+        return np.log(np.array([rows[name] for name in self.names]) / self.centre).ravel()
 
     def by_joint(self, x: Vector) -> dict[str, dict[str, float]]:
         """One point (size,) as gains of every joint, to DIGITS significant digits."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from math import inf, isnan, nan, pi
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
-from arm_dynamics.equilibrium import holding
-from arm_dynamics.linearization import held_step, linearize
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.stability import Law, closed_loop_map, is_stable, law_of
+from arm_dynamics.stability import Law, closed_loop_map, is_stable
+from arm_dynamics.tuning.linear_loop import held_loop, law_about
 
 Response = Callable[[Vector], Vector]
 """z (k,), complex → open loop L(z) (k,), complex; the closed loop is 1 / (1 + L)."""
@@ -79,7 +79,7 @@ def _negative(response: Response, angles: Vector, values: Vector) -> list[comple
     return [value for value in (*found, last) if value.real < 0]
 
 
-def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: Vector) -> Vector:
+def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: NDArray[np.bool_]) -> Vector:
     """Where ``f`` changes sign between neighbours of ``grid`` with differing ``flags``."""
     change = np.flatnonzero(flags[1:] != flags[:-1])
     low, high, up = grid[change], grid[change + 1], flags[change + 1]
@@ -90,9 +90,7 @@ def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: Vector) -> Vector
     return (low + high) / 2
 
 
-def joint_response(
-    whole: Vector, pushed: Vector, law: Law, joint: int, delay: int = 0
-) -> Response:
+def joint_response(whole: Vector, pushed: Vector, law: Law, joint: int, delay: int = 0) -> Response:
     """L(z) = -C (zI - A)⁻¹ B at the command of ``joint``, all other joints' loops closed.
 
     What the law answers to a change of this joint's command. y⁺ = whole y + pushed u over one
@@ -137,16 +135,19 @@ def least(every: Sequence[Margins]) -> Margins:
 
 
 def joint_margins(
-    arm: ArmModel, controller: Controller, q: Vector, period: float, delay: int = 0
+    arm: ArmModel,
+    controller: Controller,
+    q: Vector,
+    period: float,
+    delay: int = 0,
+    interface: str = "effort",
 ) -> tuple[Margins, ...]:
     """Margins of every joint of ``arm`` held at ``q``, its command held over ``period`` [s].
 
     Raises InvalidValue for a pose that cannot be held and a controller that is not linear.
     """
-    state, command = holding(arm, q, controller.interface)
-    linear = linearize(arm, state, command)
-    whole, pushed = held_step(linear.A, linear.B, period)
-    law = law_of(controller, state.q, period)
+    whole, pushed = held_loop(arm, q, period, interface)
+    law = law_about(controller, q, period, interface)
     if not is_stable(closed_loop_map(whole, pushed, law, delay=delay)):
         return (UNSTABLE,) * arm.nv
     return tuple(

@@ -10,6 +10,7 @@ from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.rollout import Batch
 from arm_dynamics.tuning.cases import Cases
 from arm_dynamics.tuning.gain_space import GainSpace
+from arm_dynamics.tuning.reserve import Reserve
 
 LOST = 1e3
 """Cost [rad s] of a case at least, once the arm has left the finite numbers; at most otherwise."""
@@ -17,16 +18,21 @@ LOST = 1e3
 
 @dataclass(frozen=True)
 class Weights:
-    """Of the worst case against the mean; of overshoot [s]; of effort's variation [rad s²]."""
+    """Of the worst case against the mean, of the other terms against the IAE.
+
+    overshoot [s], effort's variation [rad s²], missing reserve of stability [rad s].
+    """
 
     worst: float = 0.5
     overshoot: float = 0.1
     effort: float = 2e-3
+    reserve: float = 10.0
 
     def __post_init__(self) -> None:
         scalar("weight worst", self.worst, lower=0, upper=1)
         scalar("weight overshoot", self.overshoot, lower=0)
         scalar("weight effort", self.effort, lower=0)
+        scalar("weight reserve", self.reserve, lower=0)
 
 
 def case_costs(batch: Batch, limit: Vector, steps: Vector, duration: float, w: Weights) -> Vector:
@@ -49,11 +55,17 @@ def case_costs(batch: Batch, limit: Vector, steps: Vector, duration: float, w: W
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """J = (1 - w) mean_c J_c + w max_c J_c, w = ``weights.worst``, of points of a gain space."""
+    """J = (1 - w) mean_c J_c + w max_c J_c + w_r R, w = ``weights.worst``, R see ``Reserve``."""
 
     space: GainSpace
     cases: Cases
+    reserve: Reserve
     weights: Weights = Weights()
+
+    @classmethod
+    def of(cls, space: GainSpace, cases: Cases, weights: Weights) -> Objective:
+        """With the reserve of the same cases."""
+        return cls(space, cases, Reserve.of(space, cases), weights)
 
     def by_case(self, x: Vector) -> Vector:
         """J_c (m, cases) [rad s] of points (m, size); one rollout."""
@@ -66,10 +78,10 @@ class Objective:
 
     def __call__(self, x: Vector) -> Vector:
         """J (m,) [rad s]."""
-        return self.total(self.by_case(x))
+        return self.total(x, self.by_case(x))
 
-    def total(self, costs: Vector) -> Vector:
-        """J from J_c (..., cases)."""
+    def total(self, x: Vector, costs: Vector) -> Vector:
+        """J (m,) of points whose J_c (m, cases) are known."""
         w = self.weights.worst
-        whole: Vector = (1 - w) * costs.mean(axis=-1) + w * costs.max(axis=-1)
-        return whole
+        whole: Vector = (1 - w) * costs.mean(axis=1) + w * costs.max(axis=1)
+        return whole + self.weights.reserve * self.reserve(x)

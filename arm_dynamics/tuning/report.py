@@ -18,6 +18,9 @@ from arm_dynamics.tuning.validation import BOUND, Held
 START, FOUND = FAINT, PALETTE[0]
 FLOOR = 1e-5
 """Smallest error [rad] that the picture tells apart."""
+ROOM = 1e3
+"""How far above its curves an axis goes on, for the legend."""
+WHERE = ("initial pose", "least of all cases")
 LARGEST_FACTOR = 1e3
 """Gain margins beyond it are drawn as this."""
 
@@ -109,6 +112,7 @@ def _unseen(axis: Any, held: Mapping[str, Held]) -> None:
         said = f"{name.replace(', ', ',' + chr(10), 1)}: {one.count} of {len(late)}"
         axis.semilogy(np.arange(1, len(late) + 1), 1e3 * shown, color=colour, label=said)
     axis.axhline(1e3 * BOUND, color=INK, linewidth=0.8, linestyle="--")
+    axis.set_ylim(top=axis.get_ylim()[1] * ROOM)
     axis.legend(frameon=False, fontsize=7, loc="upper left")
     axis.set_title("unseen cases held", fontweight="bold", pad=24)
     label(axis, "case, sorted; a line ends where arms are lost", "largest late error [mrad]")
@@ -116,7 +120,7 @@ def _unseen(axis: Any, held: Mapping[str, Held]) -> None:
 
 @styled
 def _phase(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
-    for k, (rows, name) in enumerate(zip(margins, ("initial pose", "least"), strict=True)):
+    for k, (rows, name) in enumerate(zip(margins, WHERE, strict=True)):
         values = [min(m.phase_margin, 180.0) for m in rows]
         axis.bar(np.arange(len(joints)) + 0.4 * k - 0.2, values, 0.4, color=PALETTE[k], label=name)
     axis.set_xticks(range(len(joints)), joints)
@@ -127,7 +131,7 @@ def _phase(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
 
 @styled
 def _factors(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
-    for k, (rows, name) in enumerate(zip(margins, ("initial pose", "least"), strict=True)):
+    for k, (rows, name) in enumerate(zip(margins, WHERE, strict=True)):
         low, high = _range(rows)
         place = np.arange(len(joints)) + 0.3 * k - 0.15
         axis.vlines(place, low, high, color=PALETTE[k], linewidth=8, label=name)

@@ -124,8 +124,11 @@ class Search:
             return float(self._cost(mark, np.clip(x, -self.bound, self.bound)[None])[0])
 
         simplex = np.vstack([start, start + SIMPLEX * np.eye(self.size)])
-        options = {"initial_simplex": simplex, "xatol": SMALL_STEP, "fatol": FLAT, "adaptive": True}
-        minimize(one, start, method="Nelder-Mead", options={**options, "maxfev": 10**9})
+        options: Any = {
+            "initial_simplex": simplex, "xatol": SMALL_STEP, "fatol": FLAT, "adaptive": True,
+            "maxfev": 10**9,
+        }  # fmt: skip
+        minimize(one, start, method="Nelder-Mead", options=options)
 
     def _in_time(self) -> bool:
         return self.tape.replaying or time.monotonic() < self._until
@@ -151,7 +154,7 @@ class Search:
         if costs[least] < self._best:
             self._x, self._best = points[least].copy(), float(costs[least])
         spread = float(points.std(axis=0).mean())
-        told = Generation(mark.split()[0], self._tried, self._best, spread, replayed)
+        told = Generation(mark.split(maxsplit=1)[0], self._tried, self._best, spread, replayed)
         self._history.append(told)
         self.observe(told)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
@@ -20,7 +21,7 @@ BOUND = 0.05
 class Held:
     """By case: held (n,), Σ_j ∫|e_j| dt (n,) [rad s], largest late error (n,) [rad]; NaN: lost."""
 
-    held: Vector
+    held: NDArray[np.bool_]
     iae: Vector
     late: Vector
 

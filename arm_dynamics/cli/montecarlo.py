@@ -1,0 +1,166 @@
+"""``arm-dynamics montecarlo ARM``: what the tolerances of a data sheet do to a motion."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import yaml
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.config import build_controller
+from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.tuning import folder
+from arm_dynamics.tuning.montecarlo import (
+    PERCENTILES,
+    QUANTITIES,
+    MonteCarlo,
+    Motion,
+    montecarlo,
+    step_from,
+)
+from arm_dynamics.tuning.parameter_file import write_text
+from arm_dynamics.tuning.tolerance import Spread, Tolerance, data_sheet, read
+
+RUNS = 10_000
+OUT = Path("arm_dynamics_montecarlo")
+WORST = 5
+"""Runs that are listed for each quantity."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run, print percentiles, write files; 0 when no run was lost, else 1."""
+    given = _parser().parse_args(arguments)
+    if given.runs < 1:
+        raise InvalidValue(f"runs = {given.runs}: at least 1 is expected")
+    arm = load_arm(given.arm)
+    arm = arm if given.payload is None else arm.with_payload(given.payload)
+    spread, motion = _spread(arm, given), _motion(arm, given)
+    law = build_controller(arm, given.controller, given.gains)
+    law.use_model(arm)
+    place, began = folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
+    columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        line = progress.add_task("runs", total=given.runs)
+        try:
+            found = montecarlo(
+                arm, law, motion, spread, given.runs, given.seed,
+                lambda done, of: progress.update(line, completed=done),
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            print("interrupted: nothing written")
+            return 130
+    _say(found, time.monotonic() - began)
+    files = _write(place, found)
+    print(f"in {place.resolve()}: {', '.join(file.name for file in files)}")
+    return 1 if (found.failed >= 0).any() else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
+    add = made.add_argument
+    add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
+    add("--runs", type=int, default=RUNS, metavar="N", help=f"({RUNS})")
+    add("--seed", type=int, default=0, metavar="N", help="of the tolerances (0)")
+    add("--spread", type=Path, metavar="FILE", help="YAML: names and shares; default: everything")
+    add("--tolerance", type=float, metavar="SHARE", help="of everything, either way (0.1)")
+    add("--distribution", metavar="NAME", help="normal (σ = share / 3, cut off) or uniform")
+    add("--payload", type=float, metavar="KG", help="nominal payload, known to the law")
+    add("--controller", metavar="NAME", help="pid or pid_gravity; default: as the file says")
+    add("--gains", type=Path, metavar="FILE", help="default: the arm's own")
+    add("--step", type=float, default=0.2, metavar="RAD", help="of every joint's reference (0.2)")
+    add("--target", metavar="Q1,Q2", help="pose to go to instead of a step")
+    add("--band", type=float, default=5e-3, metavar="RAD", help="error that is settled (0.005)")
+    add("--duration", type=float, default=1.0, metavar="S", help="of a run (1)")
+    add("--dt", type=float, default=1e-4, metavar="S", help="time step (1e-4)")
+    add("--period", type=float, default=2e-3, metavar="S", help="of control (2e-3)")
+    add("--interface", default="effort", metavar="NAME", help="effort (default) or voltage")
+    add("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}/ARM")
+    return made
+
+
+def _spread(arm: ArmModel, given: argparse.Namespace) -> Spread:
+    if given.spread is None:
+        share = 0.1 if given.tolerance is None else given.tolerance
+        return data_sheet(arm, Tolerance(share, given.distribution or "normal"))
+    if given.tolerance is not None or given.distribution is not None:
+        raise ConfigError("--spread says it all: leave out --tolerance and --distribution")
+    return read(given.spread, arm)
+
+
+def _motion(arm: ArmModel, given: argparse.Namespace) -> Motion:
+    if given.target is None:
+        start, target = step_from(arm, given.step)
+    else:
+        start, target = arm.pose("initial"), _pose(arm, given.target)
+    return Motion(
+        start, target, given.duration, given.dt, given.period, given.band, given.interface
+    )  # fmt: skip
+
+
+def _pose(arm: ArmModel, text: str) -> Vector:
+    try:
+        numbers = [float(number) for number in text.split(",")]
+    except ValueError as error:
+        raise ConfigError(f"--target {text}: numbers with commas between are expected") from error
+    return arm.check_position("--target", numbers)
+
+
+def _say(found: MonteCarlo, seconds: float) -> None:
+    steps = len(found) * found.motion.duration / found.motion.dt
+    heads = (*(f"{percent:g} %" for percent in PERCENTILES), "largest")
+    title = f"{len(found)} runs in {seconds:.1f} s, {steps / seconds / 1e6:.1f} M steps/s"
+    table = Table("largest of all joints", *heads, title=title, title_justify="left")
+    for name, unit in QUANTITIES.items():
+        if name in found.values:
+            numbers = (f"{value:.4g}" for value in found.percentiles(name))
+            table.add_row(f"{name}, {unit}", *numbers)
+    Console().print(table)
+    lost = int((found.failed >= 0).sum())
+    if lost:
+        print(f"{lost} of {len(found)} runs left the finite numbers")
+    never = int(np.isinf(found.largest("settling")).sum())
+    if never:
+        print(f"{never} of {len(found)} runs did not settle within {found.motion.duration:g} s")
+
+
+def _write(place: Path, found: MonteCarlo) -> tuple[Path, ...]:
+    from arm_dynamics.tuning.montecarlo_report import montecarlo_report  # noqa: PLC0415
+    from arm_dynamics.tuning.report import save  # noqa: PLC0415 - both need matplotlib
+
+    worst = {
+        name: [_listed(found, name, number) for number in found.worst(name, WORST)]
+        for name in found.values
+    }
+    return (
+        write_text(place / "worst.yaml", yaml.safe_dump(worst, sort_keys=False)),
+        write_text(place / "runs.csv", _table(found)),
+        save(montecarlo_report(found), place / "montecarlo.png"),
+    )
+
+
+def _listed(found: MonteCarlo, name: str, number: int) -> dict[str, object]:
+    parameters = {n: values.tolist() for n, values in found.parameters(number).items()}
+    value = float(found.largest(name)[number])
+    return {"run": number, f"{name}_{_plain(QUANTITIES[name])}": value, "values": parameters}
+
+
+def _plain(unit: str) -> str:
+    return {"N·m": "Nm"}.get(unit, unit)
+
+
+def _table(found: MonteCarlo) -> str:
+    """One line a run: its number, the largest of all joints of each quantity, step of loss."""
+    names = list(found.values)
+    head = ",".join(["run", *(f"{n} [{QUANTITIES[n]}]" for n in names), "lost at step"])
+    rows = zip(*(found.largest(n).tolist() for n in names), found.failed.tolist(), strict=True)
+    lines = (f"{k}," + ",".join(f"{x:.6g}" for x in row) for k, row in enumerate(rows))
+    return "\n".join([head, *lines]) + "\n"

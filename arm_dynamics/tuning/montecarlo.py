@@ -1,0 +1,192 @@
+"""What a data sheet's tolerances do to a motion: many runs, each with an arm of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector, frozen, scalar
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.rollout import rollout_closed_loop
+from arm_dynamics.simulation import whole_steps
+from arm_dynamics.tuning.tolerance import Spread, draw_values
+
+CHUNK = 4096
+"""Runs that are computed, and kept in memory with their paths, at a time."""
+QUANTITIES = {
+    "settling": "s", "overshoot": "rad", "peak_torque": "N·m", "peak_current": "A",
+}  # fmt: skip
+"""What is found of each run, and its unit."""
+PERCENTILES = (5.0, 50.0, 95.0, 99.0, 99.9)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """From rest at ``start`` to ``target`` (nv,), a step of the reference, for ``duration`` [s].
+
+    band [rad or m]: error within which a joint counts as settled. dt, period [s].
+    """
+
+    start: Vector
+    target: Vector
+    duration: float = 1.0
+    dt: float = 1e-4
+    period: float = 2e-3
+    band: float = 5e-3
+    interface: str = "effort"
+
+    def __post_init__(self) -> None:
+        scalar("band [rad]", self.band, above=0)
+        whole_steps(self.period, self.dt)
+        whole_steps(self.duration, self.period)
+
+
+@dataclass(frozen=True, eq=False)
+class MonteCarlo:
+    """runs × joints: quantity → (runs, nv); a lost run has NaN. ``worst`` lists run numbers."""
+
+    arm: ArmModel
+    motion: Motion
+    spread: Spread
+    seed: int
+    values: dict[str, Vector]
+    failed: Vector = field(repr=False)
+
+    def __len__(self) -> int:
+        """Runs."""
+        return len(self.failed)
+
+    def largest(self, quantity: str) -> Vector:
+        """Of all joints, by run (runs,)."""
+        whole: Vector = self.values[quantity].max(axis=1)
+        return whole
+
+    def percentiles(self, quantity: str) -> Vector:
+        """PERCENTILES and the largest, over the runs that were not lost, of ``largest``."""
+        found = self.largest(quantity)[self.failed < 0]
+        if not len(found):
+            return np.full(len(PERCENTILES) + 1, np.nan)
+        return np.append(np.percentile(found, PERCENTILES), found.max())
+
+    def worst(self, quantity: str, count: int) -> list[int]:
+        """Numbers of the ``count`` runs with most of a quantity; lost runs first."""
+        order = np.argsort(-np.where(self.failed >= 0, np.inf, self.largest(quantity)))
+        return [int(run) for run in order[:count]]
+
+    def parameters(self, run: int) -> dict[str, Vector]:
+        """Values that run had: drawn again."""
+        return {n: frozen(rows[run % CHUNK]) for n, rows in self._chunk(run // CHUNK).items()}
+
+    def _chunk(self, number: int) -> dict[str, Vector]:
+        return _values(self.arm, self.spread, self.seed, number)
+
+
+def montecarlo(
+    arm: ArmModel,
+    law: Controller,
+    motion: Motion,
+    spread: Spread,
+    runs: int,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> MonteCarlo:
+    """``runs`` motions of arms drawn from ``spread``; a run is the same for a seed, whatever runs.
+
+    settling: when the error enters ±band to stay, ∞ where it never does; at the ends of control
+    periods, as all quantities. overshoot: largest way beyond the target. peak_torque: largest
+    |N Kt i|. peak_current: that over N Kt, of DC motors without gear play. Chunks of CHUNK runs
+    bound the memory. progress(done, of) hears of runs.
+
+    Raises InvalidValue for no runs, a negative seed or a spread of nothing, and what
+    ``rollout_closed_loop`` raises.
+    """
+    if runs < 1:
+        raise InvalidValue(f"runs = {runs}: at least 1 is expected")
+    if seed < 0:
+        raise InvalidValue(f"seed = {seed}: at least 0 is expected")
+    if not spread:
+        raise InvalidValue(f"arm '{arm.name}': no tolerances are given: nothing would differ")
+    parts: list[dict[str, Vector]] = []
+    failed: list[Vector] = []
+    for number, count in _chunks(runs):
+        vary = {n: v[:count] for n, v in _values(arm, spread, seed, number).items()}
+        part, lost = _run(arm, law, motion, vary, count)
+        parts.append(part)
+        failed.append(lost)
+        progress(min((number + 1) * CHUNK, runs), runs)
+    values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return MonteCarlo(arm, motion, spread, seed, values, np.concatenate(failed))
+
+
+def _chunks(runs: int) -> Iterator[tuple[int, int]]:
+    for number in range(-(-runs // CHUNK)):
+        yield number, min(CHUNK, runs - number * CHUNK)
+
+
+def _values(arm: ArmModel, spread: Spread, seed: int, number: int) -> dict[str, Vector]:
+    """A whole chunk's, so that a run does not depend on how many there are."""
+    return draw_values(arm, spread, np.random.default_rng([seed, number]), CHUNK)
+
+
+def _run(
+    arm: ArmModel, law: Controller, motion: Motion, vary: dict[str, Vector], count: int
+) -> tuple[dict[str, Vector], Vector]:
+    states = np.tile(np.append(motion.start, np.zeros(arm.nv)), (count, 1))
+    if arm.na:
+        states = np.hstack([states, np.tile(arm.initial_act, (count, 1))])
+    batch = rollout_closed_loop(
+        arm, states, law, motion.target, motion.dt, motion.period, motion.duration,
+        vary=vary, outputs=("q",), interface=motion.interface,
+    )  # fmt: skip
+    found = {
+        "settling": settling(batch.q - motion.target, motion.period, motion.band),
+        "overshoot": batch.metrics["overshoot"],
+        "peak_torque": batch.metrics["peak_effort"],
+    }
+    constant = torque_constant(arm, vary)
+    if constant is not None:
+        found["peak_current"] = found["peak_torque"] / constant
+    lost = batch.failed >= 0
+    return {n: np.where(lost[:, None], np.nan, x) for n, x in found.items()}, batch.failed
+
+
+def settling(error: Vector, period: float, band: float) -> Vector:
+    """Time [s] (lanes, nv) from which |error| (lanes, periods, nv) stays within ``band``.
+
+    The end of the last period that ends outside; 0 for none, ∞ where the last one of all does.
+    """
+    outside = ~(np.abs(error) <= band)
+    periods = error.shape[1]
+    last = periods - np.argmax(outside[:, ::-1], axis=1)
+    count = np.where(outside.any(axis=1), last, 0)
+    return np.where(count == periods, np.inf, count * period)
+
+
+def torque_constant(arm: ArmModel, vary: dict[str, Vector]) -> Vector | None:
+    """N Kt [N·m/A] at the joint, by lane or of the arm; None unless all joints have DC motors.
+
+    Nor with gear play, where the current is not what the joint feels.
+    """
+    constants = [actuator.constants for actuator in arm.actuators]
+    if any("kt" not in c or c["backlash"] > 0 for c in constants):
+        return None
+    kt = vary.get("motor.kt", np.array([c["kt"] for c in constants]))
+    gear = vary.get("motor.gear_ratio", np.array([c["gear_ratio"] for c in constants]))
+    whole: Vector = kt * gear
+    return whole
+
+
+def step_from(arm: ArmModel, size: float) -> tuple[Vector, Vector]:
+    """The initial pose, and one ``size`` [rad or m] from it in every joint, towards the middle.
+
+    Raises InvalidValue for a step that leaves the limits, or is not above 0.
+    """
+    start = arm.pose("initial")
+    above, below = arm.upper - start, start - arm.lower
+    way = np.where(above >= below, 1.0, -1.0)
+    target = start + scalar("step [rad]", size, above=0) * way
+    return start, arm.check_position("target", target)

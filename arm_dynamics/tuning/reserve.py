@@ -1,0 +1,94 @@
+"""What gains lack of a gain margin: a term that keeps a search away from the edge of stability.
+
+A loop near the edge rings so little in a short rollout that errors alone hardly tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.stability import closed_loop_map
+from arm_dynamics.stability.loop import NEUTRAL
+from arm_dynamics.tuning.cases import Cases
+from arm_dynamics.tuning.gain_space import GainSpace
+from arm_dynamics.tuning.linear_loop import held_loop, law_about
+
+FACTOR = 2.0
+"""All gains are to be stable this many times as large: 6 dB. Source: K. J. Åström and R. M.
+Murray, Feedback Systems (2008), section 9.3, on customary margins of 2 to 5."""
+LOOPS = 8
+"""Cases that are looked at, besides the bare arm at its initial pose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """An arm at rest at ``q``: Φ, Γ over one control period, and ∂u/∂y that no gain scales."""
+
+    q: Vector
+    whole: Vector
+    pushed: Vector
+    ahead: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Reserve:
+    """R = max over loops of max(0, ρ - 1), ρ the spectral radius with all gains FACTOR-fold.
+
+    Over one control period: no time step is in it.
+    """
+
+    space: GainSpace
+    cases: Cases
+    loops: tuple[Loop, ...]
+
+    @classmethod
+    def of(cls, space: GainSpace, cases: Cases) -> Reserve:
+        """Of the bare arm at its initial pose and the first LOOPS cases at their targets.
+
+        Without loops, R = 0, where the arm has no linear loop, as with gear play.
+        """
+        arm = cases.arm
+        places = [(arm, arm.pose("initial"))]
+        places += [(cases.arm_of(k), cases.target[k]) for k in range(min(LOOPS, len(cases)))]
+        c, loops = cases.conditions, []
+        for one, q in places:
+            try:
+                whole, pushed = held_loop(one, q, c.period, c.interface)
+                ahead = law_about(space.law, q, c.period, c.interface).K
+            except InvalidValue:
+                continue
+            loops.append(Loop(q, whole, pushed, ahead))
+        return cls(space, cases, tuple(loops))
+
+    def __call__(self, x: Vector) -> Vector:
+        """R (m,) of points (m, size)."""
+        return np.array([self._one(point) for point in x])
+
+    def _one(self, point: Vector) -> float:
+        if not self.loops:
+            return 0.0
+        rows = self.space.gains(point[None])
+        law = changed(self.space.law, {name.partition(".")[2]: r[0] for name, r in rows.items()})
+        closed = np.array([self._closed(law, loop) for loop in self.loops])
+        values = np.linalg.eigvals(closed)
+        size = np.where(np.abs(values - 1) > NEUTRAL, np.abs(values), 0.0)
+        return max(0.0, float(size.max()) - 1.0)
+
+    def _closed(self, law: Controller, loop: Loop) -> Vector:
+        c = self.cases.conditions
+        linear = law_about(law, loop.q, c.period, c.interface).scaled(FACTOR)
+        return closed_loop_map(loop.whole, loop.pushed, linear, delay=int(c.delay))
+
+
+def changed(law: Controller, rows: dict[str, Vector]) -> Controller:
+    """A law of the same kind and model with other gains, name → (nv,)."""
+    every = {**law.gains, **rows}
+    joints = law.arm.joint_names
+    return type(law)(
+        law.arm, {n: {g: float(v[j]) for g, v in every.items()} for j, n in enumerate(joints)}
+    )

@@ -208,6 +208,7 @@ def test_the_effort_law_of_the_file_is_the_same_torque(found, tmp_path):
     unlimited = arm.with_motors(supply_voltage=np.inf)
     law = build_controller(unlimited, None, file)
     q, v = arm.pose("initial") + 1e-4, np.array([0.1, -0.2, 0.03, 0.0, 0.01])
+    law.reset(State.of(q, v))
     effort = law.update(State.of(q, v), Reference.hold(arm.pose("initial")), 0.0).value
     volts = np.zeros(5)
     volts[[1, 2, 4]] = P * -1e-4

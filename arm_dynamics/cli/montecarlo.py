@@ -19,15 +19,10 @@ from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.tuning import folder
-from arm_dynamics.tuning.montecarlo import (
-    PERCENTILES,
-    QUANTITIES,
-    MonteCarlo,
-    Motion,
-    montecarlo,
-    step_from,
-)
+from arm_dynamics.tuning.montecarlo import PERCENTILES, MonteCarlo, montecarlo
 from arm_dynamics.tuning.parameter_file import write_text
+from arm_dynamics.tuning.quantities import QUANTITIES
+from arm_dynamics.tuning.step_motion import Motion, step_from
 from arm_dynamics.tuning.tolerance import Spread, Tolerance, data_sheet, read
 
 RUNS = 10_000

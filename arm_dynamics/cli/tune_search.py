@@ -16,7 +16,7 @@ from arm_dynamics.config import build_controller, parameter_file
 from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.tuning import folder, tape
-from arm_dynamics.tuning.cases import Conditions
+from arm_dynamics.tuning.conditions import Conditions
 from arm_dynamics.tuning.gain_search import Task, Tuned, compared, margins_of, tune, unseen
 from arm_dynamics.tuning.margins import Margins
 from arm_dynamics.tuning.search import Budget, Generation

@@ -13,7 +13,9 @@ from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.tuning.baseline import published
-from arm_dynamics.tuning.cases import Cases, Conditions, draw
+from arm_dynamics.tuning.cases import Cases
+from arm_dynamics.tuning.conditions import Conditions
+from arm_dynamics.tuning.draw import draw
 from arm_dynamics.tuning.gain_space import gain_space
 from arm_dynamics.tuning.margins import Margins, joint_margins, least
 from arm_dynamics.tuning.objective import Objective, Weights

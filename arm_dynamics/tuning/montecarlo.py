@@ -7,42 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen, scalar
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import rollout_closed_loop
-from arm_dynamics.simulation import whole_steps
+from arm_dynamics.tuning.quantities import settling, torque_constant
+from arm_dynamics.tuning.step_motion import Motion
 from arm_dynamics.tuning.tolerance import Spread, draw_values
 
 CHUNK = 4096
 """Runs that are computed, and kept in memory with their paths, at a time."""
-QUANTITIES = {
-    "settling": "s", "overshoot": "rad", "peak_torque": "N·m", "peak_current": "A",
-}  # fmt: skip
-"""What is found of each run, and its unit."""
 PERCENTILES = (5.0, 50.0, 95.0, 99.0, 99.9)
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """From rest at ``start`` to ``target`` (nv,), a step of the reference, for ``duration`` [s].
-
-    band [rad or m]: error within which a joint counts as settled. dt, period [s].
-    """
-
-    start: Vector
-    target: Vector
-    duration: float = 1.0
-    dt: float = 1e-4
-    period: float = 2e-3
-    band: float = 5e-3
-    interface: str = "effort"
-
-    def __post_init__(self) -> None:
-        scalar("band [rad]", self.band, above=0)
-        whole_steps(self.period, self.dt)
-        whole_steps(self.duration, self.period)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +46,7 @@ class MonteCarlo:
         found = self.largest(quantity)[self.failed < 0]
         if not len(found):
             return np.full(len(PERCENTILES) + 1, np.nan)
-        return np.append(np.percentile(found, PERCENTILES), found.max())
+        return np.append(np.percentile(found, PERCENTILES, method="inverted_cdf"), found.max())
 
     def worst(self, quantity: str, count: int) -> list[int]:
         """Numbers of the ``count`` runs with most of a quantity; lost runs first."""
@@ -152,41 +128,3 @@ def _run(
         found["peak_current"] = found["peak_torque"] / constant
     lost = batch.failed >= 0
     return {n: np.where(lost[:, None], np.nan, x) for n, x in found.items()}, batch.failed
-
-
-def settling(error: Vector, period: float, band: float) -> Vector:
-    """Time [s] (lanes, nv) from which |error| (lanes, periods, nv) stays within ``band``.
-
-    The end of the last period that ends outside; 0 for none, ∞ where the last one of all does.
-    """
-    outside = ~(np.abs(error) <= band)
-    periods = error.shape[1]
-    last = periods - np.argmax(outside[:, ::-1], axis=1)
-    count = np.where(outside.any(axis=1), last, 0)
-    return np.where(count == periods, np.inf, count * period)
-
-
-def torque_constant(arm: ArmModel, vary: dict[str, Vector]) -> Vector | None:
-    """N Kt [N·m/A] at the joint, by lane or of the arm; None unless all joints have DC motors.
-
-    Nor with gear play, where the current is not what the joint feels.
-    """
-    constants = [actuator.constants for actuator in arm.actuators]
-    if any("kt" not in c or c["backlash"] > 0 for c in constants):
-        return None
-    kt = vary.get("motor.kt", np.array([c["kt"] for c in constants]))
-    gear = vary.get("motor.gear_ratio", np.array([c["gear_ratio"] for c in constants]))
-    whole: Vector = kt * gear
-    return whole
-
-
-def step_from(arm: ArmModel, size: float) -> tuple[Vector, Vector]:
-    """The initial pose, and one ``size`` [rad or m] from it in every joint, towards the middle.
-
-    Raises InvalidValue for a step that leaves the limits, or is not above 0.
-    """
-    start = arm.pose("initial")
-    above, below = arm.upper - start, start - arm.lower
-    way = np.where(above >= below, 1.0, -1.0)
-    target = start + scalar("step [rad]", size, above=0) * way
-    return start, arm.check_position("target", target)

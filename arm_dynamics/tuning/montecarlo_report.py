@@ -8,7 +8,8 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.style import FAINT, INK, PALETTE, figure, label, styled
-from arm_dynamics.tuning.montecarlo import QUANTITIES, MonteCarlo
+from arm_dynamics.tuning.montecarlo import MonteCarlo
+from arm_dynamics.tuning.quantities import QUANTITIES
 
 TITLES = {
     "settling": "settling time", "overshoot": "overshoot", "peak_torque": "peak torque",

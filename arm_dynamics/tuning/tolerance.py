@@ -14,7 +14,7 @@ from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.variation import known
-from arm_dynamics.tuning.cases import SHARED, UNCERTAIN, nominal_values
+from arm_dynamics.tuning.uncertain import SHARED, UNCERTAIN, nominal_values
 
 SHAPES = ("normal", "uniform")
 SIGMAS = 3.0

@@ -1,0 +1,208 @@
+"""Monte Carlo: what is measured of a run, what is drawn, and that a seed says it all."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import load_arm
+from arm_dynamics.cli.main import main
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.rollout import rollout_closed_loop
+from arm_dynamics.tuning.montecarlo import montecarlo
+from arm_dynamics.tuning.quantities import settling
+from arm_dynamics.tuning.step_motion import Motion, step_from
+from arm_dynamics.tuning.tolerance import Tolerance, data_sheet, draw_values, read
+
+RUNS, KT = 40, 20.0
+
+
+@cache
+def arm():
+    motor = {
+        "kt": KT, "ke": 1.0, "resistance": 1.0, "supply_voltage": 24.0,
+        "coulomb_friction": 0.1, "stiction": 0.15,
+    }  # fmt: skip
+    return load_arm("two_link").with_actuator("dc_motor", **motor).with_payload(0.2)
+
+
+@cache
+def motion():
+    return Motion(*step_from(arm(), 0.2), duration=0.4, dt=1e-3)
+
+
+@cache
+def found(runs=RUNS, share=0.1, seed=0):
+    spread = data_sheet(arm(), Tolerance(share))
+    return montecarlo(arm(), PidGravity(arm()), motion(), spread, runs, seed)
+
+
+# What is measured -----------------------------------------------------------------------------
+
+
+@given(rate=st.floats(2, 50), band=st.floats(0.01, 0.5))
+def test_settling_of_a_decay(rate, band):
+    period = 1e-2
+    time = period * np.arange(1, 501)
+    error = np.exp(-rate * time)[None, :, None]
+    last = time[error[0, :, 0] > band]
+    expected = last[-1] if len(last) else 0.0
+    assert settling(error, period, band)[0, 0] == pytest.approx(expected)
+    if len(last):
+        assert expected == pytest.approx(np.log(1 / band) / rate, abs=period)
+
+
+def test_settling_counts_the_last_return():
+    error = np.array([[[1.0], [0.0], [1.0], [0.0]], [[0.0]] * 4, [[0.0], [0.0], [0.0], [1.0]]])
+    assert settling(error, 0.5, 0.1)[:, 0].tolist() == [1.5, 0.0, np.inf]
+    assert settling(np.full((1, 3, 1), np.nan), 0.5, 0.1)[0, 0] == np.inf
+
+
+def test_peak_current_is_peak_torque_over_each_runs_own_constant():
+    whole = found()
+    for run in (0, 7, 39):
+        kt = whole.parameters(run)["motor.kt"]
+        torque = whole.values["peak_torque"][run]
+        assert whole.values["peak_current"][run] == pytest.approx(torque / kt)
+    assert np.isfinite(whole.largest("peak_current")).all()
+
+
+def test_an_arm_without_motors_has_no_current():
+    plain = load_arm("two_link")
+    law, spread = PidGravity(plain), data_sheet(plain, Tolerance())
+    some = montecarlo(plain, law, Motion(*step_from(plain, 0.1), duration=0.1, dt=1e-3), spread, 2)
+    assert "peak_current" not in some.values
+    assert set(spread) == {"link.mass", "link.inertia", "joint.damping"}
+
+
+# What is drawn --------------------------------------------------------------------------------
+
+
+def test_factors_lie_within_their_tolerance():
+    random, many = np.random.default_rng(0), (200_000,)
+    even = Tolerance(0.1, "uniform").factors(random, many) - 1
+    bell = Tolerance(0.1, "normal").factors(random, many) - 1
+    assert np.abs(even).max() <= 0.1 + 1e-12
+    assert np.abs(bell).max() <= 0.1 + 1e-12
+    assert even.std() == pytest.approx(0.1 / np.sqrt(3), rel=0.01)
+    assert bell.std() == pytest.approx(0.1 / 3, rel=0.02)
+    assert abs(even.mean()) < 1e-3 > abs(bell.mean())
+
+
+def test_break_away_stays_above_coulomb_friction():
+    values = draw_values(arm(), data_sheet(arm(), Tolerance(0.5)), np.random.default_rng(0), 500)
+    ratio = values["motor.stiction"] / values["motor.coulomb_friction"]
+    assert ratio == pytest.approx(np.full((500, 2), 1.5))
+    assert values["payload"].shape == (500, 1)
+
+
+def test_a_run_does_not_depend_on_how_many_there_are():
+    few, many = found(), found(70)
+    for name, values in few.values.items():
+        assert np.array_equal(values, many.values[name][:RUNS])
+    assert not np.array_equal(few.values["overshoot"], found(seed=1).values["overshoot"])
+
+
+def test_listed_parameters_give_the_run_again():
+    whole = found()
+    worst = whole.worst("peak_torque", 3)
+    assert whole.largest("peak_torque")[worst[0]] == whole.largest("peak_torque").max()
+    vary = {name: values[None] for name, values in whole.parameters(worst[0]).items()}
+    m, states = motion(), np.append(motion().start, np.zeros(2))[None]
+    again = rollout_closed_loop(
+        arm(), states, PidGravity(arm()), m.target, m.dt, m.period, m.duration, vary=vary
+    )
+    peak = whole.values["peak_torque"][worst[0]]
+    assert again.metrics["peak_effort"][0] == pytest.approx(peak, rel=1e-12)
+
+
+def test_without_tolerance_all_runs_are_one():
+    exact = found(share=0.0)
+    for values in exact.values.values():
+        assert np.array_equal(values, np.broadcast_to(values[0], values.shape))
+    assert exact.percentiles("overshoot") == pytest.approx(
+        np.full(6, exact.largest("overshoot")[0])
+    )
+
+
+def test_wider_tolerances_spread_wider():
+    narrow, wide = (found(share=share).largest("overshoot") for share in (0.02, 0.2))
+    assert wide.std() > 3 * narrow.std()
+
+
+# Refused --------------------------------------------------------------------------------------
+
+
+def test_refused_numbers():
+    with pytest.raises(InvalidValue, match="runs = 0"):
+        found(0)
+    with pytest.raises(InvalidValue, match="seed = -1"):
+        found(1, seed=-1)
+    with pytest.raises(InvalidValue, match=r"tolerance = -0\.1"):
+        Tolerance(-0.1)
+    with pytest.raises(UnknownName, match="distribution 'odd'"):
+        Tolerance(0.1, "odd")
+    with pytest.raises(InvalidValue, match="nothing would differ"):
+        montecarlo(arm(), PidGravity(arm()), motion(), {}, 1)
+    with pytest.raises(InvalidValue, match="outside"):
+        step_from(load_arm("five_dof"), 3.0)
+
+
+def test_tolerances_from_a_file(tmp_path):
+    file = tmp_path / "spread.yaml"
+    file.write_text("motor.kt: 0.05\npayload: {share: 0.5, shape: uniform}\n")
+    assert read(file, arm()) == {"motor.kt": Tolerance(0.05), "payload": Tolerance(0.5, "uniform")}
+    for text, says in (
+        ("motor.k: 0.1", "motor.k"),
+        ("motor.kt: -0.1", "motor.kt: tolerance = -0.1"),
+        ("motor.kt: yes", "share"),
+        ("motor.kt: {width: 1}", "share"),
+        ("motor.rotor_inertia: 0.1", "nothing varies"),
+        ("[]", "entries"),
+        ("{", "YAML"),
+    ):
+        file.write_text(text)
+        with pytest.raises((ConfigError, UnknownName, InvalidValue), match=says):
+            read(file, arm())
+
+
+def run(*options):
+    with pytest.raises(SystemExit) as ended:
+        main(["montecarlo", "two_link", "--dt", "1e-3", "--duration", "0.4", *map(str, options)])
+    return ended.value.code
+
+
+def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
+    assert run("--runs", 20, "--out", tmp_path / "a") == 0
+    assert run("--runs", 20, "--out", tmp_path / "b") == 0
+    assert "20 runs" in capsys.readouterr().out
+    table = (tmp_path / "a" / "runs.csv").read_text()
+    assert len(table.splitlines()) == 21
+    assert table == (tmp_path / "b" / "runs.csv").read_text()
+    assert (tmp_path / "a" / "montecarlo.png").stat().st_size > 1000
+    worst = yaml.safe_load((tmp_path / "a" / "worst.yaml").read_text())
+    peaks = [one["peak_torque_Nm"] for one in worst["peak_torque"]]
+    assert peaks == sorted(peaks, reverse=True)
+    assert len(worst["peak_torque"][0]["values"]["link.mass"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--runs", 0), "runs = 0"),
+        (("--tolerance", -1), "tolerance = -1"),
+        (("--distribution", "odd"), "odd"),
+        (("--controller", "nobody"), "unknown controller"),
+        (("--target", "1,x"), "--target"),
+        (("--spread", "absent.yaml"), "absent.yaml"),
+        (("--band", 0), "band"),
+        (("--dt", 0), "dt"),
+    ],
+)
+def test_refused_options(options, says, tmp_path, capsys):
+    assert run("--out", tmp_path, *options) == 2
+    assert says in capsys.readouterr().err

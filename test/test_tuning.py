@@ -1,0 +1,430 @@
+"""Gain search: margins of known loops, an objective without dt, the same gains for a seed."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+import pytest
+from conftest import chain
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import load_arm
+from arm_dynamics.cli.main import main
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.rollout import Batch
+from arm_dynamics.stability import closed_loop_map, is_stable
+from arm_dynamics.tuning import reserve as reserve_module
+from arm_dynamics.tuning import tape
+from arm_dynamics.tuning.conditions import Conditions
+from arm_dynamics.tuning.draw import draw
+from arm_dynamics.tuning.gain_space import gain_space
+from arm_dynamics.tuning.linear_loop import held_loop, law_about
+from arm_dynamics.tuning.margins import UNSTABLE, joint_margins, least, margins
+from arm_dynamics.tuning.objective import LOST, Objective, Weights, case_costs
+from arm_dynamics.tuning.parameter_file import parameter_text
+from arm_dynamics.tuning.reserve import Reserve, changed
+from arm_dynamics.tuning.search import Budget, Search
+from arm_dynamics.tuning.tape import Tape
+from arm_dynamics.tuning.uncertain import nominal_values
+from arm_dynamics.tuning.validation import BOUND, validate
+
+PERIOD = 2e-3
+SHORT = Conditions(payload=0.3, duration=0.3, dts=(1e-3, 5e-4))
+
+
+@cache
+def arm():
+    motor = {"kt": 20.0, "ke": 1.0, "resistance": 1.0, "supply_voltage": 24.0}
+    return load_arm("two_link").with_actuator("dc_motor", **motor)
+
+
+@cache
+def law():
+    return PidGravity(arm())
+
+
+# Margins --------------------------------------------------------------------------------------
+
+
+@given(k=st.floats(0.2, 1.5), a=st.floats(0.6, 0.99))
+def test_margins_of_a_first_order_loop(k, a):
+    """L = k / (z - a) turns unstable at z = -1; |L| = 1 where |e^{iθ} - a| = k."""
+    if not abs(a - k) < 0.999 or not 1 - a < k < 1 + a:
+        return
+    found = margins(lambda z: k / (z - a), PERIOD)
+    angle = np.arccos((1 + a * a - k * k) / (2 * a))
+    lead = np.pi - np.angle(np.exp(1j * angle) - a)
+    assert found.gain_margin == pytest.approx((1 + a) / k, rel=1e-9)
+    assert found.gain_reduction == 0
+    assert found.phase_margin == pytest.approx(np.degrees(lead), rel=1e-6)
+    assert found.crossover == pytest.approx(angle / (2 * np.pi * PERIOD), rel=1e-6)
+    assert found.delay_margin == pytest.approx(lead / angle * PERIOD, rel=1e-6)
+
+
+@pytest.mark.parametrize("gain", [0.5, 1.0, 3.0])
+def test_margins_of_a_third_order_textbook_loop(gain):
+    """L = K / (s (s + 1) (s + 2)): gain margin 6 / K at ω² = 2."""
+
+    def response(z):
+        s = np.log(z) / PERIOD
+        return gain / (s * (s + 1) * (s + 2))
+
+    found = margins(response, PERIOD)
+    squares = np.roots([1, 5, 4, -(gain**2)])
+    w = np.sqrt(squares[np.isclose(squares.imag, 0) & (squares.real > 0)].real[0])
+    phase = 90 - np.degrees(np.arctan(w) + np.arctan(w / 2))
+    assert found.gain_margin == pytest.approx(6 / gain, rel=1e-6)
+    assert found.phase_margin == pytest.approx(phase, abs=1e-6)
+
+
+def test_a_loop_that_never_passes_one_has_no_phase_margin():
+    found = margins(lambda z: 0.1 / (z - 0.5), PERIOD)
+    assert found.phase_margin == inf
+    assert found.delay_margin == inf
+    assert found.gain_margin == pytest.approx(15, rel=1e-9)
+
+
+@pytest.mark.parametrize("delay", [0, 1])
+@pytest.mark.parametrize("interface", ["effort", "voltage"])
+def test_gain_margin_is_where_the_whole_loop_turns_unstable(interface, delay):
+    q = arm().pose("initial")
+    whole, pushed = held_loop(arm(), q, PERIOD, interface)
+    linear = law_about(law(), q, PERIOD, interface)
+    for j, one in enumerate(joint_margins(arm(), law(), q, PERIOD, delay, interface)):
+        for edge in (one.gain_margin, one.gain_reduction):
+            if not 0 < edge < inf:
+                continue
+            for factor in (edge * 0.999, edge * 1.001):
+                scale = np.ones(arm().nv)
+                scale[j] = factor
+                inside = one.gain_reduction < factor < one.gain_margin
+                closed = closed_loop_map(whole, pushed * scale, linear, delay=delay)
+                assert is_stable(closed) == inside
+
+
+def test_an_unstable_loop_has_no_margins():
+    wild = changed(law(), {"d": 100 * law().gains["d"]})
+    found = joint_margins(arm(), wild, arm().pose("initial"), PERIOD)
+    assert found == (UNSTABLE, UNSTABLE)
+    assert least([found[0], margins(lambda z: 0.1 / (z - 0.5), PERIOD)]) is UNSTABLE
+
+
+def test_reserve_is_missing_where_twice_the_gains_are_unstable(monkeypatch):
+    monkeypatch.setattr(reserve_module, "FACTORS", (2.0,))
+    space = gain_space(law(), ("p", "d"))
+    cases = draw(arm(), 3, 0, replace(SHORT, delay=False))
+    reserve = Reserve.of(space, cases)
+    factors = np.geomspace(0.5, 20, 12)
+    found = reserve(np.log(factors)[:, None] * np.ones(space.size))
+    q = arm().pose("initial")
+    for factor, missing in zip(factors, found, strict=True):
+        scaled = changed(law(), {name: factor * law().gains[name] for name in ("p", "d")})
+        stable = []
+        for one, at in ((arm(), q), *((cases.arm_of(k), cases.target[k]) for k in range(3))):
+            whole, pushed = held_loop(one, at, PERIOD, "effort")
+            linear = law_about(scaled, at, PERIOD, "effort").scaled(2.0)
+            stable.append(is_stable(closed_loop_map(whole, pushed, linear)))
+        assert (missing < 1e-9) == all(stable)
+    assert found[0] < 1e-9 < found[-1]
+
+
+def test_reserve_of_phase_is_the_phase_margin_of_one_joint():
+    """With one joint there is one loop: the reserve runs out where its margin is 30 degrees."""
+    one = chain({}).with_gravity((0, 0, 0))
+    start = PidGravity(one, {"J1": {"p": 40.0, "i": 0.0, "d": 3.0}})
+    space, cases = gain_space(start, ("d",)), draw(one, 1, 0, replace(SHORT, error=0, payload=0))
+    reserve, enough = Reserve.of(space, cases), []
+    for d in np.geomspace(0.3, 20, 30):
+        [m] = joint_margins(one, changed(start, {"d": np.array([d])}), np.zeros(1), PERIOD, 1)
+        missing = reserve(space.point({"d": np.array([d])})[None])[0]
+        if not np.isnan(m.phase_margin):
+            enough.append(m.phase_margin > 30 and m.gain_margin > 2)
+            assert (missing < 1e-9) == enough[-1]
+    assert set(enough) == {True, False}
+
+
+# Cases and objective --------------------------------------------------------------------------
+
+
+def test_a_case_does_not_depend_on_how_many_there_are():
+    few, many = draw(arm(), 3, 5, SHORT), draw(arm(), 9, 5, SHORT)
+    assert np.array_equal(few.start, many.start[:3])
+    assert all(np.array_equal(few.vary[name], many.vary[name][:3]) for name in few.vary)
+    assert not np.array_equal(few.start, draw(arm(), 3, 6, SHORT).start)
+
+
+def test_cases_lie_within_their_conditions():
+    cases = draw(load_arm("five_dof"), 60, 0, SHORT)
+    limits = cases.arm.lower, cases.arm.upper
+    for q in (cases.start, cases.target):
+        assert ((q >= limits[0]) & (q <= limits[1])).all()
+    assert np.abs(cases.target - cases.start).max() <= SHORT.step
+    payload = cases.vary["payload"]
+    assert payload.min() == 0
+    assert payload.max() == SHORT.payload
+    for name in set(cases.vary) - {"payload"}:
+        off = cases.vary[name] / nominal_values(cases.arm, name) - 1
+        assert 0.15 < np.abs(off).max() <= SHORT.error + 1e-12
+    assert set(cases.dt) == set(SHORT.dts)
+
+
+def test_refused_conditions():
+    for wrong in ({"error": 1.0}, {"error": -0.1}, {"payload": -1}, {"dts": (3e-4,)}):
+        with pytest.raises(InvalidValue):
+            replace(SHORT, **wrong)
+    with pytest.raises(InvalidValue, match="0 cases"):
+        draw(arm(), 0, 0, SHORT)
+    with pytest.raises(InvalidValue, match="smaller payload"):
+        draw(arm(), 1, 0, replace(SHORT, payload=1e4))
+
+
+def test_candidates_meet_the_same_cases():
+    cases, space = draw(arm(), 3, 0, SHORT), gain_space(law(), ("p", "i", "d"))
+    costs = Objective.of(space, cases, Weights()).by_case(np.zeros((2, space.size)))
+    assert np.array_equal(costs[0], costs[1])
+    assert len(set(costs[0])) == 3
+
+
+def test_objective_does_not_depend_on_the_time_step():
+    space, costs = gain_space(law(), ("p", "i", "d")), []
+    for dt in (5e-4, 1e-4):
+        cases = draw(arm(), 4, 0, replace(SHORT, dts=(dt,)))
+        costs.append(Objective.of(space, cases, Weights()).by_case(np.zeros((1, space.size)))[0])
+    assert costs[0] == pytest.approx(costs[1], rel=0.03)  # the steps' own errors are of order dt
+
+
+def test_effort_command_of_a_motor_with_another_kt():
+    """p, i and d act as Kt / Kt,nominal of themselves; by voltage the motor itself does that."""
+    cases = draw(arm(), 3, 0, SHORT)
+    ratio = cases.vary["motor.kt"] / 20.0
+    rows = cases._driven(law(), {"gains.p": np.array([[1.0, 2.0]])}, 1)
+    assert rows["gains.p"] == pytest.approx(ratio * [1.0, 2.0])
+    assert rows["gains.d"] == pytest.approx(ratio * law().gains["d"])
+    volts = draw(arm(), 3, 0, replace(SHORT, interface="voltage"))
+    assert volts._driven(law(), {}, 1)["gains.d"] == pytest.approx(
+        np.tile(law().gains["d"], (3, 1))
+    )
+
+
+def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
+    metrics = {"iae": np.full((2, 2), iae), "overshoot": np.full((2, 2), overshoot)}
+    effort = np.zeros((2, 4, 2))
+    effort[:, 1, 0] = 3.0  # up and down again: a variation of 6 N·m
+    failed = np.array(failed)
+    return Batch(arm(), np.arange(4.0), {"effort": effort}, failed, np.zeros(2), "", metrics)
+
+
+def test_cost_of_a_case_term_by_term():
+    w = Weights(overshoot=0.5, effort=0.25)
+    limit, steps = np.array([12.0, inf]), np.full(2, 100.0)
+    cost = case_costs(scores(), limit, steps, 2.0, w)
+    assert cost == pytest.approx(2 * (0.1 + 0.5 * 0.02) + 0.25 * (6 / 12) / 2)
+
+
+def test_a_lost_case_costs_less_the_longer_it_lasts_and_more_than_any_other():
+    limit, steps = np.full(2, 12.0), np.full(2, 100.0)
+    early, late = case_costs(scores((10, 90)), limit, steps, 1.0, Weights())
+    worst = case_costs(scores(iae=1e9), limit, steps, 1.0, Weights()).max()
+    assert early > late > worst == LOST
+
+
+def test_weights_between_mean_and_worst():
+    space, cases = gain_space(law(), ("p",)), draw(arm(), 2, 0, SHORT)
+    x, costs = np.zeros((1, 2)), np.array([[1.0, 3.0]])
+    for worst, expected in ((0.0, 2.0), (1.0, 3.0), (0.5, 2.5)):
+        objective = Objective.of(space, cases, Weights(worst=worst, reserve=0.0))
+        assert objective.total(x, costs) == pytest.approx(expected)
+
+
+# Search ---------------------------------------------------------------------------------------
+
+OPTIMUM = np.array([0.7, -0.4, 0.2])
+
+
+def bowl(x):
+    return ((x - OPTIMUM) ** 2 * [1.0, 10.0, 100.0]).sum(axis=1) + 0.5
+
+
+def search(costs=bowl, seed=0, known=None):
+    return Search(costs, 3, 3.0, seed, 12, known or Tape())
+
+
+def test_search_finds_the_minimum_and_its_best_never_rises():
+    found = search().run(Budget(2000))
+    best = [one.best for one in found.history]
+    assert found.x == pytest.approx(OPTIMUM, abs=1e-3)
+    assert all(after <= before for before, after in pairwise(best))
+    assert best[0] == bowl(np.zeros((1, 3)))[0]
+    assert {one.stage for one in found.history} == {"start", "evolve", "refine"}
+
+
+def test_same_seed_same_gains_whoever_draws_random_numbers():
+    first = search().run(Budget(300))
+    np.random.seed(7)
+    before = np.random.get_state()[1].tolist()
+    again = search().run(Budget(300))
+    assert np.array_equal(first.x, again.x)
+    assert np.random.get_state()[1].tolist() == before
+    assert not np.array_equal(first.x, search(seed=1).run(Budget(300)).x)
+
+
+@pytest.mark.parametrize("first", [50, 200, 290])
+def test_resumed_search_is_the_uninterrupted_one(first, tmp_path):
+    whole, part = search().run(Budget(300)), Tape()
+    search(known=part).run(Budget(first))
+    part.save(tmp_path / "state.json", {"seed": 0})
+    asked = []
+
+    def counted(x):
+        asked.append(len(x))
+        return bowl(x)
+
+    found = search(counted, known=tape.load(tmp_path / "state.json", {"seed": 0})).run(Budget(300))
+    assert np.array_equal(found.x, whole.x)
+    assert found.cost == whole.cost
+    assert 0 < sum(asked) < 300
+
+
+def test_interrupt_keeps_the_best():
+    calls = []
+
+    def interrupted(x):
+        calls.append(x)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return bowl(x)
+
+    found = search(interrupted).run(Budget(2000))
+    assert found.ended == "stopped"
+    assert found.cost == min(bowl(x).min() for x in calls[:-1])
+
+
+def test_budget_is_kept():
+    found = search().run(Budget(100))
+    assert found.tried <= 100
+    assert found.ended == "budget"
+    with pytest.raises(InvalidValue, match="budget = 0"):
+        Budget(0)
+    with pytest.raises(InvalidValue, match="seconds"):
+        Budget(1, 0.0)
+
+
+def test_state_of_another_search_is_refused(tmp_path):
+    file, known = tmp_path / "state.json", Tape()
+    with pytest.raises(ConfigError, match="nothing to resume"):
+        tape.load(file, {})
+    search(known=known).run(Budget(50))
+    known.save(file, {"seed": 0})
+    with pytest.raises(ConfigError, match=r"seed = 1, the search in .* has 0"):
+        tape.load(file, {"seed": 1})
+    with pytest.raises(ConfigError, match="goes another way"):
+        search(seed=1, known=tape.load(file, {"seed": 0})).run(Budget(50))
+    file.write_text("[]")
+    with pytest.raises(ConfigError, match="not the state"):
+        tape.load(file, {})
+
+
+# Gains and files ------------------------------------------------------------------------------
+
+
+def test_points_and_gains_are_each_others_inverse():
+    space = gain_space(law(), ("p", "d"))
+    x = np.array([[0.3, -0.2, 1.0, 0.0]])
+    rows = {name.removeprefix("gains."): r[0] for name, r in space.gains(x).items()}
+    assert space.point(rows) == pytest.approx(x[0])
+    assert rows["p"] == pytest.approx(law().gains["p"] * np.exp([0.3, -0.2]))
+
+
+def test_a_gain_of_zero_is_sought_about_the_models():
+    none = changed(law(), {"i": np.zeros(2)})
+    assert gain_space(none, ("i",)).centre[0] == pytest.approx(law().gains["i"])
+    with pytest.raises(InvalidValue, match="d_filter"):
+        gain_space(law(), ("d_filter",))
+    with pytest.raises(UnknownName, match="gain 'q'"):
+        gain_space(law(), ("q",))
+    with pytest.raises(UnknownName, match="GravityCompensation"):
+        gain_space(GravityCompensation(arm()), ("d",))
+
+
+def test_parameter_file_is_what_build_controller_loads(tmp_path):
+    plain, file = load_arm("two_link"), tmp_path / "gains.yaml"
+    found = {"J1": {"p": 1234.5, "i": 1e-7}, "J2": {"d": 3.25}}
+    start = build_controller(plain)
+    file.write_text(parameter_text("two_link", "pid", start, found, ["a note: with a colon"]))
+    loaded = build_controller(plain, None, file)
+    assert type(loaded).__name__ == "Pid"
+    assert loaded.gains["p"].tolist() == [1234.5, start.gains["p"][1]]
+    assert loaded.gains["i"][0] == 1e-7
+    assert loaded.gains["d"].tolist() == [start.gains["d"][0], 3.25]
+    assert loaded.gains["i_clamp"].tolist() == [inf, inf]
+
+
+def test_gains_too_weak_hold_nothing():
+    cases = draw(arm(), 3, 0, replace(SHORT, step=0.5))
+    none = changed(law(), {name: 1e-3 * law().gains[name] for name in ("p", "i", "d")})
+    weak = validate(cases, none)
+    assert weak.count == 0
+    assert (weak.late > BOUND).all()
+    assert weak.text == "held 0 of 3"
+
+
+# Command line ---------------------------------------------------------------------------------
+
+TUNE = ("two_link", "--cases", "3", "--validate", "3", "--duration", "0.3", "--dt", "1e-3,5e-4")
+
+
+def tune(*options):
+    with pytest.raises(SystemExit) as ended:
+        main(["tune", *TUNE, *map(str, options)])
+    return ended.value.code
+
+
+def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
+    assert tune("--budget", 60, "--out", tmp_path / "a") in (0, 1)
+    said = capsys.readouterr().out
+    assert "found gains: held" in said
+    assert "of 3" in said
+    for name in ("gains.yaml", "worst_case.yaml", "margins.yaml", "report.png", "state.json"):
+        assert (tmp_path / "a" / name).stat().st_size > 100
+    assert tune("--budget", 30, "--out", tmp_path / "b") in (0, 1)
+    assert tune("--budget", 60, "--out", tmp_path / "b", "--resume") in (0, 1)
+    texts = [(tmp_path / name / "gains.yaml").read_text() for name in "ab"]
+    assert texts[0] == texts[1]
+    loaded = build_controller(load_arm("two_link"), None, tmp_path / "a" / "gains.yaml")
+    assert not np.array_equal(loaded.gains["p"], build_controller(load_arm("two_link")).gains["p"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--resume",), "nothing to resume"),
+        (("--controller", "nobody"), "unknown controller 'nobody'"),
+        (("--controller", "gravity_compensation"), "GravityCompensation"),
+        (("--budget", 0), "budget = 0"),
+        (("--validate", 0), "validate = 0"),
+        (("--seed", -1), "seed = -1"),
+        (("--search", "x"), "unknown gain 'x'"),
+        (("--search", ","), "names of gains"),
+        (("--dt", "fast"), "--dt fast"),
+        (("--error", 2), "below 1"),
+        (("--seconds", -1), "seconds"),
+    ],
+)
+def test_refused_options(options, says, tmp_path, capsys):
+    assert tune("--out", tmp_path, *options) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_refused_arm_and_folder(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["tune", "nobody"])
+    assert "unknown arm or URDF file 'nobody'" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert tune("--out", tmp_path / "file") == 2
+    assert "name another one with --out" in capsys.readouterr().err

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+from numbers import Real
+from reprlib import repr as short
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,7 +16,10 @@ Vector = NDArray[np.float64]
 
 
 def frozen(value: ArrayLike) -> Vector:
-    """Return a read-only float64 copy of ``value``; itself when it is one already."""
+    """Return a read-only float64 copy of ``value``; itself when it is one already.
+
+    Raises InvalidValue for what is no array of real numbers: text, truth values, complex ones.
+    """
     if (
         type(value) is np.ndarray
         and value.base is None
@@ -19,26 +27,60 @@ def frozen(value: ArrayLike) -> Vector:
         and value.dtype == np.float64
     ):
         return value
-    array = np.array(value, dtype=np.float64)
+    try:
+        given = np.array(value)
+        if given.dtype.kind not in "fiu" and not _real_objects(given):
+            raise TypeError(given.dtype)  # numpy would drop an imaginary part, and parse text
+        array = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidValue(f"{short(value)}: real numbers are expected") from error
     array.flags.writeable = False
     return array
 
 
-def vector(name: str, value: ArrayLike, size: int) -> Vector:
-    """Return ``value`` as a read-only, finite float64 vector of ``size`` entries.
+def vector(name: str, value: ArrayLike, size: int | None = None) -> Vector:
+    """Return ``value`` as a read-only, finite float64 vector of ``size`` entries, or of any.
 
     Raises InvalidValue naming ``name`` and the first offending entry.
     """
-    try:
-        array = frozen(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidValue(f"{name}: {value!r} is not a list of {size} numbers") from error
-    if array.shape != (size,):
-        raise InvalidValue(f"{name}: shape {array.shape} given, ({size},) expected")
+    array = _numbers(value)
+    if array is None or array.ndim == 0:
+        count = "" if size is None else f"{whole(f'{name}: size', size)} "
+        raise InvalidValue(f"{name}: {value!r} is not a list of {count}numbers")
+    if array.ndim != 1 or size not in (None, array.size):
+        expected = "(n,)" if size is None else f"({whole(f'{name}: size', size)},)"
+        raise InvalidValue(f"{name}: shape {array.shape} given, {expected} expected")
     if not np.isfinite(array).all():
         index = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InvalidValue(f"{name}[{index}] = {array[index]}: a finite number is expected")
     return array
+
+
+def _real_objects(array: NDArray[Any]) -> bool:
+    """Whether these are numbers that numpy has no type for: fractions, large integers."""
+    return array.dtype.kind == "O" and all(isinstance(x, Real) for x in array.flat)
+
+
+def _numbers(value: ArrayLike) -> Vector | None:
+    try:
+        return frozen(value)
+    except InvalidValue:
+        return None
+
+
+def whole(name: str, value: int, *, lower: int = 0) -> int:
+    """Return ``value`` as an int of at least ``lower``.
+
+    Raises InvalidValue naming ``name`` and the value.
+    """
+    try:
+        number = lower - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = lower - 1
+    if number < lower:
+        said = f"{name} = {short(value)}: a whole number of at least {lower} is expected"
+        raise InvalidValue(said)
+    return number
 
 
 def scalar(
@@ -53,10 +95,12 @@ def scalar(
 
     Raises InvalidValue naming ``name`` and the value.
     """
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidValue(f"{name} = {value!r}: a number is expected") from error
+    array = None if isinstance(value, float) else _numbers(value)
+    if array is not None and array.ndim == 0:
+        value = float(array)
+    if not isinstance(value, float):
+        raise InvalidValue(f"{name} = {value!r}: a number is expected")
+    number = float(value)
     if not np.isfinite(number):
         raise InvalidValue(f"{name} = {number}: a finite number is expected")
     if above is not None and number <= above:

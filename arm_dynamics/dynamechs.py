@@ -29,7 +29,9 @@ from numpy.typing import ArrayLike
 from arm_dynamics.actuators.winding import brush_voltage
 from arm_dynamics.arrays import Vector, scalar, vector
 from arm_dynamics.errors import InvalidValue
+from arm_dynamics.expect import names
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.scalar import compiled, sign, where
 from arm_dynamics.stops import stop_effort
@@ -128,7 +130,7 @@ class Dynamechs:
     """
 
     def __init__(self, arm: ArmModel) -> None:
-        _require_plain_motors(arm)
+        _require_plain_motors(given_arm(arm))
         self.arm = arm
         self.rows = constants(arm)
         self._data = arm.model.createData()
@@ -181,7 +183,7 @@ def objective(
     plant = Dynamechs(arm)
     dt = scalar("dt [s]", dt, above=0)
     calls = round(scalar("duration [s]", duration, lower=dt) / dt)
-    x, columns = plant.rows, [arm.index(joint) for joint in joints]
+    x, columns = plant.rows, [arm.index(joint) for joint in names("joints", joints)]
     x[Q] = x[TARGET] = arm.pose("initial")
     x[ACTIVE, columns] = 1.0
     x[GAIN_P, columns] = vector("p", p, len(joints))

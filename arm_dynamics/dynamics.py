@@ -3,7 +3,8 @@
 Pure functions of (arm, q, v, ...). M includes the motors' reflected rotor inertia; friction
 and stops are the plant's. Algorithms: R. Featherstone, Rigid Body Dynamics Algorithms (2008),
 chapters 5 (RNEA), 6 (CRBA), 7 (ABA), as implemented in Pinocchio. Inputs are (nv,) in rad,
-rad/s, rad/s², N·m; every function raises InvalidValue for a wrong size or a non-finite entry.
+rad/s, rad/s², N·m; every function raises InvalidValue for a wrong size or a non-finite entry,
+and where the result is beyond the finite numbers.
 """
 
 from __future__ import annotations
@@ -16,59 +17,73 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.scalar import finite
 
 _scratch = threading.local()
 
 
+@takes_arm
 def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
     """M(q), symmetric positive definite (nv, nv) [kg·m²]; CRBA, rotor inertia included."""
     upper = np.triu(pin.crba(arm.model, data(arm), vector("q", q, arm.nv)))
-    return frozen(upper + np.triu(upper, 1).T)
+    return _finite("M(q)", upper + np.triu(upper, 1).T)
 
 
+@takes_arm
 def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
     q, v = vector("q", q, arm.nv), vector("v", v, arm.nv)
-    return frozen(pin.computeCoriolisMatrix(arm.model, data(arm), q, v))
+    return _finite("C(q, v)", pin.computeCoriolisMatrix(arm.model, data(arm), q, v))
 
 
+@takes_arm
 def gravity(arm: ArmModel, q: ArrayLike) -> Vector:
     """g(q) = ∂U/∂q (nv,) [N·m]: the effort that holds the arm still."""
-    return frozen(pin.computeGeneralizedGravity(arm.model, data(arm), vector("q", q, arm.nv)))
+    weight = pin.computeGeneralizedGravity(arm.model, data(arm), vector("q", q, arm.nv))
+    return _finite("g(q)", weight)
 
 
+@takes_arm
 def nle(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """C(q, v) v + g(q) (nv,) [N·m]."""
     q, v = vector("q", q, arm.nv), vector("v", v, arm.nv)
-    return frozen(pin.nonLinearEffects(arm.model, data(arm), q, v))
+    return _finite("C(q, v) v + g(q)", pin.nonLinearEffects(arm.model, data(arm), q, v))
 
 
+@takes_arm
 def rnea(arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
     """Inverse dynamics tau = M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
     q, v, a = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("a", a, arm.nv)
-    return frozen(pin.rnea(arm.model, data(arm), q, v, a))
+    return _finite("M(q) a + C(q, v) v + g(q)", pin.rnea(arm.model, data(arm), q, v, a))
 
 
+@takes_arm
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("tau", tau, arm.nv)
-    return frozen(pin.aba(arm.model, data(arm), q, v, tau))
+    return _finite("the acceleration", pin.aba(arm.model, data(arm), q, v, tau))
 
 
+@takes_arm
 def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
     """T = ½ vᵀ M(q) v [J], rotors included."""
     v = vector("v", v, arm.nv)
-    return float(0.5 * v @ mass_matrix(arm, q) @ v)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return scalar("kinetic energy [J]", float(0.5 * v @ mass_matrix(arm, q) @ v))
 
 
+@takes_arm
 def potential_energy(arm: ArmModel, q: ArrayLike) -> float:
     """U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
     q = vector("q", q, arm.nv)
     return float(pin.computePotentialEnergy(arm.model, data(arm), q))
 
 
+@takes_arm
 def data(arm: ArmModel) -> Any:
     """Pinocchio's scratch memory for this arm in this thread."""
     cache: WeakKeyDictionary[ArmModel, Any] = _scratch.__dict__.setdefault(
@@ -77,3 +92,10 @@ def data(arm: ArmModel) -> Any:
     if arm not in cache:
         cache[arm] = arm.model.createData()
     return cache[arm]
+
+
+def _finite(what: str, result: Vector) -> Vector:
+    """A result, read-only; raises InvalidValue where numbers went out of the finite ones."""
+    if not finite(result.ravel()):
+        raise InvalidValue(f"{what} leaves the finite numbers: smaller entries are expected")
+    return frozen(result)

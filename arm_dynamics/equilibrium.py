@@ -10,6 +10,7 @@ from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.linearization import drive_response, drive_slopes, smooth_motion
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.motion import ArmMotion
 from arm_dynamics.state import Command, State
 
@@ -18,6 +19,7 @@ HELD = 1e-9
 """Largest share of the weight by which a pose may be missed that is called held."""
 
 
+@takes_arm
 def holding(arm: ArmModel, q: ArrayLike, interface: str = "effort") -> tuple[State, Command]:
     """The state at rest at ``q`` and the command under which it stays there.
 

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.dynamechs import Dynamechs
 from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.expect import expect
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.plant import Plant
 from arm_dynamics.state import Command, State
 from arm_dynamics.state_vector import Parts, join, pack_state, split, unpack_state
@@ -37,6 +39,7 @@ class _Plants(threading.local):
 _plants = _Plants()
 
 
+@takes_arm
 def forward_model(
     arm: ArmModel,
     state: ArrayLike,
@@ -67,6 +70,7 @@ def forward_model(
     before = split(arm, state)
     dt = scalar("dt [s]", dt, above=0)
     command = Command.checked(interface, voltages, arm.nv)
+    method = expect(str, "method", method)
     if compatibility is None:
         return _step(arm, before, command, dt, method)
     if compatibility not in COMPATIBILITY:

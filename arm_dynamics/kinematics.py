@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.dynamics import data
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import takes_arm
 
 
+@takes_arm
 def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
     """Position (3,) [m] and rotation matrix (3, 3) of the tool frame in the base frame.
 
@@ -22,11 +24,13 @@ def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
     return frozen(placement.translation), frozen(placement.rotation)
 
 
+@takes_arm
 def tool_position(arm: ArmModel, q: ArrayLike) -> Vector:
     """Position of the tool frame in the base frame (3,) [m]."""
     return tool_pose(arm, q)[0]
 
 
+@takes_arm
 def chain_points(arm: ArmModel, q: ArrayLike) -> Vector:
     """Origins of the joints, in their order, and of the tool in the base frame (nv + 1, 3) [m].
 

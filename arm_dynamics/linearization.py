@@ -8,11 +8,12 @@ from math import ceil, log2
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.arrays import Vector, frozen, scalar
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.motion import ArmMotion
-from arm_dynamics.state import Command, State
+from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.motion import ArmMotion, require_taken
+from arm_dynamics.state import Command, State, require_state
 
 STEP = 2.0**-17
 """Relative step of the central differences through motor laws: these are piecewise smooth
@@ -33,6 +34,7 @@ class Linearization:
     dt: float | None = None
 
 
+@takes_arm
 def linearize(
     arm: ArmModel, state: State, command: Command, dt: float | None = None
 ) -> Linearization:
@@ -43,23 +45,24 @@ def linearize(
     step under a held command: exp([A B; 0 0] dt). State without own states: these at rest.
 
     Raises InvalidValue for an arm with joints that their actuators place, for a state or command
-    of a wrong size, and for a dt that is not positive.
+    of a wrong size or with an entry that is not finite, and for a dt that is not positive;
+    UnknownName for an interface that a joint does not take.
     Sources: J. Carpentier and N. Mansard, RSS XIV (2018), for the derivatives of ABA; C. Van
     Loan, IEEE Trans. Automatic Control 23 (1978), for the step.
     """
     motion = smooth_motion(arm)
-    motion.use(Command.checked(command.interface, command.value, arm.nv))
-    z = state.act if state.act.size else arm.initial_act
-    if state.q.size != arm.nv or z.size != arm.na:
-        raise InvalidValue(
-            f"state has {state.q.size} positions and {z.size} own states, arm '{arm.name}' has"
-            f" {arm.nv} and {arm.na}"
-        )
-    A, B = _continuous(motion, state.q, state.v, z, command)
+    command, state = require_taken(arm, command), require_state(state)
     motion.use(command)
-    decay = motion.rates(state.q, state.v, z)[0] if arm.na else np.zeros(0)
+    q, v = vector("state q", state.q, arm.nv), vector("state v", state.v, arm.nv)
+    z = vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
+    dt = None if dt is None else scalar("dt [s]", dt, above=0)
+    A, B = _continuous(motion, q, v, z, command)
+    motion.use(command)
+    decay = motion.rates(q, v, z)[0] if arm.na else np.zeros(0)
     if dt is not None:
-        A, B = held_step(A, B, scalar("dt [s]", dt, above=0))
+        A, B = held_step(A, B, dt)
+    if not (np.isfinite(A).all() and np.isfinite(B).all()):
+        raise InvalidValue("A and B leave the finite numbers: a smaller state or dt is expected")
     return Linearization(arm, frozen(A), frozen(B), frozen(decay), dt)
 
 
@@ -90,6 +93,7 @@ def _exponential(X: Vector) -> Vector:
     return result
 
 
+@takes_arm
 def smooth_motion(arm: ArmModel) -> ArmMotion:
     """The arm's equations with its stops off; raises InvalidValue for joints that are placed."""
     motion = ArmMotion(arm)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from arm_dynamics import joint_physics as row
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import mass_matrix, nle
+from arm_dynamics.errors import UnknownName
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.state import Command
+from arm_dynamics.state import Command, require_command
 from arm_dynamics.stops import stop_effort
 
 
@@ -186,6 +187,16 @@ class ArmMotion:
         x = self._rows
         told = float(x[row.COMMAND, i])
         return self._interfaces[i], told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
+
+
+def require_taken(arm: ArmModel, command: Command) -> Command:
+    """Return ``command``, checked; raises CommandRefused, or UnknownName naming the joint."""
+    given = require_command(command)
+    for actuator in arm.actuators:
+        if actuator.taken(given.interface) not in actuator.interfaces:
+            kind = f"interface of joint '{actuator.joint}'"
+            raise UnknownName(kind, given.interface, actuator.interfaces)
+    return Command.checked(given.interface, given.value, arm.nv, given.stamp)
 
 
 def own_states(arm: ArmModel) -> list[slice]:

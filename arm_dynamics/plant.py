@@ -6,19 +6,22 @@ from math import inf
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen, scalar
+from arm_dynamics.arrays import Vector, scalar, whole
 from arm_dynamics.dynamics import mass_matrix
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.friction import dry_velocity
 from arm_dynamics.integrators import integrator
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.motion import ArmMotion
+from arm_dynamics.model.given_arm import given_arm
+from arm_dynamics.motion import ArmMotion, require_taken
 from arm_dynamics.scalar import all_finite
-from arm_dynamics.state import Command, State
+from arm_dynamics.state import MIXED, NO_STATES, Command, State, require_state
 
 RUNAWAY = 1e6
 """Speed [rad/s] at which a motion on its way out of the finite numbers is called lost."""
+NO_COMMAND = Command(MIXED, NO_STATES)
+FLOAT = np.dtype(np.float64)
 
 
 class Plant:
@@ -29,12 +32,12 @@ class Plant:
     """
 
     def __init__(self, arm: ArmModel, method: str = "semi_implicit_euler") -> None:
-        self.arm = arm
+        self.arm = given_arm(arm)
         self.integrator = integrator(method)
         self._motion = ArmMotion(arm)
         self._rubs = self._motion.rubs and not self.integrator.resolves_dry_friction
         self._na, self._at_rest = arm.na, arm.initial_act
-        self._command: Command | None = None
+        self._command, self._shape = NO_COMMAND, (arm.nv,)
         self._compile()
 
     def step(self, state: State, command: Command, dt: float, steps: int = 1) -> State:
@@ -49,7 +52,7 @@ class Plant:
         """
         if not (type(dt) is float and 0 < dt < inf and type(steps) is int and steps > 0):
             dt = scalar("dt [s]", dt, above=0)
-            scalar("steps", steps, lower=1)
+            steps = whole("steps", steps, lower=1)
         self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # one look at a frozen command is enough
@@ -62,8 +65,10 @@ class Plant:
                 self._instant(q, v, z, dt)
         if not all_finite(q, v, z):
             self._name_the_lost(state, dt, steps)
-        q.flags.writeable = v.flags.writeable = z.flags.writeable = False
-        return State(state.time + steps * dt, q, v, frozen(self._motion.effort), z)
+        tau = self._motion.effort
+        for array in (q, v, tau, z):
+            array.flags.writeable = False
+        return State(state.time + steps * dt, q, v, tau, z)
 
     def efforts(self, state: State, command: Command) -> JointEfforts:
         """What acts on the joints in this state under this command; no time passes.
@@ -81,6 +86,7 @@ class Plant:
         teeth of a gear with play swing on their own. Raises InvalidValue naming the joint, its
         damping or teeth, and the most that is allowed.
         """
+        dt = scalar("dt [s]", dt, above=0)
         parts = list(zip(self.arm.joints, self.arm.actuators, strict=True))
         damping = np.array([j.damping + a.step_damping(dt) for j, a in parts])
         allowed = 2 * np.diag(mass_matrix(self.arm, q)) / dt
@@ -135,7 +141,13 @@ class Plant:
         return state.act if state.act.size else self._at_rest
 
     def _accept_state(self, state: State) -> None:
-        if state.q.shape != (self.arm.nv,) or state.v.shape != (self.arm.nv,):
+        if not (
+            type(state) is State
+            and type(state.q) is type(state.v) is type(state.act) is np.ndarray
+            and state.q.dtype is state.v.dtype is state.act.dtype is FLOAT
+        ):
+            require_state(state)
+        if state.q.shape != self._shape or state.v.shape != self._shape:
             raise InvalidValue(
                 f"state has {state.q.size} positions and {state.v.size} velocities,"
                 f" arm '{self.arm.name}' has {self.arm.nv} joints"
@@ -151,14 +163,8 @@ class Plant:
             )
 
     def _accept_command(self, command: Command) -> None:
-        Command.checked(command.interface, command.value, self.arm.nv)
-        for actuator in self.arm.actuators:
-            if actuator.taken(command.interface) not in actuator.interfaces:
-                raise UnknownName(
-                    f"interface of joint '{actuator.joint}'", command.interface, actuator.interfaces
-                )
-        self._command = command
-        self._motion.use(command)
+        self._motion.use(require_taken(self.arm, command))
+        self._command = command if isinstance(command.value, np.ndarray) else NO_COMMAND
 
     def _name_the_lost(self, state: State, dt: float, steps: int) -> None:
         joint, time = self._first_to_leave(state, dt, steps)

@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError, UnknownName
+from arm_dynamics.expect import expect
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "actuators": {
@@ -47,7 +48,7 @@ def load(kind: str, name: str) -> Any:
 
     Raises UnknownName listing the registered names, PluginError when its import fails.
     """
-    target = BUILT_IN[kind].get(name)
+    target = BUILT_IN[kind].get(expect(str, kind.removesuffix("s"), name))
     try:
         if target is not None:
             module, attribute = target.split(":")

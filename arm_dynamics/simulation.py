@@ -13,9 +13,10 @@ from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import require_same_joints
 from arm_dynamics.plant import Plant
 from arm_dynamics.safety.watch import CommandWatch
-from arm_dynamics.state import Command, State
+from arm_dynamics.state import Command, State, require_command
 
 
 class Simulation:
@@ -40,7 +41,8 @@ class Simulation:
         self.plant = Plant(arm, method)
         self.steps = whole_steps(period, dt)
         self.dt = float(dt)
-        self.watch = CommandWatch((known or arm).with_gravity(arm.gravity), timeout)
+        believed = arm if known is None else require_same_joints("known", known, arm)
+        self.watch = CommandWatch(believed.with_gravity(arm.gravity), timeout)
         self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
         self._command: Command | None = None
         self.on_period: Callable[[State, Command, State], None] | None = None
@@ -57,8 +59,11 @@ class Simulation:
         return self.steps * self.dt
 
     def offer(self, command: Command) -> bool:
-        """Take a new command; False, and an event, when it was refused."""
-        return self.watch.offer(command, self.state.time)
+        """Take a new command; False, and an event, when it was refused.
+
+        Raises InvalidValue for what is no Command.
+        """
+        return self.watch.offer(require_command(command), self.state.time)
 
     def advance(self) -> State:
         """One control period under the watched command."""
@@ -79,8 +84,10 @@ class Simulation:
         """Go on with a changed arm (payload, gravity, motor constants) in the same state.
 
         Own states of actuators go on by name, new ones from rest. The watch is told of the
-        gravity, as a mounting is known; of nothing else.
+        gravity, as a mounting is known; of nothing else. Raises InvalidValue for what is no arm
+        and for one with other joints.
         """
+        require_same_joints("arm", arm, self.arm)
         if arm.act_names != self.arm.act_names:
             held = dict(zip(self.arm.act_names, self.state.act.tolist(), strict=True))
             rest = zip(arm.act_names, arm.initial_act.tolist(), strict=True)

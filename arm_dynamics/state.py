@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.expect import expect
 
 MIXED = "mixed"
 """For an arm of different actuators: each joint takes the interface its actuator lists first."""
@@ -45,14 +46,14 @@ class State:
 
         Without ``act`` a plant starts with its actuators' own states at rest.
         """
-        position = vector("q", q, np.size(np.asarray(q, dtype=object)))
+        position = vector("q", q)
         size = position.size
         return cls(
-            float(time),
+            scalar("time [s]", time),
             position,
             vector("v", np.zeros(size) if v is None else v, size),
             frozen(np.full(size, np.nan)) if tau is None else vector("tau", tau, size),
-            vector("act", act, np.size(np.asarray(act, dtype=object))),
+            vector("act", act),
         )
 
     @property
@@ -71,8 +72,8 @@ class Reference:
 
     @classmethod
     def hold(cls, q: ArrayLike) -> Reference:
-        """Stand still at ``q``."""
-        position = frozen(q)
+        """Stand still at ``q``; raises InvalidValue for what is no list of finite numbers."""
+        position = vector("q", q)
         zero = frozen(np.zeros(position.size))
         return cls(position, zero, zero)
 
@@ -91,9 +92,25 @@ class Command:
     @classmethod
     def checked(cls, interface: str, value: ArrayLike, size: int, stamp: float = 0.0) -> Command:
         """Command of ``size`` finite values; raises CommandRefused or UnknownName."""
-        if interface not in INTERFACES:
+        if not isinstance(interface, str) or interface not in INTERFACES:
             raise UnknownName("command interface", interface, INTERFACES)
         try:
-            return cls(interface, vector(f"{interface} command", value, size), float(stamp))
+            told = vector(f"{interface} command", value, size)
+            return cls(interface, told, scalar("command stamp [s]", stamp))
         except InvalidValue as error:
             raise CommandRefused(str(error)) from error
+
+
+def require_state(state: object) -> State:
+    """Return ``state`` when it is a State of float arrays; raises InvalidValue if not."""
+    found = expect(State, "state", state, "State.of(q, v) makes one")
+    for name in ("q", "v", "act"):
+        expect(np.ndarray, f"state.{name}", getattr(found, name), "State.of(q, v) makes one")
+        if getattr(found, name).dtype != np.float64:
+            raise InvalidValue(f"state.{name} = {getattr(found, name)}: float64 is expected")
+    return found
+
+
+def require_command(command: object) -> Command:
+    """Return ``command`` when it is a Command; raises InvalidValue if not."""
+    return expect(Command, "command", command, "Command.checked(interface, value, size) makes one")

@@ -16,7 +16,8 @@ from arm_dynamics.arrays import Vector, frozen, scalar
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.state import State
+from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.state import State, require_state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +47,7 @@ def entry_names(arm: ArmModel) -> tuple[str, ...]:
     return (*motion, *tool, *memory, *arm.act_names)
 
 
+@takes_arm
 def split(arm: ArmModel, vector: ArrayLike) -> Parts:
     """The parts of a state vector.
 
@@ -66,6 +68,7 @@ def join(arm: ArmModel, parts: Parts) -> Vector:
     return frozen(np.concatenate((parts.q, parts.v, parts.a, parts.tool, memory, parts.act)))
 
 
+@takes_arm
 def pack_state(arm: ArmModel, state: State) -> Vector:
     """The state vector (5n + 3 + na,) of an arm's state, read-only.
 
@@ -73,7 +76,7 @@ def pack_state(arm: ArmModel, state: State) -> Vector:
     the present one. A state without the actuators' own states gets those at rest there. Raises
     InvalidValue for a wrong number of joints or actuator states and for one that is not finite.
     """
-    n = arm.nv
+    n, state = arm.nv, require_state(state)
     if state.q.size != n or state.v.size != n or state.act.size not in (0, arm.na):
         raise InvalidValue(
             f"state has {state.q.size} positions, {state.v.size} velocities and {state.act.size}"
@@ -88,6 +91,7 @@ def pack_state(arm: ArmModel, state: State) -> Vector:
     )
 
 
+@takes_arm
 def unpack_state(arm: ArmModel, vector: ArrayLike, time: float = 0.0) -> State:
     """The arm's state at ``time`` [s] from a state vector (5n + 3 + na,).
 
@@ -103,7 +107,7 @@ def unpack_state(arm: ArmModel, vector: ArrayLike, time: float = 0.0) -> State:
 def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
     try:
         x = frozen(vector)
-    except (TypeError, ValueError, OverflowError) as error:
+    except InvalidValue as error:
         raise InvalidValue(f"state vector: {size(arm)} numbers are expected") from error
     if x.shape != (size(arm),):
         raise InvalidValue(f"state vector: shape {x.shape} given, {_composition(arm)}")

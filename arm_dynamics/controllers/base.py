@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import given_arm, require_same_joints
 from arm_dynamics.parameters import Parameter, complete
 from arm_dynamics.state import Command, Reference, State
 
@@ -29,7 +29,7 @@ class Controller(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
-        self.arm = arm
+        self.arm = given_arm(arm)
         self.gains: dict[str, Vector] = {}
         self._limit = arm.effort_limit
         self.configure(gains or {})
@@ -60,11 +60,7 @@ class Controller(ABC):
 
         Raises InvalidValue when it has other joints.
         """
-        if arm.joint_names != self.arm.joint_names:
-            raise InvalidValue(
-                f"model with joints {arm.joint_names}: {self.arm.joint_names} expected"
-            )
-        self.arm = arm
+        self.arm = require_same_joints("model", arm, self.arm)
 
     def reset(self, state: State) -> None:
         """Forget the past; the next update starts from ``state``."""

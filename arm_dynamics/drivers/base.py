@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.state import Command, State
 
 
@@ -12,7 +13,7 @@ class Driver(ABC):
     """Reads states from an arm and writes commands to it: rad, rad/s, N·m at the joint."""
 
     def __init__(self, arm: ArmModel) -> None:
-        self.arm = arm
+        self.arm = given_arm(arm)
 
     def configure(self) -> None:
         """Open and check what is connected; nothing moves."""

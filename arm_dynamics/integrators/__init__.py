@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arm_dynamics.errors import UnknownName
+from arm_dynamics.expect import expect
 from arm_dynamics.integrators.adaptive import Adaptive
 from arm_dynamics.integrators.base import Integrator, Motion
 from arm_dynamics.integrators.explicit_euler import ExplicitEuler
@@ -19,7 +20,7 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 
 def integrator(name: str) -> Integrator:
     """An integrator by name; raises UnknownName listing those that exist."""
-    if name not in INTEGRATORS:
+    if expect(str, "method", name) not in INTEGRATORS:
         raise UnknownName("integrator", name, tuple(INTEGRATORS))
     return INTEGRATORS[name]()
 

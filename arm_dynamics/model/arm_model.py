@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics import plugins
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.expect import expect
 from arm_dynamics.model.joint import Joint
 
 STANDARD_GRAVITY = frozen([0.0, 0.0, -9.81])
@@ -57,6 +58,8 @@ class ArmModel:
             plugins.load("actuators", joint.actuator)(joint.name, joint.effort, joint.constants)
             for joint in self.joints
         )
+        for actuator in actuators:
+            _require_finite(actuator)
         model = pin.Model(self.links)
         model.gravity.linear = self.gravity
         model.armature = np.array([actuator.armature for actuator in actuators])
@@ -165,7 +168,7 @@ class ArmModel:
         for field_name, value in changes.items():
             if field_name not in known:
                 raise UnknownName(f"number of joint '{name}'", field_name, known)
-            scalar(f"joint '{name}' {field_name}", value, lower=0)
+            changes[field_name] = scalar(f"joint '{name}' {field_name}", value, lower=0)
         return self._replaced(name, replace(self.joints[self.index(name)], **changes))
 
     def with_motor(self, name: str, **constants: float) -> ArmModel:
@@ -193,7 +196,7 @@ class ArmModel:
 
     def pose(self, name: str) -> Vector:
         """A named pose; raises UnknownName listing those that exist."""
-        if name not in self.poses:
+        if expect(str, "pose", name) not in self.poses:
             raise UnknownName(f"pose of arm '{self.name}'", name, tuple(self.poses))
         return self.poses[name]
 
@@ -207,6 +210,13 @@ class ArmModel:
                     f" [{joint.lower:.6g}, {joint.upper:.6g}]"
                 )
         return position
+
+
+def _require_finite(actuator: Any) -> None:
+    """Raises InvalidValue where an actuator's constants lead out of the finite numbers."""
+    for name in ("armature", "viscous_friction", "electric_damping", "dry_friction"):
+        what = f"actuator of joint '{actuator.joint}': {name} at the joint, from its constants,"
+        scalar(what, getattr(actuator, name))
 
 
 def _restored(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:

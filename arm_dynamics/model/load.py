@@ -15,7 +15,8 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics import plugins, resources
-from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.expect import expect, names
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit
 from arm_dynamics.model.joint import Joint
@@ -45,8 +46,11 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
 def find_urdf(arm: str | Path) -> Path:
     """The file of a bundled arm's name or of a path.
 
-    Raises UnknownName for what does not exist, ConfigError for what cannot be looked at.
+    Raises UnknownName for what does not exist, ConfigError for what cannot be looked at and
+    InvalidValue for what is neither.
     """
+    if not isinstance(arm, str | Path):
+        raise InvalidValue(f"arm = {arm!r}: a bundled arm's name or a URDF's path is expected")
     path = Path(arm)
     try:
         if path.is_file():
@@ -61,6 +65,8 @@ def find_urdf(arm: str | Path) -> Path:
 
 def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -> ArmModel:
     """The arm of a URDF's text; ``source`` is where meshes are looked for."""
+    expect(str, "URDF", text)
+    lock = names("lock", lock)
     faults = audit(text, source.parent if source else None, lock=lock)
     if any(fault.severity == "error" for fault in faults):
         raise UrdfRejected(str(source or "URDF"), faults)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.arrays import frozen
-from arm_dynamics.errors import CommandRefused, UnknownName
+from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import INTERFACES, Command, State
+from arm_dynamics.state import INTERFACES, Command, State, require_command
 
 UNITS = {"effort": "N·m", "voltage": "V", "position": "rad", "velocity": "rad/s"}
 
@@ -44,9 +44,10 @@ class Guard:
         interface that a joint does not take.
         """
         try:
+            command = require_command(command)
             checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
             self._require_taken(command.interface)
-        except (CommandRefused, UnknownName) as error:
+        except (InvalidValue, UnknownName) as error:
             self.events.report("command_refused", str(error))
             raise CommandRefused(str(error)) from error
         return self._within_limits(checked)

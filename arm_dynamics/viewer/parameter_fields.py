@@ -81,7 +81,7 @@ class ParameterFields:
             if text == self._accepted[field]:
                 return
             try:
-                number = scalar(f"{owner}: {label}", text)
+                number = scalar(f"{owner}: {label}", _read(text))
                 self._accept(owner, label, number)
             except ArmDynamicsError as error:
                 self._say(BAD, f"refused: {error}")
@@ -92,3 +92,11 @@ class ParameterFields:
 
     def _say(self, colour: str, text: str) -> None:
         self._word.content = f'<div style="{STYLE};color:{colour}">{escape(text)}</div>'
+
+
+def _read(text: str) -> Any:
+    """The number that ``text`` is, else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

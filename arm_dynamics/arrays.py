@@ -95,12 +95,10 @@ def scalar(
 
     Raises InvalidValue naming ``name`` and the value.
     """
-    array = None if isinstance(value, float) else _numbers(value)
-    if array is not None and array.ndim == 0:
-        value = float(array)
-    if not isinstance(value, float):
+    array = frozen(value) if isinstance(value, float) else _numbers(value)
+    if array is None or array.ndim > 0:
         raise InvalidValue(f"{name} = {value!r}: a number is expected")
-    number = float(value)
+    number = float(array)
     if not np.isfinite(number):
         raise InvalidValue(f"{name} = {number}: a finite number is expected")
     if above is not None and number <= above:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from arm_dynamics.arrays import Vector
@@ -29,18 +31,37 @@ def stribeck_level(v: float, coulomb: float, stiction: float, stribeck: float) -
     return coulomb + maximum(stiction - coulomb, 0.0) * exp(-share * share)
 
 
+def force_response(
+    mass: Vector, implicit: Vector, braking: Vector, terms: Sequence[float], dt: float
+) -> Vector:
+    """W (nv, nv): the velocity that a constant force over one step gives, per impulse.
+
+    W = p(-dt M'⁻¹ B) M'⁻¹,  M' = M + dt diag(implicit),  p(x) = Σ terms[k] x^k.
+
+    M⁻¹ for a step without damping. With damping B = diag(braking) [N·m·s/rad] a method's own W
+    is what makes a joint break away at exactly its break-away effort: the step brakes the
+    motion that friction holds, and friction must not be asked for that part again.
+    """
+    inverse = np.array(np.linalg.inv(mass + dt * np.diag(implicit)), dtype=float)
+    x: Vector = -dt * inverse * braking
+    response: Vector = np.zeros_like(inverse)
+    for term in reversed(terms):
+        response = np.array(x @ response + term * inverse)
+    return response
+
+
 @compiled
 def dry_velocity(v: Vector, inverse_mass: Vector, forward: Vector, backward: Vector) -> Vector:
     """Velocity after dry friction took what it may in one step.
 
-    v+ = v + M⁻¹ λ,  -f_i dt <= λ_i <= b_i dt,  λ_i = -f_i dt where v+_i > 0, b_i dt where < 0,
+    v+ = v + W λ,  -f_i dt <= λ_i <= b_i dt,  λ_i = -f_i dt where v+_i > 0, b_i dt where < 0,
 
     that is, the impulse of maximum dissipation: argmin ½ v+ᵀ M v+ where both bounds are the
     same. A joint at rest stays at rest exactly as long as the net generalized effort on it,
     gravity and coupling included, is between -b_i and f_i; no regularizing slope is used.
 
-    v (nv,) [rad/s] before friction, inverse_mass (nv, nv), forward f dt and backward b dt (nv,)
-    [N·m·s]: the largest impulses against forward and against backward motion.
+    v (nv,) [rad/s] before friction, inverse_mass W (nv, nv), see ``force_response``, forward
+    f dt and backward b dt (nv,) [N·m·s]: the largest impulses against forward and backward motion.
     Solved by projected Gauss-Seidel, which converges since M⁻¹ is positive definite.
     Source: J. J. Moreau, Unilateral contact and dry friction (1988), section 5;
     D. Stewart and J. Trinkle, Int. J. Numer. Methods Eng. 39 (1996), eq. 9.

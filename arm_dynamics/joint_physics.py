@@ -14,9 +14,11 @@ import numpy as np
 from arm_dynamics.actuators.base import Actuator
 from arm_dynamics.actuators.dc_motor_law import (
     ROTOR,
+    dc_motor_braking,
     dc_motor_dry,
     dc_motor_effort,
     dc_motor_rates,
+    winding_braking,
 )
 from arm_dynamics.actuators.dc_motor_law import rotor_after_friction as dc_motor_rotor
 from arm_dynamics.actuators.ideal import ideal_effort
@@ -25,12 +27,14 @@ from arm_dynamics.friction import viscous_effort
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.model.joint import Joint
 from arm_dynamics.scalar import compiled
-from arm_dynamics.stops import stop_effort
+from arm_dynamics.stops import stop_braking, stop_effort
 
 Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
 ACT, RATE, SOURCE, BEFORE = 8, 12, 16, 20
 """First of four rows each: own states z of an actuator, λ and n of ż = n - λ z, z before a step."""
-LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(24, 32)
+BRAKING, WINDING = 24, 25
+"""-∂tau/∂v within a step, of everything and of winding currents alone."""
+LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(26, 34)
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
 """Rows of what ``stop_effort`` takes, in its order."""
 SLOTS = 4
@@ -90,6 +94,22 @@ def joint_rates(x: Vector) -> None:
             rate, source = x[RATE : RATE + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
             c = x[CONSTANTS:, i]
             dc_motor_rates(by_voltage, x[COMMAND, i], x[V, i], own, c, rate, source)
+
+
+@compiled
+def joint_braking(x: Vector, dt: float) -> None:
+    """Fill BRAKING and WINDING for a step of dt [s] from Q, V, ACT and COMMAND.
+
+    Actuators without a compiled law have their BRAKING filled in beforehand.
+    """
+    for i in range(x.shape[1]):
+        q, v, motor, winding = x[Q, i], x[V, i], x[BRAKING, i], 0.0
+        if x[KERNEL, i] == 2:
+            by_voltage, own, c = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
+            winding = winding_braking(by_voltage, x[COMMAND, i], v, own, c, dt)
+            motor = dc_motor_braking(by_voltage, x[COMMAND, i], v, own, c, dt)
+        stop = stop_braking(q, x[LOWER, i], x[UPPER, i], x[STOP_DAMPING, i])
+        x[BRAKING, i], x[WINDING, i] = motor + x[VISCOUS, i] + stop, winding
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from arm_dynamics import joint_physics as row
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import mass_matrix, nle
 from arm_dynamics.errors import UnknownName
+from arm_dynamics.friction import force_response
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
@@ -34,6 +36,7 @@ class ArmMotion:
         self.rubs_inside = any(a.rubs_inside for a in arm.actuators)
         self._decay = np.zeros(arm.na)
         self._data = arm.model.createData()
+        self._settling = pin.Model(arm.model) if arm.na else arm.model
         self._rows = x = row.pack(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
@@ -66,6 +69,26 @@ class ArmMotion:
             return self._constrained(q, v)
         a: Vector = pin.aba(self.arm.model, self._data, q, v, self._tau).copy()
         return a
+
+    def settled_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """(M + dt D)⁻¹ M v̇: with what currents relaxed over dt brake, D, taken at the new speed."""
+        self._drive(q, v, z)
+        _, winding = self.braking(q, v, z, dt)
+        if self.prescribed:
+            return self._constrained(q, v, dt * winding)
+        self._settling.armature = self.arm.model.armature + dt * winding
+        a: Vector = pin.aba(self._settling, self._data, q, v, self._tau).copy()
+        return a
+
+    def braking(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
+        """-∂tau/∂v (nv,) [N·m·s/rad] within a step: of everything, of winding currents alone."""
+        self._load(q, v, z)
+        x = self._rows
+        x[row.BRAKING] = 0.0
+        for i in self._given:
+            x[row.BRAKING, i] = self.arm.actuators[i].electric_damping
+        row.joint_braking(x, dt)
+        return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
     def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> None:
         """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion."""
@@ -109,13 +132,20 @@ class ArmMotion:
 
     def inverse_mass(self, q: Vector) -> Vector:
         """M(q)⁻¹ (nv, nv), of the joints that forces move; 1 on the others' diagonal."""
-        mass = mass_matrix(self.arm, q)
+        nothing = np.zeros(self.arm.nv)
+        return self.force_response(q, nothing, nothing, (1.0,), 0.0)
+
+    def force_response(
+        self, q: Vector, implicit: Vector, braking: Vector, terms: Sequence[float], dt: float
+    ) -> Vector:
+        """``friction.force_response`` of the joints that forces move; 1 on the others' diagonal."""
+        mass, f = mass_matrix(self.arm, q), self._free
         if not self.prescribed:
-            return np.array(np.linalg.inv(mass), dtype=float)
-        inverse = np.eye(self.arm.nv)
-        free = np.ix_(self._free, self._free)
-        inverse[free] = np.linalg.inv(mass[free])
-        return inverse
+            return force_response(mass, implicit, braking, terms, dt)
+        response = np.eye(self.arm.nv)
+        free = np.ix_(f, f)
+        response[free] = force_response(mass[free], implicit[f], braking[f], terms, dt)
+        return response
 
     def put_stops(self, lower: Vector, upper: Vector) -> None:
         """Let the stops' springs begin at other positions than the joints' limits, (nv,) each."""
@@ -162,10 +192,15 @@ class ArmMotion:
             v[f] -= np.linalg.solve(mass[np.ix_(f, f)], mass[np.ix_(f, p)] @ jump)
         return np.array(goals)
 
-    def _constrained(self, q: Vector, v: Vector) -> Vector:
-        """v̇ with the prescribed joints at constant speed, and the effort that takes."""
+    def _constrained(self, q: Vector, v: Vector, more: Vector | None = None) -> Vector:
+        """v̇ with the prescribed joints at constant speed, and the effort that takes.
+
+        ``more`` (nv,) [kg·m²] is added to the masses.
+        """
         p, f, a = self.prescribed, self._free, np.zeros(v.size)
         mass, bias = mass_matrix(self.arm, q), nle(self.arm, q, v)
+        if more is not None:
+            mass = mass + np.diag(more)
         if f:
             a[f] = np.linalg.solve(mass[np.ix_(f, f)], (self._tau - bias)[f])
         self._rows[row.EFFORT, p] = (mass @ a + bias - self._tau)[p]  # friction and stops in tau

@@ -82,13 +82,17 @@ class Plant:
     def require_stable(self, q: Vector, dt: float) -> None:
         """Refuse damping that a time step of dt [s] cannot follow at ``q``.
 
-        Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF;
-        teeth of a gear with play swing on their own. Raises InvalidValue naming the joint, its
-        damping or teeth, and the most that is allowed.
+        Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF as far
+        as the method does not take them implicitly; teeth of a gear with play swing on their own.
+        Raises InvalidValue naming the joint, its damping or teeth, and the most that is allowed.
         """
         dt = scalar("dt [s]", dt, above=0)
+        if self.integrator.implicit == "everything":
+            return
         parts = list(zip(self.arm.joints, self.arm.actuators, strict=True))
         damping = np.array([j.damping + a.step_damping(dt) for j, a in parts])
+        if self.integrator.implicit == "windings":
+            damping -= [a.winding_damping(dt) for a in self.arm.actuators]
         allowed = 2 * np.diag(mass_matrix(self.arm, q)) / dt
         for i in np.flatnonzero(damping >= allowed):
             raise InvalidValue(
@@ -126,16 +130,21 @@ class Plant:
 
     def _instant_with_dry_friction(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """The integrator's smooth step, then the impulse of dry friction over dt."""
-        inverse, start, before = self._motion.inverse_mass(q), q.copy(), v.copy()
+        response, start, before = self._response(q, v, z, dt), q.copy(), v.copy()
         self.integrator.advance(self._motion, q, v, z, dt)
         if np.isfinite(v).all():
             # A joint that was at rest, or turns round, must break away: speed 0 counts.
             forward, backward = self._motion.dry_at(np.where(before * v > 0, before, 0.0))
-            rubbed = dry_velocity(v, inverse, dt * forward, dt * backward)
+            rubbed = dry_velocity(v, response, dt * forward, dt * backward)
             q += self.integrator.late_force * dt * (rubbed - v)
             v[:] = rubbed
             stuck = (before == 0) & (rubbed == 0)
             q[stuck] = start[stuck]
+
+    def _response(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """What a constant force does to the speeds in one step of the method, per impulse."""
+        implicit, explicit = self.integrator.split(*self._motion.braking(q, v, z, dt))
+        return self._motion.force_response(q, implicit, explicit, self.integrator.response, dt)
 
     def _own_states(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest

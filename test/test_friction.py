@@ -158,3 +158,17 @@ def test_friction_moves_positions_as_the_method_moves_them(method):
     moved = {"explicit_euler": v, "semi_implicit_euler": slower}.get(method, (v + slower) / 2)
     assert end.v[0] == pytest.approx(slower, rel=1e-12)
     assert end.q[0] == pytest.approx(dt * moved, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+@pytest.mark.parametrize("dt", [1e-4, 1e-3])
+def test_a_braked_joint_breaks_away_at_its_break_away_effort(method, dt):
+    """Back-EMF and viscous friction brake motion, not rest: N Kt V / R = N fc at any step."""
+    arm = five_dof().with_gravity([0, 0, 0]).with_motors(rotor_inertia=0.01)
+    arm = arm.with_motor("R1", coulomb_friction=1.0).with_joint("R1", damping=20.0)
+    plant = Plant(arm, method)
+    for share, moves in ((1 - 1e-9, False), (1 + 1e-6, True)):
+        volts = Command.checked("voltage", [0.1 * share, 0, 0, 0, 0], 5)
+        end = plant.step(State.of([0.0] * 5), volts, dt, 3)
+        assert (end.v[0] != 0) == moves
+        assert (end.q[0] != 0) == moves

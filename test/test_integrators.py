@@ -49,6 +49,14 @@ class Linear:
     def acceleration(self, q, v, z):
         return self.A[self.nv : 2 * self.nv] @ np.concatenate([q, v, z])
 
+    def settled_acceleration(self, q, v, z, dt):
+        """At the new speed, to first order: a(q, v, z + dt φ₁ ∂ż/∂v (v⁺ - v))."""
+        n, A = self.nv, self.A
+        back = A[n : 2 * n, 2 * n :] @ (
+            dt * phi(self.decay * dt)[0][:, None] * A[2 * n :, n : 2 * n]
+        )
+        return np.linalg.solve(np.eye(n) - dt * back, self.acceleration(q, v, z))
+
     def rates(self, q, v, z):
         rate = self.A[2 * self.nv :] @ np.concatenate([q, v, z])
         return self.decay.copy(), rate + self.decay * z

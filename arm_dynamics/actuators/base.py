@@ -124,6 +124,10 @@ class Actuator(ABC):
         """Damping at the joint [N·m·s/rad] that a step of dt [s] meets explicitly."""
         return self.viscous_friction + self.electric_damping
 
+    def winding_damping(self, dt: float) -> float:
+        """The share of ``step_damping`` that comes through a winding's current of its own."""
+        return 0.0
+
     def require_stable(self, compliance: float, dt: float) -> None:
         """Refuse, as InvalidValue, own states that a step of dt [s] cannot follow.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import isfinite, nan, pi, sqrt
 from types import MappingProxyType
 
 from arm_dynamics.actuators.dc_motor_constants import PARAMETERS
@@ -14,6 +14,7 @@ from arm_dynamics.errors import InvalidValue, UnknownName
 TOLERANCE = 0.1
 """Share by which two numbers of a sheet may differ; motors of one type scatter as much."""
 DERIVED = ("kt", "ke", "resistance", "coulomb_friction", "viscous_friction")
+BASIC = ("nominal_voltage", "no_load_speed", "stall_torque", "no_load_current")
 UNITS = MappingProxyType(
     {
         "nominal_voltage": "V",
@@ -29,8 +30,8 @@ UNITS = MappingProxyType(
 
 
 def from_rpm(speed: float) -> float:
-    """ω = 2π n / 60: turns a minute in rad/s; the same for rpm/V."""
-    return speed * 2 * pi / 60
+    """ω = 2π n / 60: turns a minute in rad/s; the same for rpm/V. InvalidValue for no number."""
+    return scalar("speed [rpm]", speed) * 2 * pi / 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class DataSheet:
         """Check every number alone, then each against the others."""
         for name, unit in UNITS.items():
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name in BASIC:
                 lower = {"lower": 0.0} if name == "no_load_current" else {"above": 0.0}
                 scalar(f"data sheet: {name} [{unit}]", value, **lower)
         scalar("data sheet: gear_ratio", self.gear_ratio, above=0)
@@ -81,6 +82,7 @@ class DataSheet:
         scalar("data sheet: viscous_share", self.viscous_share, lower=0, upper=1)
         scalar("data sheet: tolerance", self.tolerance, lower=0)
         self._refuse_idle_above_stall()
+        self._refuse_overflow()
         self._refuse_contradictions()
 
     @property
@@ -100,13 +102,13 @@ class DataSheet:
         square = (1 - self.viscous_share) * idle * self.shaft_speed
         linear = self.shaft_speed * self.shaft_torque + self.viscous_share * volts * idle
         constant = volts * self.shaft_torque
-        return 2 * constant / (linear + sqrt(linear**2 + 4 * square * constant))
+        return 2 * constant / (linear + sqrt(linear * linear + 4 * square * constant))
 
     @property
     def r(self) -> float:
         """R [Ω] that the four basic numbers give."""
         viscous = self.viscous_share * self.k * self.no_load_current
-        return self.k**2 * self.shaft_speed / (self.shaft_torque - viscous)
+        return self.k * self.k * self.shaft_speed / (self.shaft_torque - viscous)
 
     def constants(self, **more: float) -> Mapping[str, float]:
         """Constants of a ``dc_motor``, with ``more`` of them (rotor_inertia, inductance ...).
@@ -144,6 +146,20 @@ class DataSheet:
                 raise InvalidValue(
                     f"data sheet: no_load_current = {self.no_load_current:g} A is not below"
                     f" {name} = {current:g} A: such a motor does not turn"
+                )
+
+    def _refuse_overflow(self) -> None:
+        """Numbers each in range, of which none that is finite, or above 0, can be made."""
+        try:
+            made = {**self.constants(), "1 / kt": 1 / self.k, "1 / resistance": 1 / self.r}
+        except ArithmeticError:
+            made = {"kt": nan}
+        for name, value in made.items():
+            if not isfinite(value):
+                raise InvalidValue(
+                    f"data sheet: {name} = {value:g} follows from"
+                    f" {', '.join(f'{basic} = {getattr(self, basic):g}' for basic in BASIC)}:"
+                    " numbers of a motor are expected"
                 )
 
     def _refuse_contradictions(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from arm_dynamics.actuators import dc_motor_constants, dc_motor_inverse, dc_motor_law
 from arm_dynamics.actuators.base import ActState, Actuator, Contradiction
 from arm_dynamics.actuators.gearing import require_engaged_stable
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, scalar, vector
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.parameters import Parameter
 
@@ -42,23 +42,27 @@ class DcMotor(Actuator):
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """Torque at the joint [N·m] for volts or N·m; raises UnknownName otherwise."""
-        by_voltage, own = self._by_voltage(interface), self._own(act)
-        return dc_motor_law.dc_motor_effort(by_voltage, value, v, own, self._packed)
+        """Torque at the joint [N·m] for volts or N·m.
+
+        Raises UnknownName for another interface, InvalidValue for what is no finite number.
+        """
+        return dc_motor_law.dc_motor_effort(*self._asked(interface, value, v, act), self._packed)
 
     def computed_effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
         """Torque at the joint [N·m] that the command asks for, before any limit."""
-        by_voltage, own = self._by_voltage(interface), self._own(act)
-        return dc_motor_law.dc_motor_asked(by_voltage, value, v, own, self._packed)
+        return dc_motor_law.dc_motor_asked(*self._asked(interface, value, v, act), self._packed)
 
     def voltage_for(self, effort: float, v: float, temperature: float = 25.0) -> float:
         """Voltage [V] whose settled ``effort`` is this [N·m], else the nearest reachable one.
 
         The inverse of ``effort`` without own states but a winding of ``temperature`` [°C]; v
         [rad/s]. See ``dc_motor_inverse.voltage_for_effort``; ``effort_range`` tells the reach.
+        Raises InvalidValue for what is no finite number.
         """
+        effort, v = scalar("effort [N·m]", effort), scalar("v [rad/s]", v)
+        temperature = scalar("temperature [°C]", temperature)
         return dc_motor_inverse.voltage_for_effort(effort, v, temperature, self._packed)
 
     def effort_range(self, v: float, temperature: float = 25.0) -> tuple[float, float]:
@@ -66,6 +70,7 @@ class DcMotor(Actuator):
 
         Supply voltage and current limit bound it; infinite without either.
         """
+        v, temperature = scalar("v [rad/s]", v), scalar("temperature [°C]", temperature)
         return (
             dc_motor_inverse.extreme_effort(-1.0, v, temperature, self._packed),
             dc_motor_inverse.extreme_effort(1.0, v, temperature, self._packed),
@@ -94,8 +99,8 @@ class DcMotor(Actuator):
     ) -> tuple[Sequence[float], Sequence[float]]:
         """λ and n of ż = n - λ z, see ``dc_motor_rates``."""
         rate, source = np.zeros(4), np.zeros(4)
-        by_voltage, own = self._by_voltage(interface), self._own(act)
-        dc_motor_law.dc_motor_rates(by_voltage, value, v, own, self._packed, rate, source)
+        asked = self._asked(interface, value, v, act)
+        dc_motor_law.dc_motor_rates(*asked, self._packed, rate, source)
         return rate[self._slots].tolist(), source[self._slots].tolist()
 
     def dry(self, v: float, effort: float) -> tuple[float, float]:
@@ -125,6 +130,11 @@ class DcMotor(Actuator):
         leaves of the back-EMF's damping: dt step_damping < 2 M is where a step turns unstable.
         """
         return 0.0 if self._play else self.viscous_friction + self._step_braking(dt)
+
+    def winding_damping(self, dt: float) -> float:
+        """The share of ``step_damping`` that comes through a current of its own."""
+        own = self.constants["inductance"] > 0 and not self._play
+        return self._step_braking(dt) if own else 0.0
 
     def require_stable(self, compliance: float, dt: float) -> None:
         """Refuse, as InvalidValue, a gear with play whose teeth a step of dt [s] cannot follow."""
@@ -179,7 +189,8 @@ class DcMotor(Actuator):
         return max(self.constants["coulomb_friction"], self.constants["stiction"])
 
     def _squared(self, name: str) -> float:
-        return self.constants["gear_ratio"] ** 2 * self.constants[name]
+        ratio = self.constants["gear_ratio"]
+        return ratio * ratio * self.constants[name]  # infinite where a power would overflow
 
     def _step_braking(self, dt: float) -> float:
         c = self.constants
@@ -190,14 +201,18 @@ class DcMotor(Actuator):
     def _braking(self) -> float:
         return self._squared("kt") * self.constants["ke"] / self.constants["resistance"]
 
-    def _by_voltage(self, interface: str) -> bool:
+    def _asked(
+        self, interface: str, value: float, v: float, act: Sequence[float]
+    ) -> tuple[bool, float, float, Vector]:
+        """What the compiled laws take: whether by voltage, command, velocity and own states."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator dc_motor", interface, self.interfaces)
-        return interface == "voltage"
+        told, own = scalar(f"{interface} command", value), self._own(act)
+        return interface == "voltage", told, scalar("v [rad/s]", v), own
 
     def _own(self, act: Sequence[float]) -> Vector:
         """The four slots, filled with ``act``, or with the states at rest."""
         own = np.array([0.0, self.constants["ambient_temperature"], 0.0, 0.0])
-        if len(act):
-            own[self._slots] = act
+        if np.size(act):
+            own[self._slots] = vector("act", act, len(self._slots))
         return own

@@ -91,19 +91,46 @@ def dc_motor_asked(by_voltage: bool, command: float, v: float, a: Vector, c: Vec
 
 
 @compiled
-def rotor_braking(by_voltage: bool, command: float, a: Vector, c: Vector) -> float:
-    """-∂(N Kt i)/∂w [N·m·s/rad] of a rotor that gear play leaves to itself.
+def emf_braking(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+    """-∂(N Kt i_settled)/∂v [N·m·s/rad]: what the back-EMF brakes once the current has settled.
 
-    N² Kt Ke / R where the voltage is given; 0 where a limit or a current loop holds the
-    current, and with inductance, where i is a state.
+    N² Kt Ke / R where the voltage is given; 0 where a limit or a current loop holds the current.
     """
-    r, emf = winding_resistance(a, c), back_emf(0.0, a, c)
+    r, emf = winding_resistance(a, c), back_emf(v, a, c)
     looped = r * (command / c[GEAR]) / c[KT] + emf
     inner = driving_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
     slope = c[GEAR] * c[GEAR] * c[KT] * c[KE] / r
     slope = where(abs(inner - emf) < r * current_limit(a, c), slope, 0.0)
-    slope = where(by_voltage, slope, where(inner == looped, 0.0, slope))
-    return where(c[INDUCTANCE] > 0.0, 0.0, slope)
+    return where(by_voltage, slope, where(inner == looped, 0.0, slope))
+
+
+@compiled
+def winding_braking(
+    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
+) -> float:
+    """-∂τ(i⁺)/∂v [N·m·s/rad] of a current i⁺ relaxed over dt at v, for a motor with inductance.
+
+    N² Kt Ke / R (1 - e^(-dt R/L)), see ``emf_braking``; 0 without inductance or with play.
+    """
+    inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
+    share = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
+    own = where(c[INDUCTANCE] > 0.0, where(c[PLAY] > 0.0, 0.0, share), 0.0)
+    return own * emf_braking(by_voltage, command, v, a, c)
+
+
+@compiled
+def dc_motor_braking(
+    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
+) -> float:
+    """-∂τ/∂v [N·m·s/rad] of the effort at the joint within a step of dt [s].
+
+    That of the settled current, or ``winding_braking``; with play that of touching teeth.
+    """
+    settled = where(c[INDUCTANCE] > 0.0, 0.0, emf_braking(by_voltage, command, v, a, c))
+    winding = winding_braking(by_voltage, command, v, a, c, dt)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    teeth = where(passed != 0.0, c[DAMPING], 0.0)
+    return where(c[PLAY] > 0.0, teeth, settled + winding)
 
 
 @compiled
@@ -124,7 +151,8 @@ def dc_motor_rates(
     square = c[GEAR] * c[GEAR]
     inertia = where(c[PLAY] > 0.0, square * c[ROTOR_INERTIA], 1.0)
     passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
-    linear = where(passed != 0.0, c[DAMPING], 0.0) + rotor_braking(by_voltage, command, a, c)
+    emf = where(c[INDUCTANCE] > 0.0, 0.0, emf_braking(by_voltage, command, v, a, c))
+    linear = where(passed != 0.0, c[DAMPING], 0.0) + emf
     rate[ROTOR] = (square * c[VISCOUS] + linear) / inertia
     source[ROTOR] = (c[GEAR] * c[KT] * current - passed + linear * a[ROTOR]) / inertia
     rate[GAP] = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from arm_dynamics.actuators.base import Actuator
+from arm_dynamics.arrays import scalar
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.scalar import clip, compiled
 
@@ -25,10 +26,10 @@ class Ideal(Actuator):
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """Effort [N·m]; raises UnknownName for an interface other than "effort"."""
+        """Effort [N·m]; raises UnknownName but for "effort", InvalidValue for no number."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator ideal", interface, self.interfaces)
-        return ideal_effort(value, self.effort_limit)
+        return ideal_effort(scalar("effort command", value), self.effort_limit)
 
     def packed(self) -> tuple[float, ...]:
         """The effort limit [N·m]."""

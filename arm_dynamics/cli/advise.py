@@ -17,11 +17,20 @@ from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.stability import Advice, Loop, advise, controlled_loop, published_loop
-from arm_dynamics.stability.loops import PUBLISHED_DT, PUBLISHED_METHOD
+from arm_dynamics.stability import (
+    Advice,
+    Loop,
+    advise,
+    controlled_loop,
+    published_edge,
+    published_loop,
+)
+from arm_dynamics.stability.loops import PUBLISHED_DT, PUBLISHED_METHOD, PUBLISHED_SECONDS
 
 DT, PERIOD = 1e-4, 2e-3
 """Time step and control period [s] of ``Simulation``."""
+AS_PUBLISHED = PUBLISHED_METHOD, PUBLISHED_DT, "initial"
+"""Method, time step [s] and pose of the published step."""
 EDGE = 0.1
 """Margin below which a loop is called at the edge."""
 
@@ -38,14 +47,13 @@ def run(arguments: Sequence[str]) -> int:
         raise UnknownName("integrator", given.method, tuple(INTEGRATORS))
     arm, published = load_arm(given.arm), given.gains == "published"
     loop = _published(arm, given) if published else _controlled(arm, given)
-    advices = [advise(loop, method) for method in methods]
-    Console().print(_table(given, advices))
+    advices = {method: advise(loop, method) for method in methods}
+    Console().print(_table(given, tuple(advices.values())))
     chosen = given.method or (PUBLISHED_METHOD if published else "semi_implicit_euler")
-    for advice in advices:
-        if advice.method == chosen:
-            print(verdict(advice))
-            return 0 if advice.stable else 1
-    return 0
+    print(verdict(advices[chosen]))
+    if published and (chosen, loop.dt, given.pose) == AS_PUBLISHED:
+        print(left_out(published_edge()))
+    return 0 if advices[chosen].stable else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -145,4 +153,13 @@ def verdict(advice: Advice) -> str:
         f"{' (the control period)' if advice.largest_dt == advice.period else ''}, control periods"
         f" of {_number(advice.periods.largest)} s, or all gains times"
         f" {_number(1 + advice.gain_margin)}."
+    )
+
+
+def left_out(edge: float) -> str:
+    """One plain sentence on what the linear loop leaves out of the published step."""
+    return (
+        "That is the linear loop: the published step itself, which also stops a joint for one call"
+        f" at each reversal, loses the arm within {PUBLISHED_SECONDS:g} s from"
+        f" {_share(edge - 1)} more gain on."
     )

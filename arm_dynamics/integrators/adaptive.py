@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from scipy.integrate import DOP853, Radau
@@ -43,17 +43,20 @@ class Adaptive(Integrator):
 
     name: ClassVar[str] = "adaptive"
     order: ClassVar[int] = 8
+    implicit: ClassVar[str] = "everything"
     resolves_dry_friction: ClassVar[bool] = True
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt.
 
-        Raises InvalidValue naming dt when events chatter or the solver finds no step.
+        Raises InvalidValue naming joint and dt when events chatter, the solver finds no step, or
+        the motion takes more evaluations than ``Modes`` allows.
         """
         y = np.concatenate([q, v, z])
         try:
-            modes = Modes(motion, y)
-            y = _through(modes, y, dt)
+            with np.errstate(all="ignore"):  # what is not finite is refused by name
+                modes = Modes(motion, y)
+                y = _through(modes, y, dt)
         finally:
             motion.put_stops(motion.lower, motion.upper)
         q[:], v[:], own = modes.split(y)
@@ -83,11 +86,7 @@ def _until_event(
     solver = _solver(modes, y, start, end)
     before = modes.margins(y)
     while solver.status == "running":
-        message = solver.step()
-        if solver.status == "failed" or not np.isfinite(solver.y).all():
-            raise InvalidValue(
-                f"adaptive: no step found {solver.t:.6g} s into dt = {end:g} s: {message}"
-            )
+        _step(solver, modes, end)
         after = modes.margins(solver.y)
         if (after < 0).any():
             time, event = _first(modes, solver, before, after)
@@ -96,12 +95,35 @@ def _until_event(
     return end, np.array(solver.y), None
 
 
+def _step(solver: Any, modes: Modes, dt: float) -> None:
+    """One step of the solver, refused where it cannot be found."""
+    try:
+        problem = solver.step()
+    except ValueError as error:  # more evaluations than allowed, or of numbers that are not finite
+        problem = str(error)
+    if problem or not np.isfinite(solver.y).all():
+        _refuse(modes, solver.y, solver.t, dt, problem or "it left the finite numbers")
+
+
+def _refuse(modes: Modes, y: Vector, time: float, dt: float, problem: str) -> NoReturn:
+    """Name the fastest joint, the time step and the problem."""
+    v = modes.split(y)[1]
+    joint = int(np.argmax(np.abs(v)))
+    raise InvalidValue(
+        f"adaptive: cannot follow joint '{modes.motion.joint_names[joint]}' at {v[joint]:.4g} rad/s"
+        f" {time:.6g} s into dt = {dt:g} s: {problem}; use a smaller dt or a slower start"
+    )
+
+
 def _solver(modes: Modes, y: Vector, start: float, end: float) -> Any:
     """The explicit solver, or the implicit one where that is cheaper."""
     slope = _slope(modes, y)
-    rate = float(np.abs(np.linalg.eigvals(slope)).max()) if np.isfinite(slope).all() else 0.0
-    kind = Radau if rate * (end - start) > STIFF else DOP853
-    return kind(modes, start, y, end, rtol=RTOL, atol=ATOL)
+    if not np.isfinite(slope).all():
+        _refuse(modes, y, start, end, "its acceleration is not finite")
+    exact = {"rtol": RTOL, "atol": ATOL}
+    if float(np.abs(np.linalg.eigvals(slope)).max()) * (end - start) > STIFF:
+        return Radau(modes, start, y, end, jac=lambda _, y: _slope(modes, y), **exact)
+    return DOP853(modes, start, y, end, **exact)
 
 
 def _slope(modes: Modes, y: Vector) -> Vector:

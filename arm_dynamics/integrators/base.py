@@ -32,6 +32,9 @@ class Motion(Protocol):
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """v̇ (nv,) [rad/s²], a fresh array."""
 
+    def settled_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """(M + dt D)⁻¹ M v̇: v̇ with what the windings' currents z, relaxed over dt, brake (D)."""
+
     def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """λ and n, (na,) each, fresh arrays."""
 
@@ -59,12 +62,25 @@ class Integrator(ABC):
     order: ClassVar[int]
     late_force: ClassVar[float] = 0.5
     """Share of dt for which a constant force moves the positions in a step: Δq = share dt Δv."""
+    response: ClassVar[tuple[float, ...]] = (1.0,)
+    """Terms of p: a constant force f gives M v' = f - B v the speed dt p(-dt M⁻¹ B) M⁻¹ f."""
+    implicit: ClassVar[str] = "nothing"
+    """Damping that a step takes implicitly: of "nothing", of "windings", or of "everything"."""
     resolves_dry_friction: ClassVar[bool] = False
     """Whether ``advance`` takes dry friction into account itself."""
 
     @abstractmethod
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
+
+    def split(self, braking: Vector, winding: Vector) -> tuple[Vector, Vector]:
+        """Damping (nv,) that a step takes implicitly, and what its ``response`` is to know of.
+
+        Of ``braking`` -∂tau/∂v, and ``winding``, the part of it that comes through currents.
+        """
+        if self.implicit == "everything":
+            return 0.5 * braking, 0.0 * braking
+        return (winding if self.implicit == "windings" else 0.0 * braking), braking
 
     def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> None:
         """``steps`` times ``advance``, without dry friction."""

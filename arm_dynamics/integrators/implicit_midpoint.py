@@ -34,6 +34,7 @@ class ImplicitMidpoint(Integrator):
 
     name: ClassVar[str] = "implicit_midpoint"
     order: ClassVar[int] = 2
+    implicit: ClassVar[str] = "everything"
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt.

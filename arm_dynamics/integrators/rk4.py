@@ -21,6 +21,7 @@ class Rk4(Integrator):
 
     name: ClassVar[str] = "rk4"
     order: ClassVar[int] = 4
+    response: ClassVar[tuple[float, ...]] = (1.0, 1 / 2, 1 / 6, 1 / 24)
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""

@@ -23,6 +23,7 @@ class VelocityVerlet(Integrator):
 
     name: ClassVar[str] = "velocity_verlet"
     order: ClassVar[int] = 2
+    response: ClassVar[tuple[float, ...]] = (1.0, 1 / 2)
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""

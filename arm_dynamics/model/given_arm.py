@@ -24,7 +24,7 @@ def takes_arm(function: F) -> F:
     """``function(arm, ...)`` that refuses, as InvalidValue, all but an ArmModel for ``arm``."""
 
     @wraps(function)
-    def checked(arm: ArmModel, *rest: Any, **named: Any) -> Any:
+    def checked(arm: object, *rest: Any, **named: Any) -> Any:
         if not isinstance(arm, ArmModel):
             given_arm(arm)
         return function(arm, *rest, **named)

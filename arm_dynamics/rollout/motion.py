@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,25 @@ class SymbolicMotion:
         traced(row.joint_efforts)(self.rows)
         found = self.chain(q).acceleration(_sx(v), _sx(self.rows[row.TAU]))
         return _vector([Symbol(a) for a in found])
+
+    def settled_acceleration(self, q: Symbols, v: Symbols, z: Symbols, dt: Symbol) -> Symbols:
+        """(M + dt D)⁻¹ M v̇, D what currents relaxed over dt brake."""
+        self._load(q, v, z)
+        traced(row.joint_efforts)(self.rows)
+        _, winding = self.braking(q, v, z, dt)
+        table = [
+            body if w.constant == 0.0 else replace(body, armature=body.armature + dt * w)
+            for body, w in zip(self.table, winding, strict=True)
+        ]
+        found = Chain(table, self.arm.gravity, _sx(q)).acceleration(_sx(v), _sx(self.rows[row.TAU]))
+        return _vector([Symbol(a) for a in found])
+
+    def braking(self, q: Symbols, v: Symbols, z: Symbols, dt: Symbol) -> tuple[Symbols, Symbols]:
+        """-∂tau/∂v (nv,) within a step: of everything, and of winding currents alone."""
+        self._load(q, v, z)
+        self.rows[row.BRAKING] = Symbol(0.0)
+        traced(row.joint_braking)(self.rows, dt)
+        return self.rows[row.BRAKING].copy(), self.rows[row.WINDING].copy()
 
     def rates(self, q: Symbols, v: Symbols, z: Symbols) -> tuple[Symbols, Symbols]:
         """λ and n of the actuators' own states, (na,) each."""

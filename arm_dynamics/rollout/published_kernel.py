@@ -45,7 +45,7 @@ class PublishedKernel:
         """Objectives (m,) of gains p, i (m, joints), as ``dynamechs.objective``."""
         calls = round(duration / dt)
         totals = [
-            _totals(self._module, self.arm, p[k : k + LANES], i[k : k + LANES], calls, dt)
+            self._totals(self._module, p[k : k + LANES], i[k : k + LANES], calls, dt)
             for k in range(0, len(p), LANES)
         ]
         return np.concatenate([*totals, np.empty(0)])
@@ -64,7 +64,7 @@ class PublishedKernel:
     def _check(self, made: Any) -> None:
         gains, dt = np.array(TRIAL_GAINS), 1e-4
         p, i = (np.repeat(gains[:, k : k + 1], len(self.joints), axis=1) for k in (0, 1))
-        found = _totals(made, self.arm, p[:LANES], i[:LANES], TRIAL_CALLS, dt)
+        found = self._totals(made, p[:LANES], i[:LANES], TRIAL_CALLS, dt)
         for lane, total in enumerate(found):
             expected = objective(
                 self.arm, p[lane], i[lane], joints=self.joints, duration=TRIAL_CALLS * dt, dt=dt
@@ -75,15 +75,14 @@ class PublishedKernel:
                     f" P, I = {TRIAL_GAINS[lane]}, {expected!r} +- {AGREEMENT:g} is expected"
                 )
 
-
-def _totals(made: Any, arm: ArmModel, p: Vector, i: Vector, calls: int, dt: float) -> Vector:
-    """Objectives of at most LANES gains; the last one fills the lanes that are left."""
-    lanes = np.minimum(np.arange(LANES), len(p) - 1)
-    target = arm.pose("initial")
-    start = {"q": target, "target": target, "dt": np.array([dt])}
-    layout = Layout.of(made.LAYOUT)
-    gains = {"gain_p": p[lanes], "gain_i": i[lanes]}
-    x = filled(layout, LANES, np.dtype(float), {**start, **gains})
-    made.score(x, calls)
-    totals = x.reshape(layout.rows, LANES)[layout.first["total"], : len(p)]
-    return np.where(totals < inf, totals, LOST)
+    def _totals(self, made: Any, p: Vector, i: Vector, calls: int, dt: float) -> Vector:
+        """Objectives of at most LANES gains; the last one fills the lanes that are left."""
+        lanes = np.minimum(np.arange(LANES), len(p) - 1)
+        pose, columns = self.arm.pose("initial"), [self.arm.index(joint) for joint in self.joints]
+        start = {"q": pose[made.MOVING], "target": pose[columns], "dt": np.array([dt])}
+        layout = Layout.of(made.LAYOUT)
+        gains = {"gain_p": p[lanes], "gain_i": i[lanes]}
+        x = filled(layout, LANES, np.dtype(float), {**start, **gains})
+        made.score(x, calls)
+        totals = x.reshape(layout.rows, LANES)[layout.first["total"], : len(p)]
+        return np.where(totals < inf, totals, LOST)

@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.integrators import integrator
+from arm_dynamics.integrators import Integrator, integrator
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import variation
 from arm_dynamics.rollout.layout import Layout
@@ -72,13 +72,12 @@ def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) 
     varied = {name: inputs[name] for name in vary}
     motion = SymbolicMotion(arm, varied, interface, inputs["told"])
     q, v, z, dt = (inputs[name].copy() for name in ("q", "v", "z", "dt"))
-    rubs = _rubs(arm, vary)
+    rubs, step = _rubs(arm, vary), integrator(method)
     before, own_before, found = v.copy(), z.copy(), dict[str, Any]()
     if rubs:
         found["start_q"], found["start_v"] = q.copy(), v.copy()
-        found["late"] = [Symbol(integrator(method).late_force) * dt[0]]
-        found["inverse"] = ca.vec(ca.inv(motion.chain(q).mass_matrix()))
-    step = integrator(method)
+        found["late"] = [Symbol(step.late_force) * dt[0]]
+        found["inverse"] = _force_response(motion, step, q, v, z, dt[0])
     traced(type(step).advance)(step, motion, q, v, z, dt[0])
     if rubs:  # as Plant._instant_with_dry_friction
         on = [where(x * y > 0.0, x, 0.0) for x, y in zip(before, v, strict=True)]
@@ -95,6 +94,19 @@ def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) 
     )
     part = Part("step", "One time step.", function, tuple(sizes), tuple(found))
     return Trace(layout, (part,), ("told",), rubs)
+
+
+def _force_response(
+    motion: SymbolicMotion, step: Integrator, q: Any, v: Any, z: Any, dt: Any
+) -> Any:
+    """``friction.force_response`` on symbols, column by column."""
+    implicit, explicit = step.split(*motion.braking(q, v, z, dt))
+    inverse = ca.inv(motion.chain(q).mass_matrix() + dt.sx * ca.diag(_column(implicit)))
+    x = -dt.sx * ca.mtimes(inverse, ca.diag(_column(explicit)))
+    response = ca.SX.zeros(*inverse.shape)
+    for term in reversed(step.response):
+        response = ca.mtimes(x, response) + term * inverse
+    return ca.vec(response)
 
 
 def _friction_rows(n: int) -> dict[str, int]:

@@ -40,12 +40,14 @@ def steps_of(
     """
     for step in range(steps):
         start, before, own_before, decay = q.copy(), v.copy(), z.copy(), np.zeros(z.size)
-        inverse = inverse_mass(tree, q) if rubs else np.empty((0, 0))
+        load(rows, slots, q, v, z)
+        inverse = inverse_mass(settling(tree, rows, late * dt), q) if rubs else np.empty((0, 0))
         for group in range(groups):
             relax_group(rows, slots, group, q, v, z, dt, decay)
         load(rows, slots, q, v, z)
         row.joint_efforts(rows)
-        a = accelerations(tree, q, v, rows[row.TAU], tree.gravity)
+        soft = settling(tree, rows, late * dt) if z.size else tree
+        a = accelerations(soft, q, v, rows[row.TAU], tree.gravity)
         if late == 0.0:
             drift_kick(q, v, a, dt)
         else:
@@ -57,6 +59,19 @@ def steps_of(
         if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(z).all()):
             return step + 1
     return -1
+
+
+@compiled
+def settling(tree: Tree, rows: Vector, dt: float) -> Tree:
+    """M + dt D: the tree with what windings brake in a step of dt, implicitly; as it is for 0."""
+    if dt == 0.0:
+        return tree
+    rows[row.BRAKING] = 0.0
+    row.joint_braking(rows, dt)
+    armature = tree.armature + dt * rows[row.WINDING]
+    return Tree(
+        tree.parents, tree.slides, tree.rotation, tree.offset, tree.inertia, armature, tree.gravity
+    )
 
 
 @compiled

@@ -4,7 +4,7 @@ from arm_dynamics.stability.advice import Advice, Loop, advise
 from arm_dynamics.stability.discrete import discrete_map
 from arm_dynamics.stability.law import Law, law_of, voltage_law
 from arm_dynamics.stability.loop import Mode, closed_loop_map, is_stable, modes
-from arm_dynamics.stability.loops import controlled_loop, published_loop
+from arm_dynamics.stability.loops import controlled_loop, published_edge, published_loop
 from arm_dynamics.stability.search import StableSet, largest_stable_dt, stable_set
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "largest_stable_dt",
     "law_of",
     "modes",
+    "published_edge",
     "published_loop",
     "stable_set",
     "voltage_law",

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf
 
+import numpy as np
+
 from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.linearization import Linearization
 from arm_dynamics.simulation import whole_steps
 from arm_dynamics.stability.discrete import discrete_map
 from arm_dynamics.stability.law import Law
 from arm_dynamics.stability.loop import Mode, closed_loop_map, is_stable, modes
-from arm_dynamics.stability.search import StableSet, stable_parts, stable_set
+from arm_dynamics.stability.search import LONGEST, SHORTEST, StableSet, stable_parts, stable_set
 
 Laws = Callable[[float], Law]
 """The law that is called every so many seconds."""
@@ -77,22 +79,16 @@ class Advice:
 def advise(loop: Loop, method: str) -> Advice:
     """Advice on a loop with one method.
 
-    Raises UnknownName for a method that does not exist and InvalidValue for times that are not
-    positive, and for a period that is no whole multiple of dt.
+    Raises UnknownName for a method that does not exist and InvalidValue for a dt or a period out
+    of SHORTEST ... LONGEST, the times that are tried, and for a period that is no whole multiple
+    of dt.
     """
-    dt = scalar("dt [s]", loop.dt, above=0)
-    whole = dt if loop.period is None else scalar("period [s]", loop.period, lower=dt)
+    dt = scalar("dt [s]", loop.dt, lower=SHORTEST, upper=LONGEST / 2)
+    whole = (
+        dt if loop.period is None else scalar("period [s]", loop.period, lower=dt, upper=LONGEST)
+    )
     parts = whole_steps(whole, dt)
-
-    def closed(span: float, parts: int, factor: float = 1.0) -> Vector:
-        phi, gamma = discrete_map(loop.linear, method, span / parts)
-        return closed_loop_map(phi, gamma, loop.laws(span).scaled(factor), parts, loop.delay)
-
-    if loop.period is None:
-        periods = dts = stable_set(lambda h: is_stable(closed(h, 1)))
-    else:
-        dts = stable_parts(lambda h: is_stable(closed(whole, round(whole / h))), whole)
-        periods = stable_set(lambda t: is_stable(closed(t, ceil(t / dt * (1 - 1e-9)))), dt)
+    dts, periods = _times(loop, method, dt, whole)
     phi, gamma = discrete_map(loop.linear, method, whole / parts)
     law = loop.laws(whole)
 
@@ -100,5 +96,22 @@ def advise(loop: Loop, method: str) -> Advice:
         return closed_loop_map(phi, gamma, law.scaled(factor), parts, loop.delay)
 
     gains = stable_set(lambda factor: is_stable(with_gains(factor)), *FACTORS)
-    mode = modes(loop.linear.arm, with_gains(1.0), whole)[0]
+    here, span = with_gains(1.0), whole
+    if not np.isfinite(here).all():  # what overflows in a period grows in each time step
+        here, span = phi, dt
+    mode = modes(loop.linear.arm, here, span)[0]
     return Advice(method, dt, whole, dts, periods, gains, mode, is_stable(with_gains(1.0)))
+
+
+def _times(loop: Loop, method: str, dt: float, whole: float) -> tuple[StableSet, StableSet]:
+    """Stable time steps with control every ``whole`` [s], and stable periods with ``dt`` [s]."""
+
+    def stable(span: float, parts: int) -> bool:
+        phi, gamma = discrete_map(loop.linear, method, span / parts)
+        return is_stable(closed_loop_map(phi, gamma, loop.laws(span), parts, loop.delay))
+
+    if loop.period is None:
+        both = stable_set(lambda h: stable(h, 1))
+        return both, both
+    dts = stable_parts(lambda h: stable(whole, round(whole / h)), whole)
+    return dts, stable_set(lambda t: stable(t, ceil(t / dt * (1 - 1e-9))), dt)

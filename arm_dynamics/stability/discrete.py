@@ -6,6 +6,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.integrators import integrator
+from arm_dynamics.integrators.relaxation import phi
 from arm_dynamics.linearization import Linearization, held_step
 from arm_dynamics.motion import update_groups
 
@@ -23,6 +24,14 @@ class _LinearMotion:
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """v̇."""
         return self._rate(q, v, z)[q.size : 2 * q.size]
+
+    def settled_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """(I - dt A_vz dt φ₁(-λ dt) A_zv)⁻¹ v̇: with what z, relaxed over dt, gives back."""
+        nv, A = q.size, self.linear.A
+        reach = dt * phi(self.linear.decay * dt)[0]
+        back = A[nv : 2 * nv, 2 * nv :] @ (reach[:, None] * A[2 * nv :, nv : 2 * nv])
+        settled: Vector = np.linalg.solve(np.eye(nv) - dt * back, self.acceleration(q, v, z))
+        return settled
 
     def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """λ, and n from ż = n - λ z."""

@@ -35,12 +35,10 @@ def closed_loop_map(phi: Vector, gamma: Vector, law: Law, steps: int = 1, delay:
 
     delay 0: the command computed from a state acts from that state on. delay 1: one period
     later, when the next command is computed. Φ (n, n), Γ (n, nv) of one time step; y = (q, v, z).
+    Not finite where a period multiplies more than numbers reach.
     """
     n, nv, nc = phi.shape[0], gamma.shape[1], law.F.shape[0]
-    whole, pushed = np.eye(n), np.zeros_like(gamma)
-    for _ in range(steps):
-        pushed = phi @ pushed + gamma
-        whole = phi @ whole
+    whole, pushed = _held(phi, gamma, steps)
     see = np.zeros((2 * nv, n))
     see[:, : 2 * nv] = np.eye(2 * nv)
     answer = (law.J + law.K) @ see
@@ -53,6 +51,15 @@ def closed_loop_map(phi: Vector, gamma: Vector, law: Law, steps: int = 1, delay:
             [answer, law.H, np.zeros((nv, nv))],
         ]
     )
+
+
+def _held(phi: Vector, gamma: Vector, steps: int) -> tuple[Vector, Vector]:
+    """Φᵐ and Σ Φᵏ Γ, k < m, of m ``steps``: the power of [[Φ, Γ], [0, 1]]."""
+    n, nv = gamma.shape
+    step = np.block([[phi, gamma], [np.zeros((nv, n)), np.eye(nv)]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        power = np.linalg.matrix_power(step, steps)
+    return power[:n, :n], power[:n, n:]
 
 
 def modes(arm: ArmModel, closed: Vector, period: float) -> tuple[Mode, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.controllers.base import Controller
-from arm_dynamics.dynamechs import published_arm
+from arm_dynamics.dynamechs import LOST, objective, published_arm
 from arm_dynamics.equilibrium import holding
 from arm_dynamics.linearization import linearize
 from arm_dynamics.model.arm_model import ArmModel
@@ -22,6 +22,10 @@ PUBLISHED_P: Mapping[str, float] = MappingProxyType(
 """Gains [V/rad] that AffectiveSilicon published for five_dof; R1 and R4 get 0 V."""
 PUBLISHED_DT = 1e-4
 PUBLISHED_METHOD = "explicit_euler"
+PUBLISHED_SECONDS = 3.0
+"""Time [s] that the published gain search simulates."""
+EXACT = 1e-4
+"""To which the factor is found that loses the published arm."""
 
 
 def controlled_loop(
@@ -50,3 +54,29 @@ def published_loop(
     gains = np.array([factor * PUBLISHED_P.get(name, 0.0) for name in arm.joint_names])
     law = voltage_law(arm, gains)
     return Loop(linearize(arm, state, command), lambda _: law, dt, None, 1)
+
+
+def published_edge(held: float = 1.0, lost: float = 1.1) -> float:
+    """Least factor on the published gains that loses the arm within 3 s of the published step.
+
+    ``dynamechs.objective``, the rule that stops a joint at each reversal included. Bisected, to
+    EXACT, between a factor that is held and one that is lost; ``held`` when that is lost too,
+    ``lost`` when that is held.
+    """
+    arm, p = published_arm(), np.array(list(PUBLISHED_P.values()))
+
+    def loses(factor: float) -> bool:
+        gains = factor * p
+        cost = objective(
+            arm, gains, joints=tuple(PUBLISHED_P), duration=PUBLISHED_SECONDS, dt=PUBLISHED_DT
+        )
+        return cost == LOST
+
+    if loses(held):
+        return held
+    if not loses(lost):
+        return lost
+    while lost - held > EXACT:
+        middle = (held + lost) / 2
+        held, lost = (held, middle) if loses(middle) else (middle, lost)
+    return lost

@@ -18,7 +18,7 @@ from arm_dynamics.tuning.validation import BOUND, Held
 START, FOUND = FAINT, PALETTE[0]
 FLOOR = 1e-5
 """Smallest error [rad] that the picture tells apart."""
-ROOM = 1e3
+ROOM = 1e2
 """How far above its curves an axis goes on, for the legend."""
 WHERE = ("initial pose", "least of all cases")
 LARGEST_FACTOR = 1e3

@@ -78,16 +78,17 @@ class Reserve:
             return 0.0
         rows = self.space.gains(point[None])
         law = changed(self.space.law, {name.partition(".")[2]: r[0] for name, r in rows.items()})
-        closed = np.array([self._closed(law, loop, f) for loop in self.loops for f in FACTORS])
+        closed = np.array([one for loop in self.loops for one in self._closed(law, loop)])
         values = np.linalg.eigvals(closed)
         size = np.where(np.abs(values - 1) > NEUTRAL, np.abs(values), 0.0)
         return max(0.0, float(size.max()) - 1.0)
 
-    def _closed(self, law: Controller, loop: Loop, factor: complex) -> Vector:
+    def _closed(self, law: Controller, loop: Loop) -> list[Vector]:
+        """One map for each of FACTORS."""
         c = self.cases.conditions
         own: Any = law_about(law, loop.q, c.period, c.interface)
-        linear = replace(own, H=factor * own.H, J=factor * own.J)
-        return closed_loop_map(loop.whole, loop.pushed, linear, delay=int(c.delay))
+        laws = (replace(own, H=factor * own.H, J=factor * own.J) for factor in FACTORS)
+        return [closed_loop_map(loop.whole, loop.pushed, one, delay=int(c.delay)) for one in laws]
 
 
 def changed(law: Controller, rows: dict[str, Vector]) -> Controller:

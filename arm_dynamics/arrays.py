@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from math import isfinite
 from numbers import Real
 from reprlib import repr as short
 from typing import Any
@@ -68,6 +69,13 @@ def _numbers(value: ArrayLike) -> Vector | None:
         return None
 
 
+def _number(name: str, value: float) -> float:
+    array = _numbers(value)
+    if array is None or array.ndim > 0:
+        raise InvalidValue(f"{name} = {value!r}: a number is expected")
+    return float(array)
+
+
 def whole(name: str, value: int, *, lower: int = 0) -> int:
     """Return ``value`` as an int of at least ``lower``.
 
@@ -95,11 +103,8 @@ def scalar(
 
     Raises InvalidValue naming ``name`` and the value.
     """
-    array = frozen(value) if isinstance(value, float) else _numbers(value)
-    if array is None or array.ndim > 0:
-        raise InvalidValue(f"{name} = {value!r}: a number is expected")
-    number = float(array)
-    if not np.isfinite(number):
+    number = float(value) if isinstance(value, float) else _number(name, value)
+    if not isfinite(number):
         raise InvalidValue(f"{name} = {number}: a finite number is expected")
     if above is not None and number <= above:
         raise InvalidValue(f"{name} = {number}: must be above {above}")

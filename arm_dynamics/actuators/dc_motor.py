@@ -131,6 +131,11 @@ class DcMotor(Actuator):
         """
         return 0.0 if self._play else self.viscous_friction + self._step_braking(dt)
 
+    def winding_damping(self, dt: float) -> float:
+        """The share of ``step_damping`` that comes through a current of its own."""
+        own = self.constants["inductance"] > 0 and not self._play
+        return self._step_braking(dt) if own else 0.0
+
     def require_stable(self, compliance: float, dt: float) -> None:
         """Refuse, as InvalidValue, a gear with play whose teeth a step of dt [s] cannot follow."""
         c = self.constants

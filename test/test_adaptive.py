@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from arm_dynamics import dynamics, load_arm
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.integrators import adaptive
+from arm_dynamics.integrators import adaptive, switching
 from arm_dynamics.plant import Plant
 from arm_dynamics.state import Command, State
 
@@ -268,3 +268,37 @@ def test_chatter_ends_in_an_error_that_names_dt_and_joint(monkeypatch):
     arm = arm.with_joint("J1", stop_stiffness=1e3, stop_damping=0)
     with pytest.raises(InvalidValue, match=r"joint 'J1' chatters: more than 3 .*dt = 2 s"):
         run(arm, [0.0], [5.0], [0.0], 2.0)
+
+
+# --- what cannot be followed ---
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("speed", [1e150, 1e200])
+@pytest.mark.parametrize("name", ["five_dof", "puma560", "two_link"])
+def test_speeds_beyond_all_numbers_are_refused_by_name(name, speed):
+    arm = load_arm(name)
+    v = speed * (np.arange(arm.nv) == 0)
+    with pytest.raises(InvalidValue, match=f"'{arm.joint_names[0]}' at 1e") as no:
+        run(arm, arm.pose("initial"), v, np.zeros(arm.nv), 1e-4)
+    assert "dt = 0.0001 s" in str(no.value)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("speed", "dt"), [(1e8, 1e-4), (0.0, 1e300)])
+def test_work_is_bounded(speed, dt, monkeypatch):
+    monkeypatch.setattr(switching, "MOST_EVALUATIONS", 2000)
+    arm = load_arm("two_link")
+    with pytest.raises(
+        InvalidValue, match=r"'J\d' at .* rad/s .* dt = .*more than 2000 evaluations"
+    ):
+        run(arm, [0.0, 0.0], [speed, 0.0], [0.0, 0.0], dt)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_joint_of_no_influence_needs_no_nudge_beyond_all_numbers():
+    """R1's angle is in no equation, however often the implicit solver asks for slopes."""
+    start, arm, volts = five_dof().pose("initial"), five_dof(), np.full(5, 12.0)
+    whole = run(arm, start, None, volts, 5.0, 1, "voltage")
+    parts = run(arm, start, None, volts, 1.0, 5, "voltage")
+    np.testing.assert_allclose(whole.q, parts.q, atol=1e-6)

@@ -1,5 +1,6 @@
 """The stability advisor: linearization, discrete maps and edges against theory and simulation."""
 
+from dataclasses import replace
 from math import inf, pi, sqrt
 
 import numpy as np
@@ -15,7 +16,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.dynamechs import objective, published_arm
+from arm_dynamics.dynamechs import LOST, objective, published_arm
 from arm_dynamics.equilibrium import holding
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.integrators import INTEGRATORS
@@ -25,7 +26,7 @@ from arm_dynamics.plant import Plant
 from arm_dynamics.stability import advise, controlled_loop, discrete_map, largest_stable_dt
 from arm_dynamics.stability.law import law_of, voltage_law
 from arm_dynamics.stability.loop import closed_loop_map, is_stable, modes
-from arm_dynamics.stability.loops import PUBLISHED_P, published_loop
+from arm_dynamics.stability.loops import PUBLISHED_P, published_edge, published_loop
 from arm_dynamics.stability.search import stable_parts, stable_set
 from arm_dynamics.state import Command, Reference, State
 
@@ -212,6 +213,30 @@ def test_the_linear_law_is_the_derivative_of_the_controller(name):
         memory = law.F @ memory + law.G @ x
 
 
+@pytest.mark.parametrize("steps", [1, 2, 7, 2000])
+def test_a_period_of_many_steps_is_one_step_after_the_other(steps):
+    loop = configured()
+    phi, gamma = discrete_map(loop.linear, "rk4", 1e-4)
+    law, x = loop.laws(2e-3), np.arange(1.0, 11.0)
+    pushed = gamma @ (law.J + law.K) @ x
+    y = x
+    for _ in range(steps):
+        y = phi @ y + pushed
+    nothing = np.zeros(law.F.shape[0])
+    after = closed_loop_map(phi, gamma, law, steps) @ np.concatenate([x, nothing])
+    np.testing.assert_allclose(after[:10], y, rtol=1e-9, atol=1e-9 * np.abs(y).max())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_period_that_overflows_is_told_from_its_time_step():
+    """Explicit Euler multiplies back-EMF's fastest rate by -8 or so in each of 400 steps."""
+    slow = replace(published_loop(), dt=2.5e-3, period=1.0)
+    phi, _ = discrete_map(slow.linear, "explicit_euler", 2.5e-3)
+    found = advise(slow, "explicit_euler")
+    assert not found.stable
+    assert found.mode.growth == modes(five_dof(), phi, 2.5e-3)[0].growth > 100
+
+
 def test_a_law_that_is_not_linear_is_refused():
     class Bang(Controller):
         def update(self, state, reference, dt):
@@ -277,6 +302,18 @@ def test_the_published_program_blows_up_with_one_percent_more():
     p = np.array(list(PUBLISHED_P.values()))
     assert objective(published_arm(), 1.001 * p, duration=1.0) < 100
     assert objective(published_arm(), 1.01 * p, duration=3.0) == 9999999.0
+
+
+def test_the_published_steps_own_edge_is_computed_and_told(capsys):
+    """Between 0.3 and 0.4 % more gain, where the linear loop has 1.8 %."""
+    edge = published_edge()
+    p = np.array(list(PUBLISHED_P.values()))
+    assert 1.003 < edge < 1.004
+    assert objective(published_arm(), edge * p) == LOST > objective(published_arm(), 1.003 * p)
+    assert (published_edge(1.01, 1.02), published_edge(1.0, 1.001)) == (1.01, 1.001)
+    command_line.run(["five_dof", "--gains", "published", "--method", "explicit_euler"])
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert f"within 3 s from {100 * (edge - 1):.2g} % more gain on" in told
 
 
 # --- the gains of config/five_dof.yaml ---
@@ -407,7 +444,10 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
         (["five_dof", "--pose", "0,x,0,0,0"], "--pose 0,x,0,0,0: could not convert"),
         (["five_dof", "--pose", "0,9,0,0,0"], "joint 'R2' = 9 rad is outside"),
         (["five_dof", "--controller", "lqg"], "unknown controller"),
-        (["five_dof", "--dt", "-1"], "must be above 0"),
+        (["five_dof", "--dt", "-1"], "must be at least 1e-06"),
+        (["five_dof", "--dt", "1e-300"], "must be at least 1e-06"),
+        (["five_dof", "--period", "1e9"], "must be at most 1.0"),
+        (["five_dof", "--dt", "0.9"], "must be at most 0.5"),
         (["five_dof", "--dt", "3e-4"], "no whole multiple of dt"),
         (["two_link", "--gains", "published"], "for arm 'five_dof' alone, not 'two_link'"),
         (["five_dof", "--gains", "published", "--period", "1e-3"], "brings its own law"),

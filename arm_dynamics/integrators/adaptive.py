@@ -120,10 +120,9 @@ def _solver(modes: Modes, y: Vector, start: float, end: float) -> Any:
     slope = _slope(modes, y)
     if not np.isfinite(slope).all():
         _refuse(modes, y, start, end, "its acceleration is not finite")
-    exact = {"rtol": RTOL, "atol": ATOL}
-    if float(np.abs(np.linalg.eigvals(slope)).max()) * (end - start) > STIFF:
-        return Radau(modes, start, y, end, jac=lambda _, y: _slope(modes, y), **exact)
-    return DOP853(modes, start, y, end, **exact)
+    if float(np.abs(np.linalg.eigvals(slope)).max()) * (end - start) <= STIFF:
+        return DOP853(modes, start, y, end, rtol=RTOL, atol=ATOL)
+    return Radau(modes, start, y, end, rtol=RTOL, atol=ATOL, jac=lambda _, y: _slope(modes, y))
 
 
 def _slope(modes: Modes, y: Vector) -> Vector:

@@ -93,6 +93,47 @@ def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
     assert trace.published_text(published_arm(), CONTROLLED, 4) != before
 
 
+def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
+    """Until one of them is controlled, or what hangs there is not symmetric."""
+    trace = pytest.importorskip("arm_dynamics.rollout.published_trace").trace_published
+    arm = published_arm()
+    assert trace(arm, CONTROLLED)[2] == [1, 2, 4]
+    assert trace(arm, ("R1", "R2", "R3"))[2] == [0, 1, 2, 3, 4]
+    assert trace(arm.with_payload(0.1, (0, 0, 0.02)), CONTROLLED)[2] != [1, 2, 4]
+
+
+@pytest.mark.parametrize("gravity", [(0, 0, -9.81), (1.0, 2.0, -9.0)])
+def test_the_trace_is_the_plant_and_its_law(gravity):
+    """Call by call, with stops reached, for an arm that moves in a plane and one that does not.
+
+    (A joint that only rounding errors move has a sign of its own in every program, and with it
+    the artefact that stops a joint for a call: no two programs agree on it.)
+    """
+    trace = pytest.importorskip("arm_dynamics.rollout.published_trace").trace_published
+    arm = published_arm().with_gravity(gravity)
+    layout, part, moving = trace(arm, CONTROLLED)
+    assert len(moving) == (3 if gravity[0] == 0 else 5)
+    plant, columns = dynamechs.Dynamechs(arm), [arm.index(joint) for joint in CONTROLLED]
+    x, pose = plant.rows, arm.pose("initial")
+    given = {"target": pose[columns] + 0.3, "gain_p": [70, 400, 20], "gain_i": [0.1, 0.2, 0.3]}
+    x[dynamechs.Q], x[dynamechs.TARGET] = pose, pose + 0.3
+    x[dynamechs.ACTIVE, columns] = 1
+    x[dynamechs.GAIN_P, columns], x[dynamechs.GAIN_I, columns] = given["gain_p"], given["gain_i"]
+    rows = {name: np.zeros(size) for name, size in layout.sizes.items()}
+    rows |= {name: np.array(value) for name, value in given.items()} | {"dt": np.array([1e-4])}
+    rows["q"], total = pose[moving], 0.0
+    for _ in range(1000):
+        after = part.function(*rows.values())
+        rows |= {n: np.array(a).ravel() for n, a in zip(part.outputs, after, strict=True)}
+        plant.call(1e-4)
+        total += dynamechs.control(x)
+    np.testing.assert_allclose(rows["q"], x[dynamechs.Q, moving], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rows["total"], total, rtol=1e-9)
+    assert (x[dynamechs.Q] > arm.upper).any()
+    rest = np.delete(np.arange(arm.nv), moving)
+    np.testing.assert_allclose(x[dynamechs.Q, rest], pose[rest], rtol=0, atol=1e-12)
+
+
 def test_a_kernel_that_does_not_agree_is_refused(monkeypatch, kernel):
     monkeypatch.setattr(published_kernel, "objective", lambda *a, **k: 1.0)
     with pytest.raises(KernelRejected, match=r"P, I = \(6"):
@@ -186,14 +227,14 @@ def test_a_simplex_finds_the_minimum_of_a_bowl():
 def test_better_gains_than_the_published_ones(kernel):
     best = kernel.objectives(np.array([BEST_P]), np.array([BEST_I])).item()
     assert best == pytest.approx(objective(published_arm(), BEST_P, BEST_I), rel=1e-9)
-    assert best < 0.0067 < 0.01 < OBJECTIVE_PI
+    assert best < 0.00661
 
 
 def test_improve_finds_better_gains(kernel):
     pytest.importorskip("cma")
     better = improve(400, objectives=kernel.objectives)
     again = improve(400, objectives=kernel.objectives)
-    assert better.objective < 0.1 < OBJECTIVE_PI
+    assert better.objective < 0.1
     assert better.objective == again.objective
     assert kernel.objectives(better.p[None], better.i[None]).item() == pytest.approx(
         better.objective, rel=1e-12

@@ -12,4 +12,4 @@ COMPATIBILITY = "--compatibility"
 def run(arguments: Sequence[str]) -> int:
     """The published search where a compatibility is named, else the gain search."""
     published = any(one.split("=")[0] == COMPATIBILITY for one in arguments)
-    return (tune_published if published else tune_search).run(arguments)
+    return tune_published.run(arguments) if published else tune_search.run(arguments)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_dynamics.dynamechs import CONTROLLED, published_arm
-from arm_dynamics.errors import InvalidValue
 from arm_dynamics.tuning.descent import Descent, Rule, descend
 from arm_dynamics.tuning.published_objective import Objectives, objectives_of
 from arm_dynamics.tuning.simplex import Point
@@ -59,20 +58,18 @@ def search(
     ``objectives`` defaults to that of the published arm. Raises InvalidValue for a width
     below 1.
     """
-    if width < 1:
-        raise InvalidValue(f"width = {width}: at least 1 is expected")
     judge = objectives_of(published_arm()) if objectives is None else objectives
     began = time.perf_counter()
 
     def with_p(points: Sequence[Point]) -> list[float]:
         p = np.array(points)
-        return judge(p, np.zeros_like(p)).tolist()
+        return list(judge(p, np.zeros_like(p)))
 
     p = descend(with_p, START_P, STEP_P, RULE, width=width, observe=lambda d: observe("P", d))
 
     def with_i(points: Sequence[Point]) -> list[float]:
         i = np.array(points)
-        return judge(np.tile(p.point, (len(i), 1)), i).tolist()
+        return list(judge(np.tile(p.point, (len(i), 1)), i))
 
     i = descend(with_i, START_I, STEP_I, RULE, width=width, observe=lambda d: observe("I", d))
     return PublishedSearch(p, i, time.perf_counter() - began)

@@ -92,10 +92,8 @@ def _reflected(s: Simplex, costs: Sequence[float]) -> Simplex:
         return s._replace(asked=(further,), stage="expand", last="better", tried=(point, cost))
     if cost < s.costs[s.second]:
         return _reflect(_moved(s, point, cost, "between"))
-    if cost < s.costs[s.worst]:
-        s = _moved(s, point, cost, "outside")
-    else:
-        s = s._replace(last="inside")
+    outside = cost < s.costs[s.worst]
+    s = _moved(s, point, cost, "outside") if outside else s._replace(last="inside")
     assert s.centroid is not None
     nearer = _beyond(s.centroid, s.vertices[s.worst], -CONTRACTION)
     return s._replace(asked=(nearer,), stage="contract")

@@ -16,8 +16,8 @@ import numpy as np
 from machine import machine
 
 from arm_dynamics.dynamechs import objective, published_arm
-from arm_dynamics.tuning.published import WIDTH, PublishedSearch, search
-from arm_dynamics.tuning.published_objective import objectives_of
+from arm_dynamics.tuning.published import PublishedSearch, search
+from arm_dynamics.tuning.published_objective import WIDTH, objectives_of
 
 ORIGINAL = 13.0
 """Seconds of the C++ original, as published."""

@@ -22,7 +22,6 @@ from arm_dynamics.tuning.parameter_file import write_text
 from arm_dynamics.tuning.published import (
     OBJECTIVE_P,
     OBJECTIVE_PI,
-    WIDTH,
     PublishedSearch,
     search,
 )
@@ -40,7 +39,7 @@ def run(arguments: Sequence[str]) -> int:
         raise ConfigError(
             f"--compatibility {given.compatibility}: for arm 'five_dof' alone, not '{arm.name}'"
         )
-    found = _searched(1 if given.sequential else WIDTH)
+    found = _searched(1 if given.sequential else None)
     Console().print(_table(found))
     asked, judged = (sum(getattr(s, n) for s in (found.p, found.i)) for n in ("asked", "judged"))
     print(f"{asked} gains asked for, {judged} judged, {found.seconds:.2f} s")
@@ -58,12 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _searched(width: int) -> PublishedSearch:
+def _searched(width: int | None) -> PublishedSearch:
     """The search with a live line."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         line = progress.add_task("making the kernel")
-        objectives = objectives_of(published_arm())
+        judge = objectives_of(published_arm())
         began, judged = time.monotonic(), dict[str, int]()
 
         def observe(stage: str, best: Descent) -> None:
@@ -73,7 +72,7 @@ def _searched(width: int) -> PublishedSearch:
             said = f"{stage}: best {best.cost:.7g} rad, {every} gains, {rate:.0f}/s"
             progress.update(line, description=said)
 
-        return search(objectives, width=width, observe=observe)
+        return search(judge, width=width, observe=observe)
 
 
 def _table(found: PublishedSearch) -> Table:

@@ -52,6 +52,7 @@ def run(arguments: Sequence[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """The options."""
     c, made = Conditions(), argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__)
+    made.epilog = "--compatibility dynamechs: the published search of five_dof; has its own --help"
     add = made.add_argument
     add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
     add("--controller", metavar="NAME", help="pid or pid_gravity; default: as the file says")

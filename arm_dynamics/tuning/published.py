@@ -18,14 +18,12 @@ import numpy as np
 
 from arm_dynamics.dynamechs import CONTROLLED, published_arm
 from arm_dynamics.tuning.descent import Descent, Rule, descend
-from arm_dynamics.tuning.published_objective import Objectives, objectives_of
+from arm_dynamics.tuning.published_objective import Judge, objectives_of
 from arm_dynamics.tuning.simplex import Point
 
 RULE = Rule(tolerance=1e-4)
 START_P, STEP_P = (6.0, 5.0, 1.0), 0.1
 START_I, STEP_I = (0.1, 0.1, 0.1), 0.01
-WIDTH = 4
-"""Gains judged at a time."""
 OBJECTIVE_P, OBJECTIVE_PI = 16.3888758427019, 0.305710199012247
 """Published objectives [rad] of the found P, and of P with the found I."""
 
@@ -48,17 +46,18 @@ class PublishedSearch:
 
 
 def search(
-    objectives: Objectives | None = None,
+    judge: Judge | None = None,
     *,
-    width: int = WIDTH,
+    width: int | None = None,
     observe: Observe = lambda stage, descent: None,
 ) -> PublishedSearch:
     """Both stages, ``width`` gains at a time; the same gains, bit for bit, for every width.
 
-    ``objectives`` defaults to that of the published arm. Raises InvalidValue for a width
-    below 1.
+    ``judge`` defaults to that of the published arm, ``width`` to what suits it. Raises
+    InvalidValue for a width below 1.
     """
-    judge = objectives_of(published_arm()) if objectives is None else objectives
+    judge = judge or objectives_of(published_arm())
+    width = judge.width if width is None else width
     began = time.perf_counter()
 
     def with_p(points: Sequence[Point]) -> list[float]:

@@ -3,7 +3,7 @@
     taskset -c 0 python benchmarks/gain_search.py [--repetitions 7]
 
 The two take turns; the best time of each counts, after one run that compiles. One core: the
-kernels use no threads. The C++ original took 13 s on its author's machine.
+kernels use no threads. The C++ original took 13 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from arm_dynamics.tuning.published import PublishedSearch, search
 from arm_dynamics.tuning.published_objective import WIDTH, objectives_of
 
 ORIGINAL = 13.0
-"""Seconds of the C++ original, as published."""
+"""Seconds that the C++ original took."""
 STEPS = 30000
 
 

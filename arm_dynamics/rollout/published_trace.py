@@ -58,12 +58,8 @@ def published_text(arm: ArmModel, joints: Sequence[str], lanes: int) -> str:
     title = f"{arm.name}: published step, and its law for {', '.join(joints)}."
     head = head_text(title, layout, lanes, "float64", constants)
     call = PART.format(name=part.name, purpose=part.purpose, body=body)
-    return (
-        head
-        + MOVING.format(moving=moving)
-        + call
-        + SCORE.format(look=LOOK, total=layout.first["total"])
-    )
+    score = SCORE.format(look=LOOK, total=layout.first["total"])
+    return "".join([head, MOVING.format(moving=moving), call, score])
 
 
 def trace_published(arm: ArmModel, joints: Sequence[str]) -> tuple[Layout, Part, list[int]]:

@@ -4,8 +4,9 @@ V = P e + I Σe for R2, R3 and R5, holding (0, -1.1, 0.3, 0, 0) for 3 s; the obj
 Σ |e| [rad] over the 30000 calls, see ``dynamechs.objective``. P from (6, 5, 1) with steps of
 0.1; then I from (0.1, 0.1, 0.1) with steps of 0.01, the found P kept.
 Source: AffectiveSilicon, Forward Dynamics Model of a 5 Degree-of-Freedom Robot Arm using
-DynaMechs (2023). The method is not named there: Math::Amoeba's with a tolerance of 1e-4 is the
-one that gives all published digits of the gains.
+DynaMechs (2023). Math::Amoeba's variant of the method with a tolerance of 1e-4, see ``simplex``,
+gives the published gains to all their digits. Costs decide comparisons alone: gains come out the
+same wherever every comparison does.
 """
 
 from __future__ import annotations

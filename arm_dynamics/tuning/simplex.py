@@ -4,8 +4,8 @@ The variant of Perl's module Math::Amoeba, whose path ends at the published gain
 all their digits: vertices at the start and at one step along each axis; reflection 1, expansion 2,
 contraction 1/2, shrinking 1/2; a reflected point that beats the worst is kept before it is
 contracted; the centroid is carried along, not summed anew, as in its later versions; ends at a
-relative spread of costs. scipy's ends by another rule, and drops a reflected point that it contracts
-in vain: another path, and the path is what reaches the digits.
+relative spread of costs. scipy's ends by another rule, and drops a reflected point that it
+contracts in vain: another path, and the path is what reaches the digits.
 
 Sources: J. A. Nelder, R. Mead, A simplex method for function minimization, Computer Journal 7
 (1965); W. H. Press et al., Numerical Recipes (1986), section 10.4; J. A. R. Williams and T. Chau,

@@ -40,9 +40,8 @@ their curves again and compares.
 
 
 def shows() -> dict[str, Show]:
-    """Every demonstration that ends in figures, computed now."""
-    names = [name for name, demo in registry.DEMOS.items() if not demo.live]
-    return {name: registry.load(name).show() for name in names}
+    """Every demonstration's figures, computed now."""
+    return {name: registry.load(name).show() for name in registry.DEMOS}
 
 
 def contents(drawn: dict[str, Show]) -> dict[str, Content]:

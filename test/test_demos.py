@@ -32,7 +32,6 @@ from arm_dynamics.state import Command
 
 DATA = Path(__file__).parent / "data"
 G = 9.81
-FIGURES = [name for name, demo in registry.DEMOS.items() if not demo.live]
 
 
 @cache
@@ -41,8 +40,8 @@ def fall(damping=0.0):
 
 
 @cache
-def swing():
-    return two_link.simulate()
+def swing(name="two_link"):
+    return two_link.simulate(name)
 
 
 @cache
@@ -156,6 +155,17 @@ def test_swing_is_that_of_the_data_and_loses_energy_alone():
     assert (np.diff(swing().energy) < 0).all()
 
 
+def test_both_sizes_lose_what_their_friction_takes():
+    """E(0) - E(t) = ∫ b |q̇|² dt; the arms differ in their second rod alone."""
+    small = swing("two_link_pb")
+    assert np.linalg.norm(small.points[0, 2] - small.points[0, 1]) == pytest.approx(0.6)
+    for trace in (swing(), small):
+        lost = trace.energy[0] - trace.energy
+        assert (np.diff(lost) > 0).all()
+        work = trace.work(0.1 * (trace.v**2).sum(axis=1))
+        np.testing.assert_allclose(work, lost, atol=1e-3 * lost[-1])
+
+
 # --- four_joint ---
 
 
@@ -250,7 +260,7 @@ def command(interface, value):
 # --- drawings ---
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", registry.DEMOS)
 def test_figures_are_complete(name):
     show = shown(name)
     assert show.title
@@ -283,12 +293,13 @@ def _check(axes):
         ("three_link", "three_link_fall", [3, 3, 3, 3]),
         ("three_link", "three_link_path", [22, 22]),
         ("three_link", "three_link_drift", [5]),
-        ("two_link", "two_link_swing", [2, 2, 3]),
-        ("two_link", "two_link_poses", [8]),
+        ("two_link", "two_link_swing", [2, 2, 2, 2, 3, 3]),
+        ("two_link", "two_link_poses", [8, 8]),
         ("four_joint", "four_joint_fall", [4, 4, 3, 3, 1, 1]),
         ("four_joint", "four_joint_space", [3, 3]),
         ("five_dof", "five_dof_fall", [5, 5, 5, 5, 1, 1]),
         ("five_dof", "five_dof_power", [5, 3]),
+        ("puma560", "puma560_session", [2] * 6),
         ("puma560_fall", "puma560_fall", [6, 6, 6, 6, 1, 1]),
     ],
 )
@@ -299,9 +310,10 @@ def test_every_curve_is_there(name, picture, lines):
 
 def test_curves_are_the_trace():
     axes = shown("two_link").pictures[0].figure.axes
-    for line, q in zip(axes[0].lines, swing().q.T, strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), q)
-    np.testing.assert_array_equal(axes[2].lines[2].get_ydata(), swing().energy)
+    for column, trace in enumerate((swing(), swing("two_link_pb"))):
+        for line, q in zip(axes[column].lines, trace.q.T, strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), q)
+        np.testing.assert_array_equal(axes[4 + column].lines[2].get_ydata(), trace.energy)
 
 
 def test_better_integrators_drift_less():
@@ -385,7 +397,7 @@ def test_command_writes_pictures_and_says_where(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     folder = tmp_path / "arm_dynamics_demo" / "two_link"
     assert str(folder) in printed.replace("\n", "")
-    assert "energy after 10 s" in printed
+    assert "two_link_pb: energy after 10 s" in printed
     names = sorted(file.name for file in folder.iterdir())
     assert names == ["two_link_poses.png", "two_link_swing.png"]
     assert all(name in printed for name in names)

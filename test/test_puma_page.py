@@ -9,12 +9,16 @@ from math import inf, nan, pi
 
 import numpy as np
 import pytest
+from conftest import shown
+from PIL import Image
 from test_viewer import Client, eventually, port_of
 
 from arm_dynamics.actuators.rate_limited import rate_limited_step
 from arm_dynamics.demos import puma560, registry
 from arm_dynamics.demos.servos import Servos
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.demos.session import TOUR, Session, Tour
+from arm_dynamics.demos.writer import KEY
+from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.viewer import ArmPage
 
 ARM = puma560.servo_arm()
@@ -120,6 +124,39 @@ def test_real_time_passes_however_irregular(servos):
     assert shown[4].q.tolist() == shown[3].q.tolist()
 
 
+def test_the_tour_is_followed_at_the_limited_speed():
+    """Each servo is never faster than 1 rad/s, and where it is commanded in the end."""
+    axes = shown("puma560").pictures[0].figure.axes
+    for i, joint in enumerate(axes):
+        commanded, simulated = joint.lines
+        time, q = simulated.get_data()
+        speeds = np.abs(np.diff(q) / np.diff(time))
+        assert speeds.max() == pytest.approx(1.0)
+        assert q[-1] == 0.0 == commanded.get_ydata()[-1]
+        assert set(commanded.get_ydata()) == {target[i] for _, target in TOUR} | {0.0}
+
+
+def test_a_session_keeps_ends_of_standstill_alone(servos):
+    session = Session()
+    for k in range(30):
+        servos.follow((0.1 * (10 <= k < 20),) * 6)
+        session.add(servos.advance(0.05))
+    times = [state.time for state in session.states]
+    np.testing.assert_allclose(times, [0.05, 0.5, 0.55, 0.6, 1.0, 1.05, 1.1, 1.5])
+
+
+def test_the_tour_moves_the_sliders_of_the_page(servos, page):
+    tour = Tour(page.set_target)
+    tour(0.4)
+    assert page._canvas.sliders.target == (0.0,) * 6
+    tour(3.0)
+    assert page._canvas.sliders.target == TOUR[1][1]
+    assert servos.advance(100.0).q.tolist() == list(TOUR[1][1])
+    page._canvas.sliders.set((9.0, *TOUR[1][1][1:]))  # and are the user's again
+    tour(3.5)
+    assert servos.advance(100.0).q.tolist() == [2 * pi, *TOUR[1][1][1:]]
+
+
 # The page -------------------------------------------------------------------------------------
 
 
@@ -130,7 +167,7 @@ def test_a_browser_moves_a_slider_and_the_arm_follows(servos, page):
         assert [(m["props"]["min"], m["props"]["max"]) for m in sliders] == [(0.0, 2 * pi)] * 6
         client.send("GuiUpdateMessage", uuid=sliders[2]["uuid"], updates={"value": 1.5})
         assert eventually(lambda: servos.advance(1e-6).act[4] == 1.5)
-        puma560.show(page, servos, servos.advance(0.4))
+        puma560.show_state(page, servos, servos.advance(0.4))
         messages = client.until_quiet(0.5)
     assert "+0.4000" in str(messages)
     assert "J3" in page._shown.status["on the way"]
@@ -205,6 +242,8 @@ def test_what_the_page_does_not_have_is_refused(page):
         page.set_range("J7", 0, 1)
     with pytest.raises(InvalidValue, match="J1: lower 2"):
         page.set_range("J1", 2, 1)
+    with pytest.raises(InvalidValue, match=r"target: .*\(6,\) expected"):
+        page.set_target([0.0])
     with (
         ArmPage(ARM.urdf, ARM.joint_names, limits=[(0, 1)] * 6, tool_frame="tool", port=0) as still,
         pytest.raises(InvalidValue, match="interactive=True"),
@@ -215,16 +254,28 @@ def test_what_the_page_does_not_have_is_refused(page):
 # The command ----------------------------------------------------------------------------------
 
 
-def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplog):
+def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplog, tmp_path):
     begin = time.monotonic()
     module = registry.load("puma560")
     assert registry.find("puma560").live
-    assert module.run(["--port", str(port_of(page)), "--duration", "0.3"]) == 0
-    assert time.monotonic() - begin > 0.3
+    assert (
+        module.run(["--port", str(port_of(page)), "--duration", "0.7", "--out", str(tmp_path)]) == 0
+    )
+    assert time.monotonic() - begin > 0.7
     assert f"port {port_of(page)} is busy" in caplog.text
     told = capsys.readouterr().out
     assert "http://127.0.0.1:" in told
     assert str(port_of(page)) not in told
+    assert str(tmp_path) in told.replace("\n", "")
+    with Image.open(tmp_path / "puma560_session.png") as picture:
+        assert KEY in picture.text
+        assert picture.width == 1120
+
+
+def test_a_folder_that_cannot_be_is_refused_before_the_page(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="--out"):
+        puma560.run(["--out", str(tmp_path / "file")])
 
 
 @pytest.mark.parametrize("bad", [["--duration", "-1"], ["--duration", "soon"], ["--speed", "1"]])
@@ -235,8 +286,9 @@ def test_bad_options_are_refused(bad):
         puma560.run(["--port", "70000"])
 
 
-def test_ctrl_c_ends_it_cleanly():
+def test_ctrl_c_ends_it_cleanly_with_a_figure(tmp_path):
     command = [sys.executable, "-m", "arm_dynamics.cli.main", "demo", "puma560", "--port", "0"]
+    command += ["--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert "http://127.0.0.1:" in process.stdout.readline()
     time.sleep(0.2)
@@ -244,4 +296,5 @@ def test_ctrl_c_ends_it_cleanly():
     told, errors = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "stopped" in told
+    assert [file.name for file in tmp_path.iterdir()] == ["puma560_session.png"]
     assert "Traceback" not in errors

@@ -11,9 +11,6 @@ from rich.table import Table
 
 from arm_dynamics.demos import registry
 
-OUT = Path("arm_dynamics_demo")
-"""Folder of the figures, one folder a demonstration in it."""
-
 
 def run(arguments: Sequence[str]) -> int:
     """Show one demonstration; without a name, list them all. A live one has its own options."""
@@ -21,19 +18,19 @@ def run(arguments: Sequence[str]) -> int:
         return int(registry.load(arguments[0]).run(arguments[1:]))
     parser = argparse.ArgumentParser(prog="arm-dynamics demo", description=__doc__)
     parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(registry.DEMOS))
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}/NAME")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"default: {registry.OUT}/NAME")
     given = parser.parse_args(arguments)
     if given.name is None:
         return _list()
     if registry.find(given.name).live:
         parser.error(f"'{given.name}' comes before its options")
-    return _figures(given.name, given.out or OUT / given.name)
+    return _figures(given.name, given.out or registry.OUT / given.name)
 
 
 def _list() -> int:
     table = Table("demonstration", "shows", "as")
     for name, demo in registry.DEMOS.items():
-        table.add_row(name, demo.text, "page" if demo.live else "figures")
+        table.add_row(name, demo.text, "page and figures" if demo.live else "figures")
     Console().print(table)
     return 0
 
@@ -43,13 +40,5 @@ def _figures(name: str, folder: Path) -> int:
     from arm_dynamics.demos import writer  # noqa: PLC0415  (matplotlib is there by now)
 
     writer.prepare(folder)  # what cannot be written is known before anything is computed
-    result = writer.write(module.show(), folder)
-    table = Table("figure", "value", title=result.title, title_justify="left")
-    for row in result.numbers:
-        table.add_row(*row)
-    console = Console()
-    console.print(table)
-    print(f"pictures in {folder.resolve()}:")
-    for file in result.files:
-        print(f"  {file.name}")
+    writer.report(writer.write(module.show(), folder), folder)
     return 0

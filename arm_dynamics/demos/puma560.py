@@ -1,7 +1,8 @@
 """Puma 560 on a page: sliders command six servos of limited speed; their limits are editable.
 
-``arm-dynamics demo puma560 [--port N] [--duration S]``. Source: the MCA2 tutorial's simulation
-of a Puma 560, whose joints run from 0 to 2 pi whatever the limits of the arm.
+``arm-dynamics demo puma560 [--port N] [--duration S] [--tour] [--out FOLDER]``. Source: the
+MCA2 tutorial's simulation of a Puma 560, whose joints run from 0 to 2 pi whatever the limits of
+the arm.
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 from math import inf, isfinite
+from pathlib import Path
 
 import numpy as np
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.demos import registry
 from arm_dynamics.demos.servos import Servos
+from arm_dynamics.demos.session import TOUR_SECONDS, Session, Tour, session_show
+from arm_dynamics.demos.show import Show
+from arm_dynamics.demos.writer import prepare, report, write
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import State
@@ -31,16 +38,40 @@ PERIOD = 1 / 60
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Show the page until Ctrl-C or the end of --duration; 0 either way."""
+    """Show the page until Ctrl-C or the end of --duration, then a figure of it; 0 either way."""
     options = _parser().parse_args(arguments)
-    servos = Servos(servo_arm())
+    prepare(options.out)  # what cannot be written is known before anything is shown
+    servos, session = Servos(servo_arm()), Session()
     try:
         with open_page(servos, options.port) as page:
             print(f"the sliders are at {page.url} (Ctrl-C ends)", flush=True)
-            play(servos, lambda state: show(page, servos, state), options.duration)
+            tour = Tour(page.set_target) if options.tour or options.duration < inf else None
+            play(servos, lambda s: _each(page, servos, session, tour, s), options.duration)
     except KeyboardInterrupt:
         print("stopped", flush=True)
+    if session.states:
+        report(write(session_show(ARM, servos.arm, session), options.out), options.out)
     return 0
+
+
+def show() -> Show:
+    """The figure of a page that nobody but the tour moves, in the time of a clock of its own."""
+    servos, session, ticks = Servos(servo_arm()), Session(), count()
+    tour = Tour(servos.follow)
+
+    def each(state: State) -> None:
+        tour(state.time)
+        session.add(state)
+
+    play(servos, each, TOUR_SECONDS, lambda: PERIOD * next(ticks), lambda _: None)
+    return session_show(ARM, servos.arm, session)
+
+
+def _each(page: ArmPage, servos: Servos, session: Session, tour: Tour | None, state: State) -> None:
+    if tour is not None:
+        tour(state.time)
+    show_state(page, servos, state)
+    session.add(state)
 
 
 def servo_arm() -> ArmModel:
@@ -77,7 +108,7 @@ def open_page(servos: Servos, port: int) -> ArmPage:
     return page
 
 
-def show(page: ArmPage, servos: Servos, state: State) -> None:
+def show_state(page: ArmPage, servos: Servos, state: State) -> None:
     """The state, its desired angles as a ghost, and which joints are on their way."""
     desired = servos.desired
     moving = [n for n, away in zip(page.joint_names, desired != state.q, strict=True) if away]
@@ -113,6 +144,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics demo puma560", description=__doc__)
     parser.add_argument("--port", type=int, default=8080, help="port of the page; 0: any")
     parser.add_argument("--duration", type=_seconds, default=inf, help="[s]; default: Ctrl-C")
+    parser.add_argument("--tour", action="store_true", help="move the sliders; --duration does too")
+    default = registry.OUT / ARM
+    parser.add_argument("--out", type=Path, metavar="FOLDER", default=default, help=f"{default}")
     return parser
 
 

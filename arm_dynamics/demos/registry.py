@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError, UnknownName
 
+OUT = Path("arm_dynamics_demo")
+"""Folder of the figures, one folder a demonstration in it."""
 EXTRAS = {"matplotlib": "plot", "PIL": "plot", "viser": "viewer", "yourdfpy": "viewer"}
 """What pip calls the extra that brings a library."""
 
@@ -16,8 +19,8 @@ EXTRAS = {"matplotlib": "plot", "PIL": "plot", "viser": "viewer", "yourdfpy": "v
 class Demo:
     """A module and what it shows.
 
-    A module of figures has ``show() -> Show``; one with a live page has ``run(arguments) -> int``,
-    which gets the rest of the command line and ends with the page.
+    Every module has ``show() -> Show``; one with a live page also has ``run(arguments) -> int``,
+    which gets the rest of the command line, ends with the page and leaves figures of it.
     """
 
     module: str

@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
 from arm_dynamics.demos import animation
 from arm_dynamics.demos.content import content, digest
 from arm_dynamics.demos.show import Animation, Picture, Show
@@ -42,6 +45,17 @@ def write(show: Show, folder: Path) -> Result:
     """Every picture of ``show`` as a file in ``folder``; raises ConfigError when one fails."""
     files = tuple(_write(picture, prepare(folder)) for picture in show.pictures)
     return Result(show.title, files, show.numbers)
+
+
+def report(result: Result, folder: Path) -> None:
+    """Print the table of numbers, and where the pictures are."""
+    table = Table("figure", "value", title=result.title, title_justify="left")
+    for row in result.numbers:
+        table.add_row(*row)
+    Console().print(table)
+    print(f"pictures in {folder.resolve()}:")
+    for file in result.files:
+        print(f"  {file.name}", flush=True)
 
 
 def file_name(picture: Picture) -> str:

@@ -134,6 +134,15 @@ class ArmPage:
             raise InvalidValue("on_target: the page is view-only; use interactive=True")
         self._canvas.sliders.on_target(callback)
 
+    def set_target(self, target: Sequence[float]) -> None:
+        """Move the sliders to ``target`` [rad or m], as a user would; clamped into their ranges.
+
+        Raises InvalidValue on a page that is view-only, and for a wrong length.
+        """
+        if self._canvas.sliders is None:
+            raise InvalidValue("set_target: the page is view-only; use interactive=True")
+        self._canvas.sliders.set(vector("target", target, self._size).tolist())
+
     def set_range(self, joint: str, lower: float, upper: float) -> None:
         """Let a joint's slider and the table's bar run from ``lower`` to ``upper`` [rad or m].
 

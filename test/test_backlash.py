@@ -215,3 +215,22 @@ def test_what_is_allowed_is_stable(share, damping, stiffness, electric, lag):
     except InvalidValue:
         return
     assert radius <= 1 + 1e-6
+
+
+# --- efficiency ---
+
+
+@pytest.mark.parametrize(("play", "behind"), [(0.0, 1.0), (1e-4, 0.6)])
+def test_a_gears_loss_spares_what_the_rotor_takes_only_with_play(play, behind):
+    """v̇ = η N Kt i / (M + N² J); with play the teeth's own effort is known: η N² J there."""
+    eta, ratio, rotor, torque = 0.6, 5.0, 4e-3, 0.2
+    arm = chain({"axis": "0 0 1", "kind": "continuous"}).with_actuator(
+        "dc_motor", kt=1.0, ke=0.0, resistance=1.0, gear_ratio=ratio, rotor_inertia=rotor,
+        efficiency=eta, backlash=play, gear_stiffness=2e3, gear_damping=20.0,
+    )  # fmt: skip
+    plant, state = Plant(arm), State.of([0.0], act=arm.initial_act)
+    command = Command.checked("voltage", [torque], 1)
+    begun = plant.step(state, command, 2e-5, 5000)
+    ended = plant.step(begun, command, 2e-5, 5000)
+    expected = eta * ratio * torque / (0.02 + 0.25**2 + behind * ratio**2 * rotor)
+    assert (ended.v[0] - begun.v[0]) / 0.1 == pytest.approx(expected, rel=2e-3)

@@ -18,8 +18,10 @@ PARAMETERS = (
     Parameter("brush_drop", 0.0, "V", "brush drop at high voltage", lower=0),
     Parameter("brush_half_voltage", 1.0, "V", "voltage of half the brush drop", above=0),
     Parameter("inductance", 0.0, "H", "of the winding; 0: the current settles at once", 0.0),
-    Parameter("efficiency", 1.0, "1", "of the gear, driven by the motor", above=0, upper=1),
-    Parameter("back_efficiency", 1.0, "1", "of the gear, back-driven", above=0, upper=1),
+    Parameter("efficiency", 1.0, "1", "of the gear, driven: acts on N kt i", above=0, upper=1),
+    Parameter(
+        "back_efficiency", 1.0, "1", "of the gear, back-driven: acts on N kt i", above=0, upper=1
+    ),
     Parameter("rotor_inertia", 0.0, "kg·m²", "rotor inertia at the motor shaft", lower=0),
     Parameter("viscous_friction", 0.0, "N·m·s/rad", "at the motor shaft", lower=0),
     Parameter("coulomb_friction", 0.0, "N·m", "dry friction at the motor shaft", lower=0),

@@ -39,8 +39,17 @@ def run(arguments: Sequence[str]) -> int:
     state = place / folder.STATE
     known = tape.load(state, task.settings) if given.resume else Tape()
     tuned = _searched(task, budget, known, state)
+    try:
+        return _finish(given, tuned, place)
+    except KeyboardInterrupt:
+        print(f"interrupted: {state} is kept, and --resume ends what is left")
+        return 130
+
+
+def _finish(given: argparse.Namespace, tuned: Tuned, place: Path) -> int:
+    """Say and write what was found; 0 when the found gains hold every unseen case, else 1."""
     _say(tuned)
-    held = compared(tuned, unseen(task, given.validate))
+    held = compared(tuned, unseen(tuned.task, given.validate))
     for name, one in held.items():
         print(f"{name}: {one.text}")
     margins = _margins(tuned)

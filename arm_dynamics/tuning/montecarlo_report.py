@@ -41,11 +41,14 @@ def _histogram(axis: Any, found: MonteCarlo, name: str) -> None:
         axis.text(0.5, 0.5, "none", ha="center", transform=axis.transAxes)
         return
     axis.hist(values, bins=_edges(values, name, found.motion.period), color=PALETTE[0])
-    for percent in MARKED:
+    axis.locator_params(axis="x", nbins=6)
+    for k, percent in enumerate(MARKED):
         at = float(np.percentile(values, percent))
         axis.axvline(at, color=INK, linewidth=1.0, linestyle="--")
         place = axis.get_xaxis_transform()
-        axis.text(at, 0.97, f" {percent:g} %", transform=place, va="top", fontsize=8, color=INK)
+        axis.text(
+            at, 0.97 - 0.08 * k, f" {percent:g} %", transform=place, va="top", fontsize=8, color=INK
+        )
 
 
 def _edges(values: Vector, name: str, period: float) -> Vector:

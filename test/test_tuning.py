@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
-from arm_dynamics.config import build_controller
+from arm_dynamics.config import build_controller, node_parameters
 from arm_dynamics.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
@@ -363,6 +363,14 @@ def test_parameter_file_is_what_build_controller_loads(tmp_path):
     assert loaded.gains["i"][0] == 1e-7
     assert loaded.gains["d"].tolist() == [start.gains["d"][0], 3.25]
     assert loaded.gains["i_clamp"].tolist() == [inf, inf]
+
+
+def test_names_that_yaml_would_take_for_something_else(tmp_path):
+    odd, file = chain({"name": "on"}, {"name": "1"}), tmp_path / "gains.yaml"
+    gains = {"on": {"p": 12.0}, "1": {"p": 13.0}}
+    file.write_text(parameter_text("a b: c.urdf", "pid_gravity", PidGravity(odd), gains, []))
+    assert build_controller(odd, None, file).gains["p"].tolist() == [12.0, 13.0]
+    assert node_parameters(file, "simulator")["arm"] == "a b: c.urdf"
 
 
 def test_gains_too_weak_hold_nothing():

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.cli.path import path
 from arm_dynamics.config import build_controller
 from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
@@ -65,12 +66,12 @@ def _parser() -> argparse.ArgumentParser:
     add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
     add("--runs", type=int, default=RUNS, metavar="N", help=f"({RUNS})")
     add("--seed", type=int, default=0, metavar="N", help="of the tolerances (0)")
-    add("--spread", type=Path, metavar="FILE", help="YAML: names and shares; default: everything")
+    add("--spread", type=path, metavar="FILE", help="YAML: names and shares; default: everything")
     add("--tolerance", type=float, metavar="SHARE", help="of everything, either way (0.1)")
     add("--distribution", metavar="NAME", help="normal (σ = share / 3, cut off) or uniform")
     add("--payload", type=float, metavar="KG", help="nominal payload, known to the law")
     add("--controller", metavar="NAME", help="pid or pid_gravity; default: as the file says")
-    add("--gains", type=Path, metavar="FILE", help="default: the arm's own")
+    add("--gains", type=path, metavar="FILE", help="default: the arm's own")
     add("--step", type=float, default=0.2, metavar="RAD", help="of every joint's reference (0.2)")
     add("--target", metavar="Q1,Q2", help="pose to go to instead of a step")
     add("--band", type=float, default=5e-3, metavar="RAD", help="error that is settled (0.005)")
@@ -78,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--dt", type=float, default=1e-4, metavar="S", help="time step (1e-4)")
     add("--period", type=float, default=2e-3, metavar="S", help="of control (2e-3)")
     add("--interface", default="effort", metavar="NAME", help="effort (default) or voltage")
-    add("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}/ARM")
+    add("--out", type=path, metavar="FOLDER", help=f"default: {OUT}/ARM")
     return made
 
 

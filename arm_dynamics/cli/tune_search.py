@@ -12,7 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from arm_dynamics.config import build_controller, parameter_file
+from arm_dynamics import plugins
+from arm_dynamics.cli.path import path
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.tuning import folder, tape
@@ -25,6 +28,7 @@ from arm_dynamics.tuning.tape import Tape
 BUDGET = 3000
 OUT = Path("arm_dynamics_tune")
 """Folder of the results, one folder an arm in it."""
+LAW_NAMES = ("pid", "pid_gravity")
 SAVE_EVERY = 2.0
 """Seconds between two states of the search that are written down."""
 
@@ -49,11 +53,12 @@ def run(arguments: Sequence[str]) -> int:
 def _finish(given: argparse.Namespace, tuned: Tuned, place: Path) -> int:
     """Say and write what was found; 0 when the found gains hold every unseen case, else 1."""
     _say(tuned)
-    held = compared(tuned, unseen(tuned.task, given.validate))
+    with Console(stderr=True).status(f"{given.validate} unseen cases"):
+        held = compared(tuned, unseen(tuned.task, given.validate))
     for name, one in held.items():
         print(f"{name}: {one.text}")
     margins = _margins(tuned)
-    files = folder.write(place, given.arm, _name(given), tuned, held, margins)
+    files = folder.write(place, given.arm, _name(tuned.law), tuned, held, margins)
     print(f"in {place.resolve()}: {', '.join(file.name for file in files)}, {folder.STATE}")
     return 0 if held["found gains"].held.all() else 1
 
@@ -65,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
     add("--controller", metavar="NAME", help="pid or pid_gravity; default: as the file says")
-    add("--gains", type=Path, metavar="FILE", help="to start from; default: the arm's own")
+    add("--gains", type=path, metavar="FILE", help="to start from; default: the arm's own")
     add("--search", default="p,i,d", metavar="NAMES", help="gains that are sought (p,i,d)")
     add("--budget", type=int, default=BUDGET, metavar="N", help=f"gains to be tried ({BUDGET})")
     add("--seconds", type=float, default=inf, metavar="S", help="end the search after these")
@@ -81,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     add("--interface", default=c.interface, metavar="NAME", help="effort (default) or voltage")
     late = argparse.BooleanOptionalAction
     add("--delay", action=late, default=c.delay, help="commands act one period late (yes)")
-    add("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}/ARM")
+    add("--out", type=path, metavar="FOLDER", help=f"default: {OUT}/ARM")
     add("--resume", action="store_true", help="go on with the search in the folder")
     return made
 
@@ -101,12 +106,10 @@ def _task(given: argparse.Namespace) -> Task:
     return Task(arm, law, names, conditions, cases=given.cases, seed=given.seed)
 
 
-def _name(given: argparse.Namespace) -> str:
+def _name(law: Controller) -> str:
     """The controller as parameter files name it."""
-    if given.controller:
-        return str(given.controller)
-    law = build_controller(load_arm(given.arm), None, given.gains or parameter_file(given.arm))
-    return {"Pid": "pid"}.get(type(law).__name__, "pid_gravity")
+    every = {plugins.load("controllers", name): name for name in LAW_NAMES}
+    return every[type(law)]
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -119,7 +119,8 @@ def compared(tuned: Tuned, cases: Cases) -> dict[str, Held]:
         "found gains": validate(cases, tuned.law),
         "gains at the start": validate(cases, tuned.task.law),
     }
-    if tuned.task.arm.name == "five_dof":
+    arm = tuned.task.arm
+    if arm.name == "five_dof" and all(joint.actuator == "dc_motor" for joint in arm.joints):
         found["published, explicit Euler, no supply limit"] = published(
             cases, "explicit_euler", supply=False
         )

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
+import yaml
+
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import ConfigError
 
@@ -23,15 +25,20 @@ def parameter_text(
     """
     units = ", ".join(f"{p.name} [{p.unit}]" for p in law.parameters)
     lines = [*(f"# {note}" for note in notes), f"# Keys and units: {units}."]
-    lines += ["simulator:", "  ros__parameters:", f"    arm: {arm}", ""]
-    lines += ["joint_controller:", "  ros__parameters:", f"    arm: {arm}"]
+    lines += ["simulator:", "  ros__parameters:", f"    arm: {_plain(arm)}", ""]
+    lines += ["joint_controller:", "  ros__parameters:", f"    arm: {_plain(arm)}"]
     lines += [f"    controller: {controller}", "    gains:"]
     for j, joint in enumerate(law.arm.joint_names):
         own = {p.name: float(law.gains[p.name][j]) for p in law.parameters}
         row = {**own, **found.get(joint, {})}
         inside = ", ".join(f"{name}: {value!r}" for name, value in row.items() if isfinite(value))
-        lines.append(f"      {joint}: {{{inside}}}")
+        lines.append(f"      {_plain(joint)}: {{{inside}}}")
     return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """``text`` for YAML, in quotes where it would be something else without."""
+    return str(yaml.safe_dump(text, width=10**6).splitlines()[0])
 
 
 def write_text(file: Path, text: str) -> Path:

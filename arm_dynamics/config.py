@@ -61,8 +61,8 @@ def build_controller(
     that cannot be read or a gain that is no number, UnknownName for a law or joint that does
     not exist, InvalidValue for a number out of its range.
     """
-    file = file or parameter_file(arm.source or arm.name)
-    given = node_parameters(file, CONTROLLER_NODE) if file else {}
+    file = parameter_file(arm.source or arm.name) if file is None else file
+    given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     law = plugins.load("controllers", name or str(given.get("controller", "pid_gravity")))
     controller: Controller = law(arm, _gains(given, {p.name for p in law.parameters}, file))
     if "payload_mass" in given:

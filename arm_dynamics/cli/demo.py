@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from arm_dynamics.cli.path import path
 from arm_dynamics.demos import registry
 
 
@@ -18,7 +19,7 @@ def run(arguments: Sequence[str]) -> int:
         return int(registry.load(arguments[0]).run(arguments[1:]))
     parser = argparse.ArgumentParser(prog="arm-dynamics demo", description=__doc__)
     parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(registry.DEMOS))
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"default: {registry.OUT}/NAME")
+    parser.add_argument("--out", type=path, metavar="FOLDER", help=f"default: {registry.OUT}/NAME")
     given = parser.parse_args(arguments)
     if given.name is None:
         return _list()

@@ -6,10 +6,10 @@ import argparse
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from arm_dynamics import plugins
 from arm_dynamics.arrays import scalar
+from arm_dynamics.cli.path import path
 from arm_dynamics.config import build_controller
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import RecordingRefused
@@ -46,12 +46,12 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics record", description=__doc__)
     add = parser.add_argument
-    add("folder", type=Path, help="the recording: a folder that does not exist yet")
+    add("folder", type=path, help="the recording: a folder that does not exist yet")
     add("--arm", default="five_dof", help="bundled arm or URDF file; default: five_dof")
     add("--lock", action="append", default=[], metavar="JOINT", help="a joint held still")
     laws = ", ".join(plugins.names("controllers"))
     add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
-    add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
+    add("--params-file", type=path, help="ROS parameters; default: config/<arm>.yaml")
     add("--duration", type=float, default=5.0, metavar="S", help="simulated seconds; default: 5")
     add("--payload", type=float, default=0.0, metavar="KG", help="unknown to the controller")
     add("--dt", type=float, default=1e-4, metavar="S", help="step of the physics; default: 1e-4")

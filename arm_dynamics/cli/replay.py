@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from arm_dynamics.cli.path import path
 from arm_dynamics.recording.replay import replay
 
 
 def run(arguments: Sequence[str]) -> int:
     """Print the largest differences; 0 when there are none, 1 when there are."""
     parser = argparse.ArgumentParser(prog="arm-dynamics replay", description=__doc__)
-    parser.add_argument("folder", help="a recording of 'arm-dynamics record' or 'sim --record'")
+    parser.add_argument(
+        "folder", type=path, help="a recording of 'arm-dynamics record' or 'sim --record'"
+    )
     report = replay(parser.parse_args(arguments).folder)
     changes = report.segments - 1
     print(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from arm_dynamics.cli.path import path
 from arm_dynamics.dynamechs import published_arm
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.forward_model import COMPATIBILITY
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("arm", metavar="ARM", help="five_dof")
     parser.add_argument("--compatibility", metavar="NAME", required=True, help="dynamechs")
     parser.add_argument("--sequential", action="store_true", help="one evaluation at a time")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="parameter file to be written")
+    parser.add_argument("--out", type=path, metavar="FILE", help="parameter file to be written")
     return parser
 
 

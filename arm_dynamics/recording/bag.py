@@ -114,10 +114,11 @@ def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
                 for connection, time, data in bag.messages(known):
                     yield connection.topic, time, types.deserialize_cdr(data, connection.msgtype)
         except FileNotFoundError as error:
-            raise RecordingRefused(f"{folder} is no recording: {error}") from error
+            said = "neither metadata.yaml nor one .mcap file is in it"
+            raise RecordingRefused(f"{folder.resolve()} is no recording: {said}") from error
         except Exception as error:  # whatever a damaged file makes the readers raise
             what = " ".join(str(error).split()) or type(error).__name__
-            raise RecordingRefused(f"{folder} is damaged: {what}") from error
+            raise RecordingRefused(f"recording {folder} is damaged: {what}") from error
 
 
 def _library() -> tuple[Any, Any]:

@@ -97,15 +97,19 @@ def open_page(servos: Servos, port: int) -> ArmPage:
         initial=servos.state.q,
     )
 
+    page.on_target(servos.follow)
+    _add_fields(page, servos)
+    return page
+
+
+def _add_fields(page: ArmPage, servos: Servos) -> None:
     def accept(joint: str, label: str, number: float) -> None:
         servos.change(joint, LABELS[label], number)
         now = servos.parameters[joint]
         page.set_range(joint, now["minimum"], now["maximum"])
 
-    page.on_target(servos.follow)
     fields = {j: {k: p[n] for k, n in LABELS.items()} for j, p in servos.parameters.items()}
     page.add_parameters("Parameters", fields, accept)
-    return page
 
 
 def show_state(page: ArmPage, servos: Servos, state: State) -> None:

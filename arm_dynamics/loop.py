@@ -10,6 +10,7 @@ import numpy as np
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import CommandRefused, DriverFault, TrajectoryRefused
+from arm_dynamics.expect import expect
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
@@ -36,8 +37,8 @@ class ControlLoop:
     def __init__(
         self, driver: Driver, controller: Controller, events: Events | None = None
     ) -> None:
-        self.driver = driver
-        self.controller = controller
+        self.driver = expect(Driver, "driver", driver)
+        self.controller = expect(Controller, "controller", controller)
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events)
         self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)

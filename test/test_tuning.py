@@ -145,6 +145,7 @@ def test_reserve_of_phase_is_the_phase_margin_of_one_joint():
         missing = reserve(space.point({"d": np.array([d])})[None])[0]
         if not np.isnan(m.phase_margin):
             enough.append(m.phase_margin > 30 and m.gain_margin > 2)
+            assert m.gain_reduction == 0
             assert (missing < 1e-9) == enough[-1]
     assert set(enough) == {True, False}
 
@@ -213,7 +214,9 @@ def test_effort_command_of_a_motor_with_another_kt():
 
 
 def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
+    late = np.array([[0.0, BOUND], [0.0, BOUND + 0.1]])  # the second lane is not held
     metrics = {"iae": np.full((2, 2), iae), "overshoot": np.full((2, 2), overshoot)}
+    metrics["settled_error"] = late
     effort = np.zeros((2, 4, 2))
     effort[:, 1, 0] = 3.0  # up and down again: a variation of 6 N·m
     failed = np.array(failed)
@@ -221,10 +224,11 @@ def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
 
 
 def test_cost_of_a_case_term_by_term():
-    w = Weights(overshoot=0.5, effort=0.25)
+    w = Weights(overshoot=0.5, late=3.0, effort=0.25)
     limit, steps = np.array([12.0, inf]), np.full(2, 100.0)
     cost = case_costs(scores(), limit, steps, 2.0, w)
-    assert cost == pytest.approx(2 * (0.1 + 0.5 * 0.02) + 0.25 * (6 / 12) / 2)
+    held = 2 * (0.1 + 0.5 * 0.02) + 0.25 * (6 / 12) / 2
+    assert cost == pytest.approx([held, held + 3.0 * 0.1])
 
 
 def test_a_lost_case_costs_less_the_longer_it_lasts_and_more_than_any_other():

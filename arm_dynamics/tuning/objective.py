@@ -11,6 +11,7 @@ from arm_dynamics.rollout import Batch
 from arm_dynamics.tuning.cases import Cases
 from arm_dynamics.tuning.gain_space import GainSpace
 from arm_dynamics.tuning.reserve import Reserve
+from arm_dynamics.tuning.validation import BOUND
 
 LOST = 1e3
 """Cost [rad s] of a case at least, once the arm has left the finite numbers; at most otherwise."""
@@ -20,25 +21,29 @@ LOST = 1e3
 class Weights:
     """Of the worst case against the mean, of the other terms against the IAE.
 
-    overshoot [s], effort's variation [rad s²], missing reserve of stability [rad s].
+    overshoot [s], late error beyond BOUND [s], effort's variation [rad s²], missing reserve of
+    stability [rad s].
     """
 
     worst: float = 0.5
     overshoot: float = 0.1
+    late: float = 20.0
     effort: float = 2e-3
     reserve: float = 10.0
 
     def __post_init__(self) -> None:
         scalar("weight worst", self.worst, lower=0, upper=1)
         scalar("weight overshoot", self.overshoot, lower=0)
+        scalar("weight late", self.late, lower=0)
         scalar("weight effort", self.effort, lower=0)
         scalar("weight reserve", self.reserve, lower=0)
 
 
 def case_costs(batch: Batch, limit: Vector, steps: Vector, duration: float, w: Weights) -> Vector:
-    """J_c = Σ_j ( ∫|e_j| dt + w_o o_j + w_u TV(τ_j) / (τ_max,j t_end) )  [rad s], by lane.
+    """J_c = Σ_j ( ∫|e_j| dt + w_o o_j + w_l l_j + w_u TV(τ_j) / (τ_max,j t_end) ) [rad s].
 
-    e = q_ref - q and overshoot o at the ends of control periods, T Σ|e| for the integral; TV is
+    e = q_ref - q and overshoot o at the ends of control periods, T Σ|e| for the integral; l is
+    the late error's excess over ``validation.BOUND``, above which a case is not held; TV is
     Σ_k |τ_k+1 - τ_k| over them, joints without effort limit (infinite) apart. None depends on
     the time step. At most LOST; a lane lost at step k of N costs LOST (2 - k / N) instead: the
     longer it lasts, the less. ``batch`` records "effort" of every period; limit (nv,) [N·m or N],
@@ -46,7 +51,8 @@ def case_costs(batch: Batch, limit: Vector, steps: Vector, duration: float, w: W
     """
     with np.errstate(invalid="ignore", over="ignore"):
         restless = np.abs(np.diff(batch.effort, axis=1)).sum(axis=1) / limit
-        terms = batch.metrics["iae"] + w.overshoot * batch.metrics["overshoot"]
+        late = np.maximum(batch.metrics["settled_error"] - BOUND, 0.0)
+        terms = batch.metrics["iae"] + w.overshoot * batch.metrics["overshoot"] + w.late * late
         cost = (terms + w.effort * restless / duration).sum(axis=1)
     lost = LOST * (2 - np.clip(batch.failed / steps, 0, 1))
     found: Vector = np.where(batch.failed >= 0, lost, np.minimum(cost, LOST))

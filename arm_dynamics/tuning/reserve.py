@@ -21,8 +21,9 @@ from arm_dynamics.tuning.cases import Cases
 from arm_dynamics.tuning.gain_space import GainSpace
 from arm_dynamics.tuning.linear_loop import held_loop, law_about
 
-FACTORS = (2.0, exp(-1j * pi / 6))
-"""All gains together are to be stable with these factors: 6 dB of gain, 30 degrees of phase.
+FACTORS = (2.0, 0.5, exp(-1j * pi / 6))
+"""All gains together are to be stable with these factors: 6 dB of gain either way, 30 degrees of
+phase.
 Source: K. J. Åström and R. M. Murray, Feedback Systems (2008), section 9.3, on customary
 margins: 2 to 5, and 30 to 60 degrees."""
 LOOPS = 8

@@ -37,8 +37,9 @@ class ControlLoop:
     def __init__(
         self, driver: Driver, controller: Controller, events: Events | None = None
     ) -> None:
-        self.driver = expect(Driver, "driver", driver)
-        self.controller = expect(Controller, "controller", controller)
+        self.driver = expect(Driver, "driver", driver)  # type: ignore[type-abstract]
+        law = expect(Controller, "controller", controller)  # type: ignore[type-abstract]
+        self.controller: Controller = law
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events)
         self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)

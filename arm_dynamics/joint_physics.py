@@ -27,7 +27,7 @@ from arm_dynamics.friction import viscous_effort
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.model.joint import Joint
 from arm_dynamics.scalar import compiled
-from arm_dynamics.stops import stop_braking, stop_effort
+from arm_dynamics.stops import stop_effort
 
 Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
 ACT, RATE, SOURCE, BEFORE = 8, 12, 16, 20
@@ -108,8 +108,11 @@ def joint_braking(x: Vector, dt: float) -> None:
             by_voltage, own, c = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
             winding = winding_braking(by_voltage, x[COMMAND, i], v, own, c, dt)
             motor = dc_motor_braking(by_voltage, x[COMMAND, i], v, own, c, dt)
-        stop = stop_braking(q, x[LOWER, i], x[UPPER, i], x[STOP_DAMPING, i])
-        x[BRAKING, i], x[WINDING, i] = motor + x[VISCOUS, i] + stop, winding
+        lower, upper = x[LOWER, i], x[UPPER, i]
+        stiffness, damping = x[STOP_STIFFNESS, i], x[STOP_DAMPING, i]
+        stop = stop_effort(q, 0.0, lower, upper, stiffness, damping)
+        stop -= stop_effort(q, 1.0, lower, upper, stiffness, damping)  # linear in v
+        x[BRAKING, i], x[WINDING, i] = motor - viscous_effort(1.0, x[VISCOUS, i]) + stop, winding
 
 
 @compiled

@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue
+from arm_dynamics.friction import viscous_effort
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.motion import ArmMotion, require_taken
@@ -115,8 +116,8 @@ def _continuous(
         j.damping + a.viscous_friction for j, a in zip(arm.joints, arm.actuators, strict=True)
     ]
     effort, rate = drive_slopes(motion, q, v, z, command)
-    effort[:, nv : 2 * nv] -= np.diag(viscous)
-    tau = motion.effort - np.array(viscous) * v
+    effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # a linear law
+    tau = motion.effort + [viscous_effort(x, b) for x, b in zip(v.tolist(), viscous, strict=True)]
     data = arm.model.createData()
     by_q, by_v, inverse = pin.computeABADerivatives(arm.model, data, q, v, tau)
     inverse = np.triu(inverse) + np.triu(inverse, 1).T

@@ -13,7 +13,7 @@ from arm_dynamics import joint_physics as row
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import mass_matrix, nle
 from arm_dynamics.errors import UnknownName
-from arm_dynamics.friction import force_response
+from arm_dynamics.friction import force_response, viscous_effort
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
@@ -166,7 +166,8 @@ class ArmMotion:
         """What acts on the joints in this state."""
         self.acceleration(q, v, z)
         x = self._rows
-        applied, viscous = x[row.EFFORT].copy(), -x[row.VISCOUS] * v
+        applied = x[row.EFFORT].copy()
+        viscous = [viscous_effort(*pair) for pair in zip(v, x[row.VISCOUS], strict=True)]
         computed = [
             applied[i] if a.prescribes else a.computed_effort(*self._asked(i, z))
             for i, a in enumerate(self.arm.actuators)

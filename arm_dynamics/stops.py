@@ -18,9 +18,3 @@ def stop_effort(
     """
     beyond = where(q < lower, lower - q, where(q > upper, upper - q, 0.0))
     return where(beyond == 0.0, 0.0, stiffness * beyond - damping * v)
-
-
-@compiled
-def stop_braking(q: float, lower: float, upper: float, damping: float) -> float:
-    """-∂tau/∂v of ``stop_effort`` [N·m·s/rad]: b beyond a limit, zero between the limits."""
-    return where(q < lower, damping, where(q > upper, damping, 0.0))

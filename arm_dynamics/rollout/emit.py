@@ -20,6 +20,7 @@ PLAIN: dict[int, str] = {
     ca.OP_INV: "ONE / {0}",
     ca.OP_SQRT: "sqrt({0})",
     ca.OP_FABS: "abs({0})",
+    ca.OP_SIGN: "ONE if {0} > ZERO else (-ONE if {0} < ZERO else ZERO)",
     ca.OP_FMIN: "{1} if {1} < {0} else {0}",
     ca.OP_FMAX: "{1} if {1} > {0} else {0}",
     ca.OP_LT: "{0} < {1}",

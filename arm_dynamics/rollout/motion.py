@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.motion import compiled_states, update_groups
 from arm_dynamics.rollout import variation
+from arm_dynamics.rollout.bodies import Body
 from arm_dynamics.rollout.rigid_body import Chain
 from arm_dynamics.rollout.symbol import Symbol
 from arm_dynamics.rollout.vocabulary import traced
@@ -54,8 +55,7 @@ class SymbolicMotion:
         """v̇ (nv,), dry friction apart."""
         self._load(q, v, z)
         traced(row.joint_efforts)(self.rows)
-        found = self.chain(q).acceleration(_sx(v), _sx(self.rows[row.TAU]))
-        return _vector([Symbol(a) for a in found])
+        return self.solve(self.table, q, v)
 
     def settled_acceleration(self, q: Symbols, v: Symbols, z: Symbols, dt: Symbol) -> Symbols:
         """(M + dt D)⁻¹ M v̇, D what currents relaxed over dt brake."""
@@ -66,6 +66,10 @@ class SymbolicMotion:
             body if w.constant == 0.0 else replace(body, armature=body.armature + dt * w)
             for body, w in zip(self.table, winding, strict=True)
         ]
+        return self.solve(table, q, v)
+
+    def solve(self, table: Sequence[Body], q: Symbols, v: Symbols) -> Symbols:
+        """v̇ (nv,) of the bodies in ``table`` under the efforts as last evaluated."""
         found = Chain(table, self.arm.gravity, _sx(q)).acceleration(_sx(v), _sx(self.rows[row.TAU]))
         return _vector([Symbol(a) for a in found])
 

@@ -1,0 +1,149 @@
+"""The derivative of the traced laws: of their rate, and of one time step of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from arm_dynamics import joint_physics as row
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.integrators import integrator
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.rollout.bodies import Body
+from arm_dynamics.rollout.motion import SymbolicMotion, Symbols
+from arm_dynamics.rollout.rigid_body import Chain
+from arm_dynamics.rollout.symbol import Symbol, symbols
+from arm_dynamics.rollout.trace import METHODS
+from arm_dynamics.rollout.vocabulary import traced
+
+SX = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """One acceleration of a trace: M a = tau - h(q, v), as a symbol until the end.
+
+    a (nv,) the symbol; residual (nv,) M a + h - tau; mass (nv, nv).
+    """
+
+    a: SX
+    residual: SX
+    mass: SX
+
+    @property
+    def value(self) -> SX:
+        """a = M⁻¹ (tau - h)."""
+        still = ca.substitute(self.residual, self.a, ca.SX.zeros(*self.a.shape))
+        return -solution(self.mass, still)
+
+
+class DifferentiableMotion(SymbolicMotion):
+    """The motion with its accelerations kept apart, so that a derivative goes round their solution.
+
+    With r(x, a) = M a + h - tau = 0:  da/dx = -M⁻¹ ∂r/∂x, of inverse dynamics alone: half the
+    operations of a derivative through the articulated-body algorithm.
+    Source: J. Carpentier and N. Mansard, RSS XIV (2018), section III.
+    """
+
+    def __init__(self, arm: ArmModel, interface: str, told: Symbols) -> None:
+        super().__init__(arm, {}, interface, told)
+        self.solved: list[Solved] = []
+
+    def solve(self, table: Sequence[Body], q: Symbols, v: Symbols) -> Symbols:
+        """A symbol for v̇ (nv,), and what it solves."""
+        a = symbols(f"a{len(self.solved)}_", len(q))
+        chain = Chain(table, self.arm.gravity, [x.sx for x in q])
+        needed = chain.inverse_dynamics([x.sx for x in v], [x.sx for x in a])
+        residual = ca.vertcat(*needed) - column(self.rows[row.TAU])
+        self.solved.append(Solved(column(a), residual, chain.mass_matrix()))
+        return a.copy()
+
+    def jacobian(self, y: SX, x: SX) -> SX:
+        """dy/dx, accelerations included."""
+        slopes: list[SX] = []
+        for solved in self.solved:
+            slopes.append(-solution(solved.mass, self._total(solved.residual, x, slopes)))
+        return self._total(y, x, slopes)
+
+    def explicit(self, expressions: Sequence[SX]) -> list[SX]:
+        """``expressions`` with every acceleration in place of its symbol."""
+        found = list(expressions)
+        for solved in reversed(self.solved):
+            found = ca.substitute(found, [solved.a], [solved.value])
+        return list(ca.cse(found))
+
+    def _total(self, y: SX, x: SX, slopes: Sequence[SX]) -> SX:
+        total = ca.jacobian(y, x)
+        for solved, slope in zip(self.solved, slopes, strict=False):
+            total += ca.mtimes(ca.jacobian(y, solved.a), slope)
+        return total
+
+
+def rate_derivative(arm: ArmModel, interface: str) -> Any:
+    """(q, v, z, told) → A, B, λ of ẏ = f(y, u), y = (q, v, z); stops and dry friction apart."""
+    (q, v, z, told), motion = _symbols(arm, interface)
+    motion.rows[row.STOP_STIFFNESS] = motion.rows[row.STOP_DAMPING] = Symbol(0.0)
+    a = motion.acceleration(q.copy(), v.copy(), z.copy())
+    decay, source = motion.rates(q.copy(), v.copy(), z.copy()) if arm.na else (z, z)
+    given = [column(x) for x in (q, v, z, told)]
+    rate = ca.vertcat(given[1], column(a), column(source - decay * z))
+    A, B = _slopes(motion, rate, given)
+    return ca.Function("rate", given, motion.explicit([A, B, column(decay)]))
+
+
+def step_derivative(arm: ArmModel, method: str, interface: str) -> Any:
+    """(q, v, z, told, dt) → q⁺, v⁺, z⁺, effort, A, B of one time step; dry friction apart.
+
+    A (n, n) and B (n, nv) row after row. Raises InvalidValue for a method without a trace.
+    """
+    if method not in METHODS:
+        raise InvalidValue(f"integrator {method} has no derivative; those that have: {METHODS}")
+    (q, v, z, told), motion = _symbols(arm, interface)
+    dt, after, step = symbols("dt", 1), [x.copy() for x in (q, v, z)], integrator(method)
+    traced(type(step).advance)(step, motion, *after, dt[0])
+    given, ends = [column(x) for x in (q, v, z, told, dt)], [column(x) for x in after]
+    A, B = _slopes(motion, ca.vertcat(*ends), given)
+    by_rows = [ca.densify(ca.vec(matrix.T)) for matrix in (A, B)]
+    found = motion.explicit([*ends, column(motion.effort), *by_rows])
+    return ca.Function("step", given, found)
+
+
+def solution(mass: SX, right: SX) -> SX:
+    """M⁻¹ R by M = L D Lᵀ, written out."""
+    n = mass.shape[0]
+    lower, pivot, inverse, x = ca.SX.eye(n), list[SX](), list[SX](), ca.SX(right)
+    for j in range(n):
+        scaled = [lower[j, k] * pivot[k] for k in range(j)]
+        pivot.append(mass[j, j] - sum(lower[j, k] * scaled[k] for k in range(j)))
+        inverse.append(1 / pivot[j])
+        for i in range(j + 1, n):
+            rest = mass[i, j] - sum(lower[i, k] * scaled[k] for k in range(j))
+            lower[i, j] = rest * inverse[j]
+    for i in range(n):
+        for k in range(i):
+            x[i, :] -= lower[i, k] * x[k, :]
+    for i in reversed(range(n)):
+        x[i, :] *= inverse[i]
+        for k in range(i + 1, n):
+            x[i, :] -= lower[k, i] * x[k, :]
+    return x
+
+
+def column(values: Symbols) -> SX:
+    """A vector of symbols as CasADi's."""
+    return ca.vertcat(*[value.sx for value in values]) if len(values) else ca.SX.zeros(0, 1)
+
+
+def _symbols(arm: ArmModel, interface: str) -> tuple[list[Symbols], DifferentiableMotion]:
+    sizes = {"q": arm.nv, "v": arm.nv, "z": arm.na, "told": arm.nv}
+    found = [symbols(name, size) for name, size in sizes.items()]
+    return found, DifferentiableMotion(arm, interface, found[3])
+
+
+def _slopes(motion: DifferentiableMotion, y: SX, given: Sequence[SX]) -> tuple[SX, SX]:
+    """∂y/∂(q, v, z) and ∂y/∂u."""
+    both, n = motion.jacobian(y, ca.vertcat(*given[:4])), y.shape[0]
+    return both[:, :n], both[:, n:]

@@ -66,7 +66,11 @@ def test_two_arms_run_side_by_side(ros):
             ),
             f"no commands at {rate} Hz in /{side}",
         )
-        assert set(status(side).messages) == {"simulator", "joint_controller"}
+        both = {"simulator", "joint_controller"}  # each reports once a second, not together
+        ros.wait_for(
+            lambda side=side, both=both: set(status(side).messages) == both,
+            f"not both report in /{side}",
+        )
         assert states[side].publishers == 1
         assert len(states[side]) > 0
     assert outside.publishers == 0

@@ -24,6 +24,7 @@ from mujoco import rollout as peer
 from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import rollout
+from arm_dynamics.rollout.derivative import StepDerivative
 from arm_dynamics.rollout.kernel import Kernel, Options
 
 DT, LANES, STEPS, REPETITIONS = 1e-4, 512, 4000, 15
@@ -60,6 +61,7 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     data, tau, v = arm.model.createData(), np.zeros(n), np.full(n, 0.1)
     plant, single = Plant(arm), Kernel(arm, Options(interface=interface, lanes=1))
     x = single.block({"q": q, "v": v, "told": command.value, "dt": np.array([DT])})
+    slopes, y = StepDerivative(arm, interface=interface), np.concatenate([q, v])
     starts = np.concatenate(
         [q + 0.1 * np.random.default_rng(0).normal(size=(LANES, n)), np.zeros((LANES, n))], axis=1
     )
@@ -85,6 +87,10 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
         "pin.aba, bare, a call a step": (
             CALLS, repeated(lambda: pin.aba(arm.model, data, q, v, tau))),
         "Plant.step, a call a step": (CALLS, repeated(lambda: plant.step(state, command, DT))),
+        "pin.computeABADerivatives, a call a step": (
+            CALLS, repeated(lambda: pin.computeABADerivatives(arm.model, data, q, v, tau))),
+        "step + A + B, a call a step": (
+            CALLS, repeated(lambda: slopes.step(y, command.value, DT))),
         "kernel, a call a step": (CALLS, repeated(lambda: single.step(x))),
         "rollout f64, one core": (LANES * STEPS, batch("float64", 1)),
         "rollout f32, one core": (LANES * STEPS, batch("float32", 1)),

@@ -1,0 +1,205 @@
+"""A, B by derivative of the trace: Pinocchio's, the plant's differences, the advisor's map."""
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+
+from arm_dynamics import load_arm
+from arm_dynamics.equilibrium import holding
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.linearization import linearize
+from arm_dynamics.plant import Plant
+from arm_dynamics.rollout.derivative import StepDerivative, linearize_by_trace
+from arm_dynamics.rollout.kernel import KernelRejected
+from arm_dynamics.rollout.trace import METHODS
+from arm_dynamics.stability import discrete_map
+from arm_dynamics.state import Command, State
+
+
+def full(arm):
+    """Own states: current and temperature."""
+    return arm.with_motors(
+        inductance=5e-3, thermal_resistance=3.0, viscous_friction=0.2, rotor_inertia=0.01
+    )
+
+
+def branched():
+    """A tree with a slider and a joint without limits, rubbing nowhere."""
+    return chain(
+        {"axis": "0.6 0 0.8", "kind": "revolute"},
+        {"axis": "0 1 0", "kind": "prismatic"},
+        {"axis": "-1 0 0", "kind": "continuous"},
+    )
+
+
+ARMS = {
+    "five_dof": (five_dof, "voltage"),
+    "five_dof, own states": (lambda: full(five_dof()), "voltage"),
+    "five_dof, effort": (lambda: full(five_dof()), "effort"),
+    "puma560": (lambda: load_arm("puma560"), "voltage"),
+    "puma560, own states": (lambda: load_arm("puma560").with_motors(inductance=5e-3), "voltage"),
+    "four_joint": (lambda: load_arm("four_joint"), "effort"),
+    "slider": (branched, "effort"),
+}
+
+
+def scattered(arm, interface, seed):
+    """A random state in motion within the limits, and a command."""
+    random = np.random.default_rng(seed)
+    q = random.uniform(np.maximum(arm.lower, -3), np.minimum(arm.upper, 3))
+    v, u = random.normal(size=(2, arm.nv))
+    state = State.of(q, v, act=arm.initial_act + 0.1 * random.uniform(size=arm.na))
+    return state, Command.checked(interface, u, arm.nv)
+
+
+def differences(arm, method, state, command, dt, h=1e-5):
+    """y⁺ of ``Plant.step`` and its central differences in (q, v, z, u)."""
+    plant, nv = Plant(arm, method), arm.nv
+
+    def step(x):
+        q, v, z, u = np.split(x, [nv, 2 * nv, 2 * nv + arm.na])
+        after = plant.step(State.of(q, v, act=z), Command(command.interface, u), dt)
+        return np.concatenate([after.q, after.v, after.act])
+
+    x = np.concatenate([state.q, state.v, state.act, command.value])
+    return step(x), np.array(
+        [(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(x.size)]
+    ).T
+
+
+def close(found, expected, tolerance):
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize(("make", "interface"), ARMS.values(), ids=ARMS)
+def test_rate_of_the_trace_has_pinocchios_derivative(make, interface):
+    arm = make()
+    for seed in range(5):
+        state, command = scattered(arm, interface, seed)
+        found = linearize_by_trace(arm, state, command)
+        expected = linearize(arm, state, command)
+        assert found.dt is None
+        close(found.A, expected.A, 1e-10)
+        close(found.B, expected.B, 1e-10)
+        np.testing.assert_allclose(found.decay, expected.decay, rtol=1e-14)
+
+
+def test_stops_are_apart_from_the_rate():
+    arm = five_dof()
+    command = Command.checked("voltage", np.ones(5), 5)
+    beyond = State.of(np.minimum(arm.upper, 3) + 0.1, np.full(5, 0.3))
+    close(linearize_by_trace(arm, beyond, command).A, linearize(arm, beyond, command).A, 1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("own", [False, True])
+def test_step_of_the_trace_has_the_plants_differences(method, own):
+    arm = full(five_dof()) if own else five_dof()
+    if own and method == "rk4":
+        with pytest.raises(InvalidValue, match="rk4 with own states"):
+            linearize_by_trace(arm, *scattered(arm, "voltage", 0), 1e-3, method)
+        return
+    for seed in range(2):
+        state, command = scattered(arm, "voltage", seed)
+        _, slopes = differences(arm, method, state, command, 1e-3)
+        found = linearize_by_trace(arm, state, command, 1e-3, method)
+        assert found.dt == 1e-3
+        np.testing.assert_allclose(np.hstack([found.A, found.B]), slopes, rtol=1e-6, atol=1e-6)
+
+
+def test_step_beyond_a_stop_has_the_plants_differences():
+    arm = five_dof()
+    upper, command = np.minimum(arm.upper, 3), Command("voltage", np.ones(5))
+    state = State.of(upper + 0.1, np.full(5, 0.3))
+    _, slopes = differences(arm, "semi_implicit_euler", state, command, 1e-4)
+    found = linearize_by_trace(arm, state, command, 1e-4)
+    np.testing.assert_allclose(np.hstack([found.A, found.B]), slopes, rtol=1e-6, atol=1e-6)
+    inside = linearize_by_trace(arm, State.of(upper - 0.1, state.v), command, 1e-4)
+    assert np.abs(found.A - inside.A).max() > 1e-3
+
+
+@pytest.mark.parametrize("make", [five_dof, lambda: full(five_dof())])
+def test_at_rest_the_step_is_the_advisors_map(make):
+    arm = make()
+    state, command = holding(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
+    found = linearize_by_trace(arm, state, command, 1e-4)
+    phi, gamma = discrete_map(linearize(arm, state, command), "semi_implicit_euler", 1e-4)
+    close(found.A, phi, 1e-9)
+    close(found.B, gamma, 1e-9)
+
+
+def test_a_small_step_tends_to_the_rate():
+    """(A_d - I) / dt = A + O(dt), for every method."""
+    arm = five_dof()
+    state, command = scattered(arm, "voltage", 3)
+    rate = linearize_by_trace(arm, state, command)
+    for method in METHODS:
+        step = linearize_by_trace(arm, state, command, 1e-7, method)
+        close((step.A - np.eye(10)) / 1e-7, rate.A, 1e-3)
+        close(step.B / 1e-7, rate.B, 1e-3)
+
+
+# Generated code -------------------------------------------------------------------------------
+
+GENERATED = {
+    "four_joint": (lambda: load_arm("four_joint"), "effort", "semi_implicit_euler"),
+    "five_dof": (five_dof, "voltage", "semi_implicit_euler"),
+}
+
+
+@pytest.mark.parametrize(("make", "interface", "method"), GENERATED.values(), ids=GENERATED)
+def test_generated_step_is_the_plants_and_its_derivative(make, interface, method):
+    arm = make()
+    own = StepDerivative(arm, method, interface)
+    for seed in range(3):
+        state, command = scattered(arm, interface, seed)
+        expected, slopes = differences(arm, method, state, command, 1e-4)
+        y = np.concatenate([state.q, state.v, state.act])
+        after, A, B = own.step(y, command.value, 1e-4)
+        np.testing.assert_allclose(after, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(np.hstack([A, B]), slopes, rtol=1e-6, atol=1e-6)
+        traced = linearize_by_trace(arm, state, command, 1e-4, method)
+        close(A, traced.A, 1e-12)
+        close(B, traced.B, 1e-12)
+        assert not (after.flags.writeable or A.flags.writeable or B.flags.writeable)
+
+
+def test_what_does_not_agree_is_rejected():
+    own = StepDerivative(load_arm("four_joint"), "semi_implicit_euler")
+
+    class Wrong:
+        LAYOUT = {"q": 4, "v": 4, "z": 0, "told": 4, "dt": 1, "effort": 4, "A": 64, "B": 32}
+
+        @staticmethod
+        def step(x):
+            after, A, B = own.step(x[:8].copy(), x[8:12].copy(), x[12])
+            x[:8], x[17:81], x[81:] = after, A.ravel(), 1.001 * B.ravel()
+
+    with pytest.raises(KernelRejected, match="A and B misses the plant's"):
+        own._check(Wrong)
+
+
+def test_refusals_say_what_is_expected():
+    own = StepDerivative(load_arm("four_joint"), "semi_implicit_euler")
+    y, u = np.zeros(8), np.zeros(4)
+    with pytest.raises(InvalidValue, match=r"state \(7,\).* \(8,\) and \(4,\)"):
+        own.step(y[:7], u, 1e-4)
+    with pytest.raises(InvalidValue, match=r"command \(1, 4\)"):
+        own.step(y, u[None], 1e-4)
+    with pytest.raises(InvalidValue, match=r"dt = -1.0: .* above 0"):
+        own.step(y, u, -1.0)
+    with pytest.raises(InvalidValue, match="not finite"):
+        own.step(y, np.full(4, np.nan), 1e-4)
+    after, _, _ = own.step(y, u, 1e-4)
+    assert np.isfinite(after).all()
+    with pytest.raises(InvalidValue, match=r"joint '\w+' has dry friction"):
+        StepDerivative(load_arm("puma560"))
+    with pytest.raises(UnknownName, match="voltage"):
+        StepDerivative(load_arm("four_joint"), interface="voltage")
+    arm = five_dof()
+    state, command = scattered(arm, "voltage", 0)
+    with pytest.raises(InvalidValue, match="implicit_midpoint has no derivative"):
+        linearize_by_trace(arm, state, command, 1e-3, "implicit_midpoint")
+    with pytest.raises(InvalidValue, match="dt"):
+        linearize_by_trace(arm, state, command, 0.0)

@@ -1,5 +1,7 @@
 """A, B by derivative of the trace: Pinocchio's, the plant's differences, the advisor's map."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from conftest import chain, five_dof
@@ -162,22 +164,23 @@ def test_generated_step_is_the_plants_and_its_derivative(make, interface, method
         traced = linearize_by_trace(arm, state, command, 1e-4, method)
         close(A, traced.A, 1e-12)
         close(B, traced.B, 1e-12)
-        assert not (after.flags.writeable or A.flags.writeable or B.flags.writeable)
+        assert not any(array.flags.writeable for array in (after, A, B))
 
 
 def test_what_does_not_agree_is_rejected():
     own = StepDerivative(load_arm("four_joint"), "semi_implicit_euler")
 
-    class Wrong:
-        LAYOUT = {"q": 4, "v": 4, "z": 0, "told": 4, "dt": 1, "effort": 4, "A": 64, "B": 32}
+    sizes = {"q": 4, "v": 4, "z": 0, "told": 4, "dt": 1, "effort": 4, "A": 64, "B": 32}
 
-        @staticmethod
-        def step(x):
-            after, A, B = own.step(x[:8].copy(), x[8:12].copy(), x[12])
-            x[:8], x[17:81], x[81:] = after, A.ravel(), 1.001 * B.ravel()
+    def step(x):
+        after, A, B = own.step(x[:8].copy(), x[8:12].copy(), x[12])
+        x[:8], x[17:81], x[81:] = after, A.ravel(), factor * B.ravel()
 
+    factor = 1.0
+    own._check(SimpleNamespace(LAYOUT=sizes, step=step))
+    factor = 1.001
     with pytest.raises(KernelRejected, match="A and B misses the plant's"):
-        own._check(Wrong)
+        own._check(SimpleNamespace(LAYOUT=sizes, step=step))
 
 
 def test_refusals_say_what_is_expected():

@@ -113,7 +113,8 @@ class StepDerivative:
         )
 
     def _text(self) -> str:
-        return _symbolic("derivative_text").derivative_text(self.arm, self.method, self.interface)
+        writer = _symbolic("derivative_text")
+        return str(writer.derivative_text(self.arm, self.method, self.interface))
 
     def _check(self, made: Any) -> None:
         """Step, A and B at random states within the limits, beside the plant's."""

@@ -25,8 +25,8 @@ def full(arm):
     )
 
 
-def branched():
-    """A tree with a slider and a joint without limits, rubbing nowhere."""
+def sliding():
+    """A slider, and a joint without limits."""
     return chain(
         {"axis": "0.6 0 0.8", "kind": "revolute"},
         {"axis": "0 1 0", "kind": "prismatic"},
@@ -41,7 +41,7 @@ ARMS = {
     "puma560": (lambda: load_arm("puma560"), "voltage"),
     "puma560, own states": (lambda: load_arm("puma560").with_motors(inductance=5e-3), "voltage"),
     "four_joint": (lambda: load_arm("four_joint"), "effort"),
-    "slider": (branched, "effort"),
+    "slider": (sliding, "effort"),
 }
 
 

@@ -20,6 +20,8 @@ from arm_dynamics.rollout.trace import METHODS
 from arm_dynamics.rollout.vocabulary import traced
 
 SX = Any
+BACKWARD = {"allow_forward": False}
+"""Row by row: fewer operations, as efforts are fewer than what they depend on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +78,9 @@ class DifferentiableMotion(SymbolicMotion):
         return list(ca.cse(found))
 
     def _total(self, y: SX, x: SX, slopes: Sequence[SX]) -> SX:
-        total = ca.jacobian(y, x)
+        total = ca.jacobian(y, x, BACKWARD)
         for solved, slope in zip(self.solved, slopes, strict=False):
-            total += ca.mtimes(ca.jacobian(y, solved.a), slope)
+            total += ca.mtimes(ca.jacobian(y, solved.a, BACKWARD), slope)
         return total
 
 

@@ -188,6 +188,8 @@ def test_refusals_name_what_there_is():
     arm = five_dof()
     with pytest.raises(InvalidValue, match="implicit_midpoint has no kernel"):
         trace_step(arm, "implicit_midpoint", "voltage", ())
+    with pytest.raises(InvalidValue, match=r"rk4 with actuators' own states \(R1.current"):
+        trace_step(rough(), "rk4", "voltage", ())
     with pytest.raises(UnknownName, match=r"variation 'motor.colour'; known: .*motor.kt"):
         trace_step(arm, "semi_implicit_euler", "voltage", ("motor.colour",))
     with pytest.raises(UnknownName, match=r"motor\.inductance"):

@@ -97,7 +97,7 @@ class Actuator(ABC):
         self, value: float, q: float, act: Sequence[float], elapsed: float
     ) -> tuple[float, Sequence[float]]:
         """Position [rad] and own states after ``elapsed`` [s], for one that ``prescribes``."""
-        raise NotImplementedError(f"{type(self).__name__} gives an effort")
+        raise InvalidValue(f"actuator of joint '{self.joint}' gives an effort: it places nothing")
 
     def held(self, q: float, act: Sequence[float]) -> Sequence[float]:
         """Own states that hold the joint at ``q`` [rad], for one that ``prescribes``."""

@@ -17,6 +17,7 @@ from arm_dynamics.friction import force_response, viscous_effort
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.own_states import compiled_states, own_states, update_groups
 from arm_dynamics.state import Command, require_command
 from arm_dynamics.stops import stop_effort
 
@@ -233,31 +234,6 @@ def require_taken(arm: ArmModel, command: Command) -> Command:
             kind = f"interface of joint '{actuator.joint}'"
             raise UnknownName(kind, given.interface, actuator.interfaces)
     return Command.checked(given.interface, given.value, arm.nv, given.stamp)
-
-
-def own_states(arm: ArmModel) -> list[slice]:
-    """Where in z each joint's own states are."""
-    ends = np.cumsum([len(actuator.states) for actuator in arm.actuators]).tolist()
-    return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-
-
-def compiled_states(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
-    """Entries of z that the compiled laws keep, with the slot and the joint of each."""
-    own = own_states(arm)
-    found = [
-        (k, slot, i)
-        for i, actuator in enumerate(arm.actuators)
-        for k, slot in zip(range(own[i].start, own[i].stop), actuator.slots, strict=False)
-    ]
-    kept, slots, joints = np.array(found, dtype=int).reshape(-1, 3).T
-    return kept, (slots, joints)
-
-
-def update_groups(arm: ArmModel) -> tuple[Vector, ...]:
-    """Entries of z by group, in order; those of prescribed joints move with the joint."""
-    every = [(s.group, a.prescribes) for a in arm.actuators for s in a.states]
-    numbers = sorted({group for group, prescribed in every if not prescribed})
-    return tuple(np.array([k for k, e in enumerate(every) if e == (n, False)]) for n in numbers)
 
 
 def _kinds(arm: ArmModel) -> tuple[list[int], list[int], NDArray[np.bool_]]:

@@ -8,7 +8,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.integrators import integrator
 from arm_dynamics.integrators.relaxation import phi
 from arm_dynamics.linearization import Linearization, held_step
-from arm_dynamics.motion import update_groups
+from arm_dynamics.own_states import update_groups
 
 
 class _LinearMotion:

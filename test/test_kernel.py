@@ -98,17 +98,35 @@ def scattered(arm, seed=0, size=LANES):
     return q, random.normal(size=(size, arm.nv)), random.normal(size=(size, arm.nv))
 
 
+def windings():
+    """Current, temperature, rotor and gap of every joint."""
+    return five_dof().with_motors(
+        gear_ratio=2.0, inductance=5e-3, thermal_resistance=3.0, rotor_inertia=0.01,
+        viscous_friction=0.02, backlash=0.02, gear_stiffness=500.0, gear_damping=1.0,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("method", METHODS)
-def test_traced_step_of_every_method_is_the_plants(method):
-    arm = five_dof()
-    step = trace_step(arm, method, "voltage", ()).function
-    plant = Plant(arm, method)
+@pytest.mark.parametrize("make", [five_dof, windings])
+def test_traced_step_of_every_method_is_the_plants(make, method):
+    """Each step of a violent motion, from the plant's states, with own states and without."""
+    arm, dt = make(), 1e-4
+    step, plant = trace_step(arm, method, "voltage", ()).function, Plant(arm, method)
     for q, v, told in zip(*scattered(arm), strict=True):
-        found = step(q, v, [], 5 * told, 1e-3)
-        expected = plant.step(State.of(q, v), Command("voltage", 5 * told), 1e-3)
-        np.testing.assert_allclose(numbers(lambda f=found: f[0]), expected.q, atol=1e-13)
-        scale = np.abs(expected.v - v).max()
-        np.testing.assert_allclose(numbers(lambda f=found: f[1]), expected.v, atol=1e-12 * scale)
+        state, command = State.of(q, 5 * v, act=arm.initial_act), Command("voltage", 12 * told)
+        for _ in range(60):
+            found = step(state.q, state.v, state.act, command.value, dt)
+            after = plant.step(state, command, dt)
+            scale = np.abs(after.v - state.v).max()
+            np.testing.assert_allclose(numbers(lambda f=found: f[0]), after.q, atol=1e-12)
+            np.testing.assert_allclose(numbers(lambda f=found: f[1]), after.v, atol=1e-12 * scale)
+            np.testing.assert_allclose(
+                numbers(lambda f=found: f[2]), after.act, rtol=1e-12, atol=1e-12
+            )
+            np.testing.assert_allclose(
+                numbers(lambda f=found: f[3]), after.tau, rtol=1e-12, atol=1e-11
+            )
+            state = after
 
 
 def run(kernel, arm, q, v, told, dt, steps, **varied):
@@ -188,8 +206,6 @@ def test_refusals_name_what_there_is():
     arm = five_dof()
     with pytest.raises(InvalidValue, match="implicit_midpoint has no kernel"):
         trace_step(arm, "implicit_midpoint", "voltage", ())
-    with pytest.raises(InvalidValue, match=r"rk4 with actuators' own states \(R1.current"):
-        trace_step(rough(), "rk4", "voltage", ())
     with pytest.raises(UnknownName, match=r"variation 'motor.colour'; known: .*motor.kt"):
         trace_step(arm, "semi_implicit_euler", "voltage", ("motor.colour",))
     with pytest.raises(UnknownName, match=r"motor\.inductance"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from arm_dynamics.integrators.relaxation import frozen_source, phi
 
 
 class Rk4(Integrator):
-    """y⁺ = y + dt/6 (k₁ + 2 k₂ + 2 k₃ + k₄) for (q, v); own states as in ``Etdrk4``. Order four.
+    """y⁺ = y + dt/6 (k₁ + 2 k₂ + 2 k₃ + k₄) for (q, v). Order four.
 
+    Own states ż = N - λ₀ z with λ₀ of the step's start, N = n - (λ - λ₀) z:  z₂ = H(z, N₁),
+    z₃ = H(z, N₂),  z₄ = H(z₂, 2 N₃ - N₁) with H as in ``half_on``, and z⁺ as in ``whole_on``.
     With λ = 0 the exponential method is the classical one, so that both are one method.
     Sources: E. Hairer, S. Nørsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
-    table II.1.2; S. Cox and P. Matthews, J. Comput. Phys. 176 (2002), eqs. 26-29.
+    table II.1.2; S. Cox and P. Matthews, J. Comput. Phys. 176 (2002), eqs. 26-29 (ETDRK4).
     """
 
     name: ClassVar[str] = "rk4"
@@ -25,62 +27,54 @@ class Rk4(Integrator):
 
     def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
-        half = 0.5 * dt
-        own = Etdrk4(motion, q, v, z, dt) if z.size else None
+        half, own = 0.5 * dt, exponentials(motion, q, v, z, dt) if z.size else None
         a1 = motion.acceleration(q, v, z)
         q2, v2 = q + half * v, v + half * a1
-        z2 = own.second() if own else z
+        z2 = half_on(own, z, own.n1) if own else z
         a2 = motion.acceleration(q2, v2, z2)
         q3, v3 = q + half * v2, v + half * a2
-        z3 = own.third(q2, v2) if own else z
+        n2 = frozen_source(motion, q2, v2, z2, own.decay) if own else z
+        z3 = half_on(own, z, n2) if own else z
         a3 = motion.acceleration(q3, v3, z3)
         q4, v4 = q + dt * v3, v + dt * a3
-        z4 = own.fourth(q3, v3) if own else z
+        n3 = frozen_source(motion, q3, v3, z3, own.decay) if own else z
+        z4 = half_on(own, z2, 2 * n3 - own.n1) if own else z
         a4 = motion.acceleration(q4, v4, z4)
         if own:
-            z[:] = own.last(q4, v4)
+            n4 = frozen_source(motion, q4, v4, z4, own.decay)
+            z[:] = whole_on(own, z, n2 + n3, n4, dt)
         q += (dt / 6) * (v + 2 * (v2 + v3) + v4)
         v += (dt / 6) * (a1 + 2 * (a2 + a3) + a4)
 
 
-class Etdrk4:
-    """Stages of ż = N - λ₀ z with λ₀ of the step's start, N = n - (λ - λ₀) z.
+class Exponentials(NamedTuple):
+    """Of a step's start: λ₀ [1/s], N₁, E = e^(-λ₀ dt/2), dt/2 φ₁ at half a step, (na,) each.
 
-    With E = e^(-λ₀ dt/2) and φ₁ at half a step:  z₂ = E z + dt/2 φ₁ N₁,  z₃ = E z + dt/2 φ₁ N₂,
-    z₄ = E z₂ + dt/2 φ₁ (2 N₃ - N₁), and with the φ at a whole step
-    z⁺ = E² z + dt ((φ₁ - 3φ₂ + 4φ₃) N₁ + (2φ₂ - 4φ₃) (N₂ + N₃) + (4φ₃ - φ₂) N₄).
+    whole (3, na): φ₁, φ₂, φ₃ at a whole step.
     """
 
-    def __init__(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
-        self.motion, self.z, self.dt = motion, z, dt
-        self.decay, self.n1 = motion.rates(q, v, z)
-        x = self.decay * dt
-        self.whole, self.shrink = phi(x), np.exp(-0.5 * x)
-        self.weight = 0.5 * dt * phi(0.5 * x)[0]
-        self.z2 = self.z3 = self.z4 = z
+    decay: Vector
+    n1: Vector
+    shrink: Vector
+    weight: Vector
+    whole: Vector
 
-    def second(self) -> Vector:
-        """z₂, half a step on."""
-        self.z2 = self.shrink * self.z + self.weight * self.n1
-        return self.z2
 
-    def third(self, q2: Vector, v2: Vector) -> Vector:
-        """z₃, half a step on."""
-        self.n2 = frozen_source(self.motion, q2, v2, self.z2, self.decay)
-        self.z3 = self.shrink * self.z + self.weight * self.n2
-        return self.z3
+def exponentials(motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> Exponentials:
+    """What the stages of a step from q, v (nv,) and z (na,) share."""
+    decay, n1 = motion.rates(q, v, z)
+    x = decay * dt
+    return Exponentials(decay, n1, np.exp(-0.5 * x), 0.5 * dt * phi(0.5 * x)[0], phi(x))
 
-    def fourth(self, q3: Vector, v3: Vector) -> Vector:
-        """z₄, a whole step on."""
-        self.n3 = frozen_source(self.motion, q3, v3, self.z3, self.decay)
-        self.z4 = self.shrink * self.z2 + self.weight * (2 * self.n3 - self.n1)
-        return self.z4
 
-    def last(self, q4: Vector, v4: Vector) -> Vector:
-        """z⁺."""
-        n4 = frozen_source(self.motion, q4, v4, self.z4, self.decay)
-        p1, p2, p3 = self.whole
-        between = (2 * p2 - 4 * p3) * (self.n2 + self.n3)
-        ends = (p1 - 3 * p2 + 4 * p3) * self.n1 + (4 * p3 - p2) * n4
-        after: Vector = self.shrink * self.shrink * self.z + self.dt * (between + ends)
-        return after
+def half_on(own: Exponentials, z: Vector, source: Vector) -> Vector:
+    """H(z, N) = E z + dt/2 φ₁ N (na,), half a step on from z under a constant N."""
+    return own.shrink * z + own.weight * source
+
+
+def whole_on(own: Exponentials, z: Vector, between: Vector, n4: Vector, dt: float) -> Vector:
+    """z⁺ = E² z + dt ((φ₁ - 3φ₂ + 4φ₃) N₁ + (2φ₂ - 4φ₃) (N₂ + N₃) + (4φ₃ - φ₂) N₄), (na,)."""
+    p1, p2, p3 = own.whole
+    ends = (p1 - 3 * p2 + 4 * p3) * own.n1 + (4 * p3 - p2) * n4
+    after: Vector = own.shrink * own.shrink * z + dt * ((2 * p2 - 4 * p3) * between + ends)
+    return after

@@ -65,8 +65,6 @@ def trace_step(arm: ArmModel, method: str, interface: str, vary: Sequence[str]) 
     """
     if method not in METHODS:
         raise InvalidValue(f"integrator {method} has no kernel; those that have: {METHODS}")
-    if method == "rk4" and arm.na:
-        raise InvalidValue(f"rk4 with actuators' own states ({arm.act_names[0]} ...) has no kernel")
     n, na = arm.nv, arm.na
     sizes = {"q": n, "v": n, "z": na, "told": n, "dt": 1}
     sizes |= {name: variation.size(arm, name) for name in vary}

@@ -26,7 +26,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.friction import viscous_effort
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.model.joint import Joint
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import compiled, finite
 from arm_dynamics.stops import stop_effort
 
 Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
@@ -79,10 +79,26 @@ def joint_efforts(x: Vector) -> None:
 
 
 @compiled
+def start(x: Vector, q: Vector, v: Vector) -> bool:
+    """Q = q, V = v, then ``joint_efforts``; whether q and v (nv,) are finite."""
+    x[Q], x[V] = q, v
+    joint_efforts(x)
+    return finite(q) and finite(v)
+
+
+@compiled
 def kick_drift_drive(x: Vector, a: Vector, dt: float) -> None:
     """V += dt a, Q += dt V, then ``joint_efforts``: what lies between two calls of a dynamics."""
     kick_drift(x[Q], x[V], a, dt)
     joint_efforts(x)
+
+
+@compiled
+def kick_drift_end(x: Vector, a: Vector, dt: float, q: Vector, v: Vector) -> bool:
+    """V += dt a, Q += dt V, into q and v (nv,); whether these are finite."""
+    q[:], v[:] = x[Q], x[V]
+    kick_drift(q, v, a, dt)
+    return finite(q) and finite(v)
 
 
 @compiled

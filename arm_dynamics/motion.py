@@ -14,7 +14,6 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import mass_matrix, nle
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.friction import force_response, viscous_effort
-from arm_dynamics.integrators.semi_implicit_euler import kick_drift
 from arm_dynamics.joint_efforts import JointEfforts
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.own_states import compiled_states, own_states, update_groups
@@ -40,6 +39,7 @@ class ArmMotion:
         self._settling = pin.Model(arm.model) if arm.na else arm.model
         self._rows = x = row.pack(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
+        self._effort = x[row.EFFORT]
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
         self._own = own_states(arm)
         self._kept, (slots, joints) = compiled_states(arm)
@@ -54,8 +54,7 @@ class ArmMotion:
     @property
     def effort(self) -> Vector:
         """The actuators' effort (nv,) [N·m] as last evaluated."""
-        effort: Vector = self._rows[row.EFFORT].copy()
-        return effort
+        return self._effort.copy()
 
     def use(self, command: Command) -> None:
         """From here on the command is this one."""
@@ -91,16 +90,18 @@ class ArmMotion:
         row.joint_braking(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
-    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> None:
-        """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion."""
+    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
+        """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion.
+
+        Returns whether q and v were finite and still are.
+        """
         x, model, data = self._rows, self.arm.model, self._data
         at, speed, tau = self._q, self._v, self._tau
-        at[:], speed[:] = q, v
-        row.joint_efforts(x)
+        if not row.start(x, q, v):
+            return False
         for _ in range(steps - 1):
             row.kick_drift_drive(x, pin.aba(model, data, at, speed, tau), dt)
-        kick_drift(at, speed, pin.aba(model, data, at, speed, tau), dt)
-        q[:], v[:] = at, speed
+        return row.kick_drift_end(x, pin.aba(model, data, at, speed, tau), dt, q, v)
 
     def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """λ and n of the actuators' own states, (na,) each."""

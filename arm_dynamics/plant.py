@@ -36,7 +36,8 @@ class Plant:
         self.integrator = integrator(method)
         self._motion = ArmMotion(arm)
         self._rubs = self._motion.rubs and not self.integrator.resolves_dry_friction
-        self._na, self._at_rest = arm.na, arm.initial_act
+        self._smooth = self._motion.plain and not self._rubs
+        self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._command, self._shape = NO_COMMAND, (arm.nv,)
         self._compile()
 
@@ -56,17 +57,17 @@ class Plant:
         self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # one look at a frozen command is enough
-        q, v = state.q.copy(), state.v.copy()
-        z = self._own_states(state).copy()
-        if self._motion.plain and not self._rubs:
-            self.integrator.run(self._motion, q, v, dt, steps)
+        q, v, z = state.q.copy(), state.v.copy(), self._at_rest
+        if self._smooth:
+            well = self.integrator.run(self._motion, q, v, dt, steps)
         else:
-            self._instants(q, v, z, dt, steps)
-        if not all_finite(q, v, z):
+            z = self._own_states(state).copy()
+            well = self._instants(q, v, z, dt, steps)
+        if not well:
             self._name_the_lost(state, dt, steps)
         tau = self._motion.effort
         for array in (q, v, tau, z):
-            array.flags.writeable = False
+            array.setflags(False)  # read-only; the positional argument is the quick one
         return State(state.time + steps * dt, q, v, tau, z)
 
     def efforts(self, state: State, command: Command) -> JointEfforts:
@@ -75,6 +76,7 @@ class Plant:
         Raises as ``step`` does for a bad state or command.
         """
         self._accept_state(state)
+        self._require_finite(state)
         self._accept_command(command)
         return self._motion.efforts(state.q, state.v, self._own_states(state))
 
@@ -114,12 +116,13 @@ class Plant:
         dry_velocity(v, np.eye(self.arm.nv), v, v)
 
     @np.errstate(all="ignore")  # what leaves the finite numbers is refused, not warned of
-    def _instants(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> None:
-        """``steps`` time steps, in place, as far as numbers stay finite."""
-        for _ in range(steps):
+    def _instants(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
+        """``steps`` time steps, in place, as far as numbers stay finite; whether they do."""
+        well = all_finite(q, v, z)
+        while well and steps:
             self._instant(q, v, z, dt)
-            if not all_finite(q, v, z):
-                break
+            well, steps = all_finite(q, v, z), steps - 1
+        return well
 
     def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """One time step, in place."""
@@ -157,22 +160,27 @@ class Plant:
         return state.act if state.act.size else self._at_rest
 
     def _accept_state(self, state: State) -> None:
-        if not (
+        if (
             type(state) is State
             and type(state.q) is type(state.v) is type(state.act) is np.ndarray
             and state.q.dtype is state.v.dtype is state.act.dtype is FLOAT
+            and state.q.shape == state.v.shape == self._shape
+            and state.act.size in self._own_sizes
         ):
-            require_state(state)
+            return
+        require_state(state)
         if state.q.shape != self._shape or state.v.shape != self._shape:
             raise InvalidValue(
                 f"state has {state.q.size} positions and {state.v.size} velocities,"
                 f" arm '{self.arm.name}' has {self.arm.nv} joints"
             )
-        if state.act.size not in (0, self._na):
+        if state.act.size not in self._own_sizes:
             raise InvalidValue(
                 f"state has {state.act.size} own states of actuators, arm '{self.arm.name}' has"
-                f" {self._na}: {', '.join(self.arm.act_names) or 'none'}"
+                f" {self.arm.na}: {', '.join(self.arm.act_names) or 'none'}"
             )
+
+    def _require_finite(self, state: State) -> None:
         if not all_finite(state.q, state.v, state.act):
             raise InvalidValue(
                 f"state is not finite: q = {state.q}, v = {state.v}, act = {state.act}"
@@ -183,6 +191,7 @@ class Plant:
         self._command = command if isinstance(command.value, np.ndarray) else NO_COMMAND
 
     def _name_the_lost(self, state: State, dt: float, steps: int) -> None:
+        self._require_finite(state)
         joint, time = self._first_to_leave(state, dt, steps)
         raise InvalidValue(
             f"joint '{joint}' left the finite numbers at t = {time:.6g} s"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.scalar import all_finite
 
 NONE = frozen([])
 
@@ -51,8 +52,8 @@ class Motion(Protocol):
 class PlainMotion(Motion, Protocol):
     """A motion with compiled laws alone: no own states, no joint that its actuator places."""
 
-    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> None:
-        """``steps`` times v += dt a(q, v), q += dt v, in place."""
+    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
+        """``steps`` times v += dt a(q, v), q += dt v, in place; as ``Integrator.run``."""
 
 
 class Integrator(ABC):
@@ -82,8 +83,14 @@ class Integrator(ABC):
             return 0.5 * braking, 0.0 * braking
         return (winding if self.implicit == "windings" else 0.0 * braking), braking
 
-    @np.errstate(all="ignore")  # who calls it looks at what comes out
-    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> None:
-        """``steps`` times ``advance``, without dry friction."""
+    @np.errstate(all="ignore")  # what leaves the finite numbers is told, not warned of
+    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> bool:
+        """``steps`` times ``advance``, without dry friction.
+
+        Returns whether q and v were finite and still are.
+        """
+        if not all_finite(q, v, NONE):
+            return False
         for _ in range(steps):
             self.advance(motion, q, v, NONE, dt)
+        return all_finite(q, v, NONE)

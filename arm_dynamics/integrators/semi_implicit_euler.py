@@ -30,9 +30,9 @@ class SemiImplicitEuler(Integrator):
         settled = motion.settled_acceleration(q, v, z, dt) if z.size else None
         kick_drift(q, v, motion.acceleration(q, v, z) if settled is None else settled, dt)
 
-    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> None:
+    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> bool:
         """``steps`` times ``advance``: the same numbers, with less between two steps."""
-        motion.kick_drift(q, v, dt, steps)
+        return motion.kick_drift(q, v, dt, steps)
 
 
 @compiled

@@ -13,6 +13,7 @@ from arm_dynamics.errors import InvalidValue
 from arm_dynamics.integrators import integrator
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.bodies import Body
+from arm_dynamics.rollout.ldl import solution
 from arm_dynamics.rollout.motion import SymbolicMotion, Symbols
 from arm_dynamics.rollout.rigid_body import Chain
 from arm_dynamics.rollout.symbol import Symbol, symbols
@@ -111,27 +112,6 @@ def step_derivative(arm: ArmModel, method: str, interface: str) -> Any:
     by_rows = [ca.densify(ca.vec(matrix.T)) for matrix in (A, B)]
     found = motion.explicit([*ends, column(motion.effort), *by_rows])
     return ca.Function("step", given, found)
-
-
-def solution(mass: SX, right: SX) -> SX:
-    """M⁻¹ R by M = L D Lᵀ, written out."""
-    n = mass.shape[0]
-    lower, pivot, inverse, x = ca.SX.eye(n), list[SX](), list[SX](), ca.SX(right)
-    for j in range(n):
-        scaled = [lower[j, k] * pivot[k] for k in range(j)]
-        pivot.append(mass[j, j] - sum(lower[j, k] * scaled[k] for k in range(j)))
-        inverse.append(1 / pivot[j])
-        for i in range(j + 1, n):
-            rest = mass[i, j] - sum(lower[i, k] * scaled[k] for k in range(j))
-            lower[i, j] = rest * inverse[j]
-    for i in range(n):
-        for k in range(i):
-            x[i, :] -= lower[i, k] * x[k, :]
-    for i in reversed(range(n)):
-        x[i, :] *= inverse[i]
-        for k in range(i + 1, n):
-            x[i, :] -= lower[k, i] * x[k, :]
-    return x
 
 
 def column(values: Symbols) -> SX:

@@ -110,13 +110,13 @@ class Emitter:
 
 
 TURN = """\
-n_@ = floor(ANGLE * TWO_OVER_PI + HALF)
-y_@ = ((ANGLE - n_@ * PI_2A) - n_@ * PI_2B) - n_@ * PI_2C
+r_@ = ANGLE * TWO_OVER_PI + ROUND
+n_@ = r_@ - ROUND
+m_@ = F(r_@).view(I)
+y_@ = (ANGLE - n_@ * PI_2A) - n_@ * PI_2B
 z_@ = y_@ * y_@
-a_@ = y_@ + y_@ * z_@ * (S1 + z_@ * (S2 + z_@ * (S3 + z_@ * (S4 + z_@ * (S5 + z_@ * S6)))))
-d_@ = C1 + z_@ * (C2 + z_@ * (C3 + z_@ * (C4 + z_@ * (C5 + z_@ * C6))))
-b_@ = ONE - HALF * z_@ + z_@ * z_@ * d_@
-m_@ = I(n_@)
+a_@ = y_@ + y_@ * z_@ * sine_series(z_@)
+b_@ = ONE + z_@ * (z_@ * cosine_series(z_@) - HALF)
 o_@ = (m_@ & LAST) != 0
 u_@ = b_@ if o_@ else a_@
 w_@ = a_@ if o_@ else b_@

@@ -8,34 +8,11 @@ from textwrap import indent
 from typing import Any
 
 from arm_dynamics.friction import SWEEPS
+from arm_dynamics.rollout.elementary import elementary_constants, elementary_text
 from arm_dynamics.rollout.emit import Emitter
 from arm_dynamics.rollout.layout import Layout
 from arm_dynamics.rollout.schedule import by_longest_chain
 from arm_dynamics.rollout.trace import Part, Trace
-
-REDUCTION = {
-    "float64": (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21),
-    "float32": (1.5703125, 4.837512969970703125e-4, 7.54978995489188e-8),
-}
-"""π/2 in parts, the first with trailing zeros: n times it is exact for |n| below a million (f32:
-a thousand). Source: W. Cody and W. Waite, Software Manual for the Elementary Functions (1980)."""
-SINE = (
-    -1 / 6,
-    1 / 120,
-    -1.984126984126984e-4,
-    2.7557319223985893e-6,
-    -2.505210838544172e-8,
-    1.6059043836821613e-10,
-)
-COSINE = (
-    1 / 24,
-    -1 / 720,
-    2.48015873015873e-5,
-    -2.755731922398589e-7,
-    2.08767569878681e-9,
-    -1.1470745597729725e-11,
-)
-"""Taylor coefficients; the arguments are at most π/4 and the first neglected terms below 2e-15."""
 
 FAST = '{"contract", "nsz", "arcp"}'
 """Freedoms that rounding is given: fused products, one zero, reciprocals."""
@@ -57,36 +34,7 @@ LANES = {lanes}
 SIGN, BOTH, LAST = I({sign}), I(2), I(1)
 {constants}
 options = dict(cache=True, nogil=True, error_model="numpy", fastmath={fastmath})
-
-
-@numba.njit(**options)
-def turned(x, quarters):
-    """x with its sign changed where the second bit of quarters is set."""
-    return I(F(x).view(I) ^ ((quarters & BOTH) << SIGN)).view(F)
-
-
-@numba.njit(inline="always", **options)
-def exponential(x):
-    """e^x by reduction with ln 2 and its series."""
-    n = floor(x * LOG2E + HALF)
-    n = CLIFF if n > CLIFF else (-CLIFF if n < -CLIFF else n)
-    y = (x - n * LN_2A) - n * LN_2B
-    p = E13
-    p = E12 + y * p
-    p = E11 + y * p
-    p = E10 + y * p
-    p = E9 + y * p
-    p = E8 + y * p
-    p = E7 + y * p
-    p = E6 + y * p
-    p = E5 + y * p
-    p = E4 + y * p
-    p = E3 + y * p
-    p = HALF + y * p
-    p = ONE + y * p
-    p = ONE + y * p
-    return p * {power}
-'''
+{elementary}'''
 
 STEP = '''
 
@@ -233,8 +181,8 @@ def head_text(
         whole=precision.replace("float", "int"),
         sign=62 if precision == "float64" else 30,
         constants="\n".join(f"{name} = F({_text(value)})" for name, value in constants.items()),
-        power=POWER[precision],
         fastmath=fastmath,
+        elementary=elementary_text(precision),
     )
 
 
@@ -265,12 +213,6 @@ def _row(layout: Layout, names: Sequence[str], at: tuple[int, int]) -> int:
     return layout.first[names[at[0]]] + at[1]
 
 
-POWER = {
-    "float64": "int64(int64(n + 1023.0) << 52).view(float64)",
-    "float32": "int32(int32(n + 127.0) << 23).view(float32)",
-}
-
-
 def _plain(where: Mapping[str, int]) -> dict[str, Any]:
     return {name: first for name, first in where.items() if "." not in name}
 
@@ -278,22 +220,8 @@ def _plain(where: Mapping[str, int]) -> dict[str, Any]:
 def shared_constants(precision: str) -> dict[str, float]:
     """Literals that every module has, by name."""
     numbers = {"ZERO": 0.0, "QUARTER": 0.25, "HALF": 0.5, "ONE": 1.0, "TWO": 2.0, "THREE": 3.0}
-    parts = dict(zip(("PI_2A", "PI_2B", "PI_2C"), REDUCTION[precision], strict=True))
-    series = {f"S{i + 1}": c for i, c in enumerate(SINE)}
-    series |= {f"C{i + 1}": c for i, c in enumerate(COSINE)}
-    factorial = 2.0
-    for i in range(3, 14):
-        factorial *= i
-        series[f"E{i}"] = 1 / factorial
-    ends = {
-        "LOG2E": 1.4426950408889634,
-        "LN_2A": 0.693145751953125,
-        "LN_2B": 1.4286068203094173e-06,
-    }
-    ends["CLIFF"] = 1022.0 if precision == "float64" else 126.0
-    ends["TOLERANCE"] = 1e-14 if precision == "float64" else 1e-6
-    two_over_pi = {"FOUR": 4.0, "TWO_OVER_PI": 0.6366197723675814}
-    return {**numbers, **two_over_pi, **parts, **series, **ends}
+    tolerance = 1e-14 if precision == "float64" else 1e-6
+    return {**numbers, "TOLERANCE": tolerance, **elementary_constants(precision)}
 
 
 def _text(value: float) -> str:

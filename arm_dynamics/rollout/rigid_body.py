@@ -10,297 +10,127 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.rollout.bodies import Body
-from arm_dynamics.rollout.symbol import Symbol
+from arm_dynamics.rollout.frames import Frame, frames
+from arm_dynamics.rollout.inertia import Inertia, entries, sx
+from arm_dynamics.rollout.ldl import solution
 
 SX = Any
 
 
 class Chain:
-    """Bodies at position q: transforms and inertias as expressions.
-
-    q, cosines and sines are SX scalars, one a body.
-    """
+    """Bodies at position q, one SX scalar a body: M(q) v̇ + C(q, v) v + g(q) = tau."""
 
     def __init__(self, table: Sequence[Body], gravity: Vector, q: Sequence[SX]) -> None:
         self.table = tuple(table)
         self.gravity = ca.SX(ca.DM(np.array(gravity)))
-        self.inertias = regrouped(table)
-        self.turns = [
-            None if body.prismatic else (ca.cos(x), ca.sin(x))
-            for body, x in zip(table, q, strict=True)
-        ]
-        self.rotation = [_rotation(b, turn) for b, turn in zip(table, self.turns, strict=True)]
-        self.translation = [
-            ca.SX(ca.DM(body.translation))
-            + (ca.SX(ca.DM(body.rotation[:, 2])) * x if body.prismatic else 0)
-            for body, x in zip(table, q, strict=True)
-        ]
+        self.frames = frames(table, q)
 
     def acceleration(self, v: Sequence[SX], tau: Sequence[SX]) -> list[SX]:
-        """v̇ = M⁻¹ (tau - C v - g), articulated-body algorithm.
+        """v̇ = M⁻¹ (tau - C v - g).
 
-        Source: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1, with spatial
-        vectors as pairs of 3-vectors.
+        Written out for up to some eight joints in a row, M and its factors take fewer operations
+        than articulated bodies do: inertias of composite bodies keep their zeros.
         """
-        speeds = self._velocities(v)
-        inertias = list(self.inertias)
-        forces = [
-            _bias(inertia, w, u) for inertia, (w, u, _, _) in zip(inertias, speeds, strict=True)
-        ]
-        solved: list[Any] = [None] * len(self.table)
-        for i in reversed(range(len(self.table))):
-            solved[i] = self._eliminate(i, inertias, forces, speeds[i], tau[i])
-        return self._accelerate(solved, speeds)
+        bias = self.inverse_dynamics(v, [ca.SX(0)] * len(self.table))
+        rest = ca.vertcat(*[x - y for x, y in zip(tau, bias, strict=True)])
+        found = solution(self.mass_matrix(), rest)
+        return [found[i] for i in range(len(self.table))]
 
     def inverse_dynamics(self, v: Sequence[SX], a: Sequence[SX]) -> list[SX]:
-        """tau = M a + C v + g, recursive Newton-Euler algorithm; armature included.
+        """tau = M a + C v + g by Newton and Euler's equations; armature included.
 
-        Source: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1.
+        Source: J. Luh, M. Walker and R. Paul, J. Dynamic Systems, Measurement and Control 102
+        (1980), 69; with the matrix of all accelerations of a body, W. Khalil and J.-F.
+        Kleinfinger, IEEE J. Robotics and Automation 3 (1987), 517.
         """
-        speeds = self._velocities(v)
-        moved: list[Any] = []
-        forces: list[Any] = []
-        for i, body in enumerate(self.table):
-            w, u, cw, cu = speeds[i]
-            aw, au = self._carried(i, moved)
-            along = ca.SX.zeros(3)
-            along[2] = a[i]
-            aw, au = (aw + cw, au + cu + along) if body.prismatic else (aw + cw + along, au + cu)
-            moved.append((aw, au))
-            bias = _bias(self.inertias[i], w, u)
-            turned, pushed = self.inertias[i].times(aw, au)
-            forces.append((turned + bias[0], pushed + bias[1]))
+        loads = self._loads(v, a)
         tau: list[SX] = [None] * len(self.table)
         for i in reversed(range(len(self.table))):
-            n, f = forces[i]
-            body = self.table[i]
-            tau[i] = (f if body.prismatic else n)[2] + _sx(body.armature) * a[i]
+            body, (n, f) = self.table[i], loads[i]
+            tau[i] = (f if body.prismatic else n)[2] + sx(body.armature) * a[i]
             if body.parent >= 0:
-                n, f = self._to_parent(i, n, f)
-                old = forces[body.parent]
-                forces[body.parent] = (old[0] + n, old[1] + f)
+                moved = _carried_down(self.frames[i], n, f)
+                loads[body.parent] = tuple(
+                    x + y for x, y in zip(loads[body.parent], moved, strict=True)
+                )
         return tau
 
     def mass_matrix(self) -> SX:
-        """M(q) (nv, nv) by columns of inverse dynamics without gravity."""
-        still = Chain.__new__(Chain)
-        still.table, still.gravity = self.table, ca.SX.zeros(3)
-        still.rotation, still.translation = self.rotation, self.translation
-        still.inertias = self.inertias
+        """M(q) (nv, nv) by inertias of composite bodies; armature included.
+
+        Source: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2.
+        """
         size = len(self.table)
-        zero = [ca.SX(0)] * size
-        columns = []
-        for j in range(size):
-            unit = [ca.SX(1.0 if i == j else 0.0) for i in range(size)]
-            columns.append(ca.vertcat(*still.inverse_dynamics(zero, unit)))
-        return ca.horzcat(*columns)
-
-    def _velocities(self, v: Sequence[SX]) -> list[tuple[SX, SX, SX, SX]]:
-        """Angular and linear velocity of each body, and the velocity product accelerations."""
-        found: list[tuple[SX, SX, SX, SX]] = []
-        for i, body in enumerate(self.table):
-            back, r = self.rotation[i].T, self.translation[i]
+        whole, matrix = [frame.inertia for frame in self.frames], ca.SX.zeros(size, size)
+        for i in reversed(range(size)):
+            body, (n, f) = self.table[i], _pushed(whole[i], self.table[i].prismatic)
+            matrix[i, i] = (f if body.prismatic else n)[2] + sx(body.armature)
+            j = i
+            while (above := self.table[j].parent) >= 0:
+                n, f = _carried_down(self.frames[j], n, f)
+                j = above
+                matrix[i, j] = matrix[j, i] = (f if self.table[j].prismatic else n)[2]
             if body.parent >= 0:
-                pw, pu = found[body.parent][:2]
-                w, u = back @ pw, back @ (pu + ca.cross(pw, r))
-            else:
-                w = u = ca.SX.zeros(3)
-            along = ca.SX.zeros(3)
-            along[2] = v[i]
+                whole[body.parent] += self.frames[i].seen_by_parent(whole[i])
+        return matrix
+
+    def _loads(self, v: Sequence[SX], a: Sequence[SX]) -> list[Any]:
+        """Moment and force that each body's own motion takes; the base rises against gravity."""
+        moved: list[tuple[SX, SX, SX, SX]] = []
+        loads = []
+        for i, (body, frame) in enumerate(zip(self.table, self.frames, strict=True)):
+            w, turning, linear = ca.SX.zeros(3), ca.SX.zeros(3), -self.gravity
+            if body.parent >= 0:
+                w, turning, linear, field = moved[body.parent]
+                linear = linear + field @ frame.translation
+            w, turning, linear = (frame.back(x) for x in (w, turning, linear))
+            speed, rate = (ca.vertcat(0, 0, x) for x in (v[i], a[i]))
             if body.prismatic:
-                u = u + along
-                found.append((w, u, ca.SX.zeros(3), ca.cross(w, along)))
+                linear = linear + 2 * ca.cross(w, speed) + rate
             else:
-                w = w + along
-                found.append((w, u, ca.cross(w, along), ca.cross(u, along)))
-        return found
-
-    def _eliminate(
-        self, i: int, inertias: list[_Articulated], forces: list[Any], speed: Any, tau: SX
-    ) -> tuple[SX, SX, SX, SX]:
-        """Take joint i out: what it needs on the way back; its load goes to the parent."""
-        body, inertia, (n, f) = self.table[i], inertias[i], forces[i]
-        uw, uu = inertia.column(body.prismatic)
-        pivot = 1 / ((uu if body.prismatic else uw)[2] + _sx(body.armature))
-        left = tau - (f if body.prismatic else n)[2]
-        if body.parent >= 0:
-            rest = inertia.without(uw, uu, pivot, body)
-            turned, pushed = rest.times(speed[2], speed[3])
-            share = left * pivot
-            n, f = n + turned + uw * share, f + pushed + uu * share
-            parent = body.parent
-            inertias[parent] = inertias[parent] + rest.spun(self.turns[i]).moved(
-                _sx(body.rotation), self.translation[i]
-            )
-            n, f = self._to_parent(i, n, f)
-            forces[parent] = (forces[parent][0] + n, forces[parent][1] + f)
-        return uw, uu, pivot, left
-
-    def _accelerate(self, solved: list[Any], speeds: list[Any]) -> list[SX]:
-        result: list[SX] = []
-        moved: list[tuple[SX, SX]] = []
-        for i, body in enumerate(self.table):
-            uw, uu, pivot, left = solved[i]
-            aw, au = self._carried(i, moved)
-            aw, au = aw + speeds[i][2], au + speeds[i][3]
-            a = (left - ca.dot(uw, aw) - ca.dot(uu, au)) * pivot
-            along = ca.SX.zeros(3)
-            along[2] = a
-            moved.append((aw, au + along) if body.prismatic else (aw + along, au))
-            result.append(a)
-        return result
-
-    def _carried(self, i: int, moved: list[tuple[SX, SX]]) -> tuple[SX, SX]:
-        """Acceleration of the parent at joint i; the base accelerates against gravity."""
-        body = self.table[i]
-        back = self.rotation[i].T
-        if body.parent < 0:
-            return ca.SX.zeros(3), back @ -self.gravity
-        aw, au = moved[body.parent]
-        return back @ aw, back @ (au + ca.cross(aw, self.translation[i]))
-
-    def _to_parent(self, i: int, n: SX, f: SX) -> tuple[SX, SX]:
-        force = self.rotation[i] @ f
-        return self.rotation[i] @ n + ca.cross(self.translation[i], force), force
+                turning, w = turning + ca.cross(w, speed) + rate, w + speed
+            field = _field(w, turning)
+            moved.append((w, turning, linear, field))
+            loads.append(_load(frame.inertia, w, turning, linear, field))
+        return loads
 
 
-class _Articulated:
-    """Spatial inertia [[I, H], [Hᵀ, M]] at a joint's frame, as three 3x3 blocks."""
-
-    def __init__(self, turning: SX, coupling: SX, mass: SX) -> None:
-        self.turning, self.coupling, self.mass = turning, coupling, mass
-
-    @classmethod
-    def of(cls, body: Body) -> _Articulated:
-        centre = _sx(body.centre)
-        cross = ca.skew(centre)
-        mass = _sx(body.mass)
-        about = _sx(body.inertia) - mass * (cross @ cross)
-        return cls(_symmetric(about), mass * cross, mass * ca.SX.eye(3))
-
-    def __add__(self, other: _Articulated) -> _Articulated:
-        return _Articulated(
-            self.turning + other.turning, self.coupling + other.coupling, self.mass + other.mass
-        )
-
-    def __sub__(self, other: _Articulated) -> _Articulated:
-        return _Articulated(
-            self.turning - other.turning, self.coupling - other.coupling, self.mass - other.mass
-        )
-
-    def even(self) -> _Articulated:
-        """The part that is the same all round z, without inertia about z."""
-        turning, coupling = ca.SX.zeros(3, 3), ca.SX.zeros(3, 3)
-        turning[0, 0] = turning[1, 1] = self.turning[1, 1]
-        coupling[0, 1], coupling[1, 0] = self.coupling[0, 1], self.coupling[1, 0]
-        return _Articulated(turning, coupling, self.mass)
-
-    def times(self, w: SX, u: SX) -> tuple[SX, SX]:
-        return self.turning @ w + self.coupling @ u, self.coupling.T @ w + self.mass @ u
-
-    def column(self, prismatic: bool) -> tuple[SX, SX]:
-        if prismatic:
-            return self.coupling[:, 2], self.mass[:, 2]
-        return self.turning[:, 2], self.coupling[2, :].T
-
-    def without(self, uw: SX, uu: SX, pivot: SX, body: Body) -> _Articulated:
-        """I - U D⁻¹ Uᵀ; the joint's own row is exactly zero unless it has a rotor."""
-        pw, pu = uw * pivot, uu * pivot
-        turning, coupling = self.turning - pw @ uw.T, self.coupling - pw @ uu.T
-        mass = self.mass - pu @ uu.T
-        rotor = isinstance(body.armature, Symbol) or body.armature != 0
-        if not rotor and body.prismatic:
-            coupling[:, 2] = 0
-            mass[:, 2] = mass[2, :] = 0
-        elif not rotor:
-            coupling[2, :] = 0
-            turning[:, 2] = turning[2, :] = 0
-        return _Articulated(_symmetric(turning), coupling, _symmetric(mass))
-
-    def spun(self, turn: tuple[SX, SX] | None) -> _Articulated:
-        """The same inertia seen before the joint turned by (cosine, sine) about z."""
-        if turn is None:
-            return self
-        return _Articulated(
-            _symmetric(_spun(self.turning, *turn)),
-            _spun(self.coupling, *turn),
-            _symmetric(_spun(self.mass, *turn)),
-        )
-
-    def moved(self, rotation: SX, r: SX) -> _Articulated:
-        """The same inertia seen at the parent's frame."""
-        turning = rotation @ self.turning @ rotation.T
-        coupling = rotation @ self.coupling @ rotation.T
-        mass = _symmetric(rotation @ self.mass @ rotation.T)
-        cross = ca.skew(r)
-        shifted = coupling + cross @ mass
-        return _Articulated(
-            _symmetric(turning + cross @ coupling.T - shifted @ cross), shifted, mass
-        )
+def _field(w: SX, turning: SX) -> SX:
+    """(3, 3) that takes a point of a body to its acceleration: [ẇ] + [w][w]."""
+    (x, y, z), (a, b, c) = entries(w), entries(turning)
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    rows = ((-yy - zz, xy - c, xz + b), (xy + c, -xx - zz, yz - a), (xz - b, yz + a, -xx - yy))
+    return ca.vertcat(*[ca.horzcat(*row) for row in rows])
 
 
-def _bias(inertia: _Articulated, w: SX, u: SX) -> tuple[SX, SX]:
-    """v ×* I v: the force of the velocities."""
-    n, f = inertia.times(w, u)
-    return ca.cross(w, n) + ca.cross(u, f), ca.cross(w, f)
+def _load(inertia: Inertia, w: SX, turning: SX, linear: SX, field: SX) -> tuple[SX, SX]:
+    """n = I ẇ + w × I w + m c × a and f = m a + field m c."""
+    force = inertia.mass * linear + field @ inertia.moment
+    moment = inertia.turning @ turning + _gyroscopic(inertia.turning, w)
+    return moment + ca.cross(inertia.moment, linear), force
 
 
-def regrouped(table: Sequence[Body]) -> list[_Articulated]:
-    """Inertias at the joints' frames, of an arm that moves alike with far fewer numbers.
-
-    What of a body is the same all round its revolute axis moves as if it belonged to the parent:
-    its mass m, the first moment h_z and diag(J, J, 0) with J = I_yy. Left are h_x, h_y, I_xx - J,
-    I_zz and the products; the mass is gone, and with it most of the arithmetic.
-    Source: M. Gautier and W. Khalil, IEEE Trans. Robotics and Automation 6 (1990), 368.
-    """
-    inertias = [_Articulated.of(body) for body in table]
-    for i in reversed(range(len(table))):
-        body, own = table[i], inertias[i]
-        if body.prismatic:
-            continue
-        even = own.even()
-        inertias[i] = own - even
-        if body.parent >= 0:
-            moved = even.moved(_sx(body.rotation), _sx(body.translation))
-            inertias[body.parent] = inertias[body.parent] + moved
-    return inertias
+def _gyroscopic(I: SX, w: SX) -> SX:  # noqa: E741 - its name in every text
+    """w × I w, with the products of w that the acceleration field has too."""
+    x, y, z = entries(w)
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    return ca.vertcat(
+        (I[2, 2] - I[1, 1]) * yz + I[1, 2] * (yy - zz) + I[0, 2] * xy - I[0, 1] * xz,
+        (I[0, 0] - I[2, 2]) * xz + I[0, 2] * (zz - xx) + I[0, 1] * yz - I[1, 2] * xy,
+        (I[1, 1] - I[0, 0]) * xy + I[0, 1] * (xx - yy) + I[1, 2] * xz - I[0, 2] * yz,
+    )
 
 
-def _spun(matrix: SX, c: SX, s: SX) -> SX:
-    """R A Rᵀ, R turning about z; (a, b; d, e) share s ((a - e) s + (b + d) c)."""
-    (a, b, x), (d, e, y) = ([matrix[i, j] for j in range(3)] for i in range(2))
-    u, v = matrix[2, 0], matrix[2, 1]
-    shared = (a - e) * s + (b + d) * c
-    whole = ca.SX(matrix)
-    whole[0, 0], whole[1, 1] = a - s * shared, e + s * shared
-    whole[0, 1], whole[1, 0] = c * shared - d, c * shared - b
-    whole[0, 2], whole[1, 2] = c * x - s * y, s * x + c * y
-    whole[2, 0], whole[2, 1] = c * u - s * v, s * u + c * v
-    return whole
+def _pushed(inertia: Inertia, prismatic: bool) -> tuple[SX, SX]:
+    """Moment and force for one unit of acceleration about or along z."""
+    z, (x, y, _) = ca.SX.zeros(3), entries(inertia.moment)
+    if not prismatic:
+        return inertia.turning[:, 2], ca.vertcat(-y, x, 0)
+    z[2] = inertia.mass
+    return ca.vertcat(y, -x, 0), z
 
 
-def _rotation(body: Body, turn: tuple[SX, SX] | None) -> SX:
-    fixed = ca.SX(ca.DM(body.rotation))
-    if turn is None:
-        return fixed
-    c, s = turn
-    turned = ca.SX.eye(3) + 0
-    turned[0, 0] = turned[1, 1] = c
-    turned[0, 1], turned[1, 0] = -s, s
-    return fixed @ turned
-
-
-def _symmetric(matrix: SX) -> SX:
-    """The upper triangle on both sides, so that equal entries are one expression."""
-    whole = ca.SX(matrix)
-    for i in range(3):
-        for j in range(i):
-            whole[i, j] = whole[j, i]
-    return whole
-
-
-def _sx(value: Any) -> SX:
-    """A number, an array of numbers or of symbols, as SX."""
-    array = np.array(value, dtype=object)
-    rows = [[Symbol(x).sx for x in np.atleast_1d(line)] for line in np.atleast_1d(array)]
-    return ca.vertcat(*[ca.horzcat(*line) for line in rows])
+def _carried_down(frame: Frame, n: SX, f: SX) -> tuple[SX, SX]:
+    """A body's moment and force about the origin and in the axes of its parent."""
+    force = frame.out(f)
+    return frame.out(n) + ca.cross(frame.translation, force), force

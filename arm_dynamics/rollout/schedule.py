@@ -54,4 +54,4 @@ def _needs(lines: Sequence[str]) -> list[set[int]]:
 def _delay(line: str) -> int:
     if " / " in line:
         return SLOW
-    return SERIES if "(S1" in line or "(C1" in line else PLAIN
+    return SERIES if "_series(" in line else PLAIN

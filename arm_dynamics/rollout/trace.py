@@ -13,6 +13,7 @@ from arm_dynamics.integrators import Integrator, integrator
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import variation
 from arm_dynamics.rollout.layout import Layout
+from arm_dynamics.rollout.ldl import solution
 from arm_dynamics.rollout.motion import SymbolicMotion
 from arm_dynamics.rollout.symbol import Symbol, symbols
 from arm_dynamics.rollout.vocabulary import traced, where
@@ -101,7 +102,8 @@ def _force_response(
 ) -> Any:
     """``friction.force_response`` on symbols, column by column."""
     implicit, explicit = step.split(*motion.braking(q, v, z, dt))
-    inverse = ca.inv(motion.chain(q).mass_matrix() + dt.sx * ca.diag(_column(implicit)))
+    mass = motion.chain(q).mass_matrix() + dt.sx * ca.diag(_column(implicit))
+    inverse = solution(mass, ca.SX.eye(len(q)))
     x = -dt.sx * ca.mtimes(inverse, ca.diag(_column(explicit)))
     response = ca.SX.zeros(*inverse.shape)
     for term in reversed(step.response):

@@ -40,6 +40,7 @@ class ArmMotion:
         self._rows = x = row.pack(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._effort = x[row.EFFORT]
+        self._dynamics = (arm.model, self._data, self._q, self._v, self._tau)
         self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
         self._own = own_states(arm)
         self._kept, (slots, joints) = compiled_states(arm)
@@ -54,7 +55,8 @@ class ArmMotion:
     @property
     def effort(self) -> Vector:
         """The actuators' effort (nv,) [N·m] as last evaluated."""
-        return self._effort.copy()
+        effort: Vector = self._effort.copy()
+        return effort
 
     def use(self, command: Command) -> None:
         """From here on the command is this one."""
@@ -67,7 +69,7 @@ class ArmMotion:
         self._drive(q, v, z)
         if self.prescribed:
             return self._constrained(q, v)
-        a: Vector = pin.aba(self.arm.model, self._data, q, v, self._tau).copy()
+        a: Vector = pin.aba(*self._dynamics)
         return a
 
     def settled_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
@@ -95,13 +97,12 @@ class ArmMotion:
 
         Returns whether q and v were finite and still are.
         """
-        x, model, data = self._rows, self.arm.model, self._data
-        at, speed, tau = self._q, self._v, self._tau
+        x, dynamics = self._rows, self._dynamics
         if not row.start(x, q, v):
             return False
         for _ in range(steps - 1):
-            row.kick_drift_drive(x, pin.aba(model, data, at, speed, tau), dt)
-        return row.kick_drift_end(x, pin.aba(model, data, at, speed, tau), dt, q, v)
+            row.kick_drift_drive(x, pin.aba(*dynamics), dt)
+        return row.kick_drift_end(x, pin.aba(*dynamics), dt, q, v)
 
     def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """λ and n of the actuators' own states, (na,) each."""

@@ -39,6 +39,7 @@ class Plant:
         self._smooth = self._motion.plain and not self._rubs
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._command, self._shape = NO_COMMAND, (arm.nv,)
+        self._after: State | None = None
         self._compile()
 
     def step(self, state: State, command: Command, dt: float, steps: int = 1) -> State:
@@ -54,7 +55,8 @@ class Plant:
         if not (type(dt) is float and 0 < dt < inf and type(steps) is int and steps > 0):
             dt = scalar("dt [s]", dt, above=0)
             steps = whole("steps", steps, lower=1)
-        self._accept_state(state)
+        if state is not self._after:  # its own last result needs no look
+            self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # one look at a frozen command is enough
         q, v, z = state.q.copy(), state.v.copy(), self._at_rest
@@ -63,12 +65,14 @@ class Plant:
         else:
             z = self._own_states(state).copy()
             well = self._instants(q, v, z, dt, steps)
+            z.setflags(write=False)
         if not well:
             self._name_the_lost(state, dt, steps)
         tau = self._motion.effort
-        for array in (q, v, tau, z):
-            array.setflags(False)  # read-only; the positional argument is the quick one
-        return State(state.time + steps * dt, q, v, tau, z)
+        for array in (q, v, tau):
+            array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
+        self._after = after = State(state.time + steps * dt, q, v, tau, z)
+        return after
 
     def efforts(self, state: State, command: Command) -> JointEfforts:
         """What acts on the joints in this state under this command; no time passes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ INTERFACES = ("effort", "voltage", "position", "velocity", MIXED)
 NO_STATES = frozen([])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class State:
     """Time [s], position q (nv,), velocity v (nv,), applied actuator effort tau (nv,).
 
@@ -31,7 +31,17 @@ class State:
     q: Vector
     v: Vector
     tau: Vector
-    act: Vector = field(default_factory=lambda: NO_STATES)
+    act: Vector
+
+    def __init__(
+        self, time: float, q: Vector, v: Vector, tau: Vector, act: Vector = NO_STATES
+    ) -> None:
+        # A plant makes one each step: half a microsecond less than by object.__setattr__.
+        _set_time(self, time)
+        _set_q(self, q)
+        _set_v(self, v)
+        _set_tau(self, tau)
+        _set_act(self, act)
 
     @classmethod
     def of(
@@ -60,6 +70,11 @@ class State:
     def nv(self) -> int:
         """Number of joints."""
         return int(self.q.size)
+
+
+_set_time, _set_q, _set_v, _set_tau, _set_act = (
+    getattr(State, name).__set__ for name in ("time", "q", "v", "tau", "act")
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

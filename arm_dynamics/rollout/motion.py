@@ -78,7 +78,7 @@ class SymbolicMotion:
         self._load(q, v, z)
         self.rows[row.BRAKING] = Symbol(0.0)
         traced(row.joint_braking)(self.rows, dt)
-        return self.rows[row.BRAKING].copy(), self.rows[row.WINDING].copy()
+        return _as_symbols(self.rows[row.BRAKING]), _as_symbols(self.rows[row.WINDING])
 
     def rates(self, q: Symbols, v: Symbols, z: Symbols) -> tuple[Symbols, Symbols]:
         """λ and n of the actuators' own states, (na,) each."""

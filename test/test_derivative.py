@@ -183,15 +183,19 @@ def test_what_does_not_agree_is_rejected():
 
     sizes = {"q": 4, "v": 4, "z": 0, "told": 4, "dt": 1, "effort": 4, "A": 64, "B": 32}
 
-    def step(x):
-        after, A, B = own.step(x[:8].copy(), x[8:12].copy(), x[12])
+    def advance(x, state, command, dt):
+        after, A, B = own.step(state, command, dt)
         x[:8], x[17:81], x[81:] = after, A.ravel(), factor * B.ravel()
+        return answer
 
-    factor = 1.0
-    own._check(SimpleNamespace(LAYOUT=sizes, step=step))
+    factor, answer = 1.0, 0
+    own._check(SimpleNamespace(LAYOUT=sizes, advance=advance))
     factor = 1.001
     with pytest.raises(KernelRejected, match="A and B misses the plant's"):
-        own._check(SimpleNamespace(LAYOUT=sizes, step=step))
+        own._check(SimpleNamespace(LAYOUT=sizes, advance=advance))
+    factor, answer = 1.0, 1
+    with pytest.raises(KernelRejected, match="advance's answer misses the plant's"):
+        own._check(SimpleNamespace(LAYOUT=sizes, advance=advance))
 
 
 def test_refusals_say_what_is_expected():

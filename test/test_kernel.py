@@ -1,5 +1,8 @@
 """Kernels: the plant's own numbers, for many arms at once, whatever differs between them."""
 
+from dataclasses import replace
+from types import MappingProxyType
+
 import casadi as ca
 import numpy as np
 import pinocchio as pin
@@ -106,14 +109,27 @@ def windings():
     )  # fmt: skip
 
 
+def mixed():
+    """A motor with winding and heat, one without inductance, a joint without a motor."""
+    motor = {"kt": 0.5, "ke": 0.4, "resistance": 1.2, "gear_ratio": 3.0}
+    winding = {**motor, "inductance": 2e-3, "thermal_resistance": 2.0}
+    arm = chain({}, {"axis": "0 0 1"}, {})
+    kinds = (("dc_motor", winding), ("dc_motor", motor), ("ideal", {}))
+    joints = zip(arm.joints, kinds, strict=True)
+    motors = (replace(j, actuator=k, constants=MappingProxyType(c)) for j, (k, c) in joints)
+    return replace(arm, joints=tuple(motors))
+
+
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("make", [five_dof, windings])
-def test_traced_step_of_every_method_is_the_plants(make, method):
+@pytest.mark.parametrize(
+    ("make", "interface"), [(five_dof, "voltage"), (windings, "voltage"), (mixed, "mixed")]
+)
+def test_traced_step_of_every_method_is_the_plants(make, interface, method):
     """Each step of a violent motion, from the plant's states, with own states and without."""
     arm, dt = make(), 1e-4
-    step, plant = trace_step(arm, method, "voltage", ()).function, Plant(arm, method)
+    step, plant = trace_step(arm, method, interface, ()).function, Plant(arm, method)
     for q, v, told in zip(*scattered(arm), strict=True):
-        state, command = State.of(q, 5 * v, act=arm.initial_act), Command("voltage", 12 * told)
+        state, command = State.of(q, 5 * v, act=arm.initial_act), Command(interface, 12 * told)
         for _ in range(60):
             found = step(state.q, state.v, state.act, command.value, dt)
             after = plant.step(state, command, dt)

@@ -117,16 +117,16 @@ class StepDerivative:
         return str(writer.derivative_text(self.arm, self.method, self.interface))
 
     def _check(self, made: Any) -> None:
-        """Step, A and B at random states within the limits, beside the plant's."""
+        """``advance``, and ``step`` in it: y⁺, A and B at random states, beside the plant's."""
         arm, layout, n = self.arm, Layout.of(made.LAYOUT), self.arm.nv
         lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
         random = np.random.default_rng(1)
         for _ in range(4):
             q, (v, u) = random.uniform(lower, upper), random.uniform(-1, 1, (2, n))
             y = np.concatenate([q, v, arm.initial_act])
-            start = {"q": q, "v": v, "z": arm.initial_act, "told": u, "dt": np.array([TRIAL_STEP])}
-            x = filled(layout, 1, np.dtype(float), start)
-            made.step(x)
+            x = filled(layout, 1, np.dtype(float), {})
+            lost = made.advance(x, y, u, TRIAL_STEP)
+            self._accept("advance's answer", np.array([lost]), 1.0, 0.0)
             after, slopes = plant_step(self, y, u, TRIAL_STEP)
             found = np.hstack([x[layout.block(name)].reshape(y.size, -1) for name in "AB"])
             size = np.abs(after - y).max() + TRIAL_STEP

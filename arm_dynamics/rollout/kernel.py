@@ -11,21 +11,20 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.plant import Plant
 from arm_dynamics.rollout.law import Law
 from arm_dynamics.rollout.layout import Layout
 from arm_dynamics.rollout.store import fingerprint, module, numbers_of
-from arm_dynamics.state import Command, State
 
 AGREEMENT = {"float64": 1e-12, "float32": 1e-4}
-"""Largest difference from the plant, of the change in a step, relative to the largest change."""
+"""Largest difference from plant and controller, relative to the largest number, or to the largest
+change in a step."""
 TRIAL_STEP = 1e-4
 LINE = 64
 """Bytes of a cache line, and of the widest vector."""
 
 
 class KernelRejected(ArmDynamicsError):
-    """A kernel that does not agree with the plant."""
+    """A kernel that does not agree with the plant, or with the controller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +55,7 @@ class Kernel:
     """Blocks of ``lanes`` arms in one flat array (rows, lanes), advanced by generated code."""
 
     def __init__(self, arm: ArmModel, options: Options) -> None:
-        """Load the kernel, or make it and hold it to the plant (``AGREEMENT``).
+        """Load the kernel, or make it and hold it to plant and controller, see ``kernel_check``.
 
         Raises KernelRejected when it does not agree, ConfigError without CasADi when it has
         to be made, InvalidValue for an arm or options that have none.
@@ -102,35 +101,9 @@ class Kernel:
         return kernel_text(self.arm, self.options)
 
     def _check(self, made: Any) -> None:
-        """One step of random states within the limits, beside the plant's."""
-        layout, options, n = Layout.of(made.LAYOUT), self.options, self.arm.nv
-        lower, upper = np.maximum(self.arm.lower, -np.pi), np.minimum(self.arm.upper, np.pi)
-        random, shape = np.random.default_rng(1), (options.lanes, n)
-        q, v = random.uniform(lower, upper, shape), random.uniform(-1, 1, shape)
-        told = random.uniform(-1, 1, shape)
-        nominal = {name: _nominal(self.arm, name) for name in options.vary}
-        start = {
-            "q": q,
-            "v": v,
-            "z": self.arm.initial_act,
-            "told": told,
-            "dt": np.array([TRIAL_STEP]),
-        }
-        x = filled(layout, options.lanes, np.dtype(options.precision), {**start, **nominal})
-        made.step(x)
-        after = x.reshape(layout.rows, -1)[layout.block("v")].T
-        plant = Plant(self.arm, options.method)
-        for lane in range(min(options.lanes, 8)):
-            command = Command.checked(options.interface, told[lane], n)
-            expected = plant.step(State.of(q[lane], v[lane]), command, TRIAL_STEP).v
-            change = np.abs(expected - v[lane]).max() + TRIAL_STEP
-            miss = np.abs(after[lane] - expected).max() / change
-            bound = max(AGREEMENT[options.precision], 4 * np.finfo(x.dtype).eps / change)
-            if not miss <= bound:
-                raise KernelRejected(
-                    f"kernel of arm '{self.arm.name}' ({options.key}) misses the plant's step by"
-                    f" {miss:.2g} of its change; at most {bound:.2g} is allowed"
-                )
+        from arm_dynamics.rollout.kernel_check import check  # noqa: PLC0415 - for a new one only
+
+        check(made, self.arm, self.options)
 
 
 def filled(
@@ -149,17 +122,3 @@ def _aligned(size: int, dtype: np.dtype[Any]) -> Vector:
     whole = np.zeros(size * dtype.itemsize + LINE, np.uint8)
     start = -whole.ctypes.data % LINE
     return whole[start : start + size * dtype.itemsize].view(dtype)
-
-
-def _nominal(arm: ArmModel, name: str) -> Vector:
-    """The arm's own numbers for a variation."""
-    kind, _, field = name.partition(".")
-    if kind == "payload":
-        return np.array([arm.payload.mass])
-    if kind == "joint":
-        return np.array([getattr(joint, field) for joint in arm.joints])
-    if kind == "motor":
-        return np.array([a.constants.get(field, 0.0) for a in arm.actuators])
-    if field == "inertia":
-        return np.ones(arm.nv)
-    return np.array([inertia.mass for inertia in list(arm.links.inertias)[1:]])

@@ -57,20 +57,21 @@ class PidLoop:
 
     def around(self, inner: Lanes, start: Start) -> Lanes:
         """The law as one controller a lane."""
-        kind = PidGravity if self.law.gravity else Pid
-        names = self.law.arm.joint_names
-        laws = [
-            kind(
-                self.law.arm,
-                {j: dict(zip(GAINS, lane[:, i], strict=True)) for i, j in enumerate(names)},
-            )
-            for lane in self.gains
-        ]
-        for law, integral, filtered in zip(laws, self.integral, self.filtered, strict=True):
-            law.recall(integral, filtered)
+        laws = laws_by_lane(self.law, self.gains, self.integral, self.filtered)
         return LoopLanes(
             inner, controllers(laws, self.law.voltage), self.period, self.way, self.law.delay
         )
+
+
+def laws_by_lane(law: Law, gains: Vector, integral: Vector, filtered: Vector) -> list[Controller]:
+    """One controller a lane: gains (lane, 6, nv), memory (lane, nv) each."""
+    kind, names, found = PidGravity if law.gravity else Pid, law.arm.joint_names, list[Controller]()
+    for own, *memory in zip(gains, integral, filtered, strict=True):
+        by_joint = {j: dict(zip(GAINS, own[:, i], strict=True)) for i, j in enumerate(names)}
+        pid = kind(law.arm, by_joint)
+        pid.recall(*memory)
+        found.append(pid)
+    return found
 
 
 def controllers(laws: Sequence[Controller], by_voltage: bool) -> Tick:

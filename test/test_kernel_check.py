@@ -1,0 +1,101 @@
+"""Every function of a generated module is held to its law before it serves."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import chain
+
+from arm_dynamics.rollout import kernel, kernel_check
+from arm_dynamics.rollout.kernel import Kernel, KernelRejected, Options
+from arm_dynamics.rollout.law import Law
+from arm_dynamics.rollout.layout import Layout
+
+ARM = chain({"axis": "0 1 0", "friction": 0.1}, {"axis": "0 1 0"})
+LANES = 4
+WRONG = {"float64": 1e-9, "float32": 1e-2}
+"""What is added, beyond rounding."""
+
+
+def options(precision, delay=False):
+    law = Law(ARM, gravity=True, voltage=False, delay=delay, noise=True)
+    return Options(precision=precision, lanes=LANES, law=law)
+
+
+@cache
+def made(precision, delay=False):
+    return Kernel(ARM, options(precision, delay))._module
+
+
+def altered(module, entry, name, wrong):
+    """The module with ``wrong`` added to the rows ``name`` after ``entry`` has run."""
+    layout = Layout.of(module.LAYOUT)
+
+    def run(x, *more):
+        answer = getattr(module, entry)(x, *more)
+        x.reshape(layout.rows, -1)[layout.block(name)] += wrong
+        return answer
+
+    entries = {e: getattr(module, e) for e in ("step", "tick", "score", "rollout")}
+    return SimpleNamespace(LAYOUT=module.LAYOUT, **{**entries, entry: run})
+
+
+ENTRIES = [
+    ("step", "q", "step's q"),
+    ("step", "v", "step's v"),
+    ("step", "effort", "step's effort"),
+    ("tick", "told", "command of tick 0"),
+    ("tick", "integral", "command of tick 1"),
+    ("score", "iae", "score's iae"),
+    ("score", "peak_effort", "score's peak_effort"),
+    ("score", "overshoot", "score's overshoot"),
+    ("score", "settled_error", "score's settled_error"),
+    ("rollout", "v", "rollout's v"),
+    ("rollout", "integral", "rollout's integral"),
+]
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(("entry", "name", "words"), ENTRIES)
+def test_an_entry_that_is_wrong_is_rejected_by_name(entry, name, words, precision):
+    module = made(precision)
+    kernel_check.check(module, ARM, options(precision))
+    with pytest.raises(KernelRejected, match=words):
+        kernel_check.check(altered(module, entry, name, WRONG[precision]), ARM, options(precision))
+
+
+def test_a_late_command_that_is_wrong_is_rejected():
+    module = made("float64", delay=True)
+    kernel_check.check(module, ARM, options("float64", delay=True))
+    with pytest.raises(KernelRejected, match="command of tick 0"):
+        kernel_check.check(
+            altered(module, "tick", "pending", 1e-9), ARM, options("float64", delay=True)
+        )
+
+
+def test_records_and_losses_of_a_rollout_are_looked_at():
+    module = made("float64")
+
+    def rollout(x, given, every, stride, count, chosen, out, failed):
+        module.rollout(x, given, every, stride, count, chosen, out, failed)
+        out[-1, 0] += record
+        failed[0] += step
+
+    entries = {e: getattr(module, e) for e in ("LAYOUT", "step", "tick", "score")}
+    wrong = SimpleNamespace(rollout=rollout, **entries)
+    record, step = 1e-9, 0
+    with pytest.raises(KernelRejected, match="rollout's last record"):
+        kernel_check.check(wrong, ARM, options("float64"))
+    record, step = 0.0, 3
+    with pytest.raises(KernelRejected, match="rollout's failed"):
+        kernel_check.check(wrong, ARM, options("float64"))
+
+
+def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
+    """What has passed is loaded from then on without another check."""
+    made("float64")
+    monkeypatch.setattr(kernel_check, "check", lambda *given: pytest.fail("checked a second time"))
+    again = Kernel(ARM, options("float64"))
+    x = again.block({"dt": np.array([kernel.TRIAL_STEP])})
+    assert not again.step(x)

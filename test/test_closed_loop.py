@@ -159,11 +159,11 @@ def test_noise_is_the_same_for_a_seed_and_a_lane():
         ({"vary": {"gains.x": np.ones(LANES)}}, UnknownName, "gain 'x'; known: d, "),
         ({"vary": {"gains.p": -np.ones(LANES)}}, InvalidValue, "p = -1"),
         ({"controller": GravityCompensation(five_dof())}, UnknownName, "'GravityCompensation'"),
-        ({"period": 1.5e-4}, InvalidValue, "no whole multiple of dt"),
+        ({"period": 1.5e-4}, InvalidValue, "duration 0.2 s is no whole multiple of period"),
         (
             {"controller": lambda q, v, t: v[:1]},
             CommandRefused,
-            r"policy at tick 0: \(1, 5\) commands",
+            r"policy at tick 0: commands of shape \(1, 5\), \(6, 5\)",
         ),
         ({"late": 2.0}, InvalidValue, "late = 2.0: must be at most 1"),
         ({"reference": np.zeros(4)}, InvalidValue, r"reference: shape \(4,\)"),

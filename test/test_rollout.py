@@ -185,7 +185,9 @@ def test_a_lost_lane_of_other_backends(backend):
 
 
 def test_memory_is_asked_for_first():
-    with pytest.raises(InvalidValue, match=rf"{LANES * 2 * 15 * 8} bytes \(70 lanes.*1000 are all"):
+    with pytest.raises(
+        InvalidValue, match=rf"{LANES * 2 * (15 + 1) * 8} bytes \(70 lanes.*1000 are all"
+    ):
         run(memory_limit=1000)
     require_memory(0, None, "nothing")
 
@@ -215,7 +217,13 @@ def test_refusals(changes, error, words):
         (np.zeros((2, 10)), np.zeros((3, 1, 5)), DT, {}, "2 states and 3 lanes"),
         (np.zeros((2, 10)), np.zeros(5), 0.0, {}, "must be above 0"),
         (np.zeros((2, 10)), np.zeros(5), DT, {"payload": [1.0, -1.0]}, "lane 1: payload mass"),
-        (np.zeros((2, 10)), np.zeros(5), DT, {"link.mass": [1.0, 0.0]}, "lane 1: link.mass = 0"),
+        (
+            np.zeros((2, 10)),
+            np.zeros(5),
+            DT,
+            {"link.mass": [1.0, 0.0]},
+            "lane 1: link.mass of joint 'R1' = 0",
+        ),
         (np.zeros((2, 10)), np.zeros(5), DT, {"payload": [1.0, 1, 1]}, "2 states and 3 lanes"),
     ],
 )

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.errors import UnknownName
+from arm_dynamics.arrays import Vector, frozen, whole
+from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import State
 
-OUTPUTS = ("q", "v", "act", "effort")
-"""What may be recorded: positions, velocities, actuators' own states, actuators' efforts."""
+OUTPUTS = ("q", "v", "act", "effort", "tool_position")
+"""What may be recorded: positions, velocities, actuators' own states, actuators' efforts, and
+where the tool's frame is in the base's [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +23,8 @@ class Batch:
 
     arrays: name of ``OUTPUTS`` → (lane, record, size); effort is the one that a record's last
     step began with. failed (lanes,): number of the step at which a lane left the finite numbers
-    (its records from there on are not finite), -1 for none. metrics: name → (lane, nv), of
-    closed loops. backend is what computed it.
+    (its records from there on are NaN), -1 for none. metrics: name → (lane, nv), of closed loops.
+    backend is what computed it. Without outputs the one ``time`` is that of the end.
     """
 
     arm: ArmModel
@@ -66,10 +67,17 @@ class Batch:
         return self["effort"]
 
     def final(self, lane: int) -> State:
-        """The last state of a lane, to go on from."""
+        """The last state of a lane, to go on from; raises InvalidValue for one there is not."""
+        if not -len(self) <= whole("lane", lane, lower=-len(self)) < len(self):
+            raise InvalidValue(f"lane = {lane}: at most {len(self) - 1}, the last of {len(self)}")
         n = self.arm.nv
         time, q, v, effort, act = np.split(self.end[lane], [1, 1 + n, 1 + 2 * n, 1 + 3 * n])
         return State(float(time[0]), frozen(q), frozen(v), frozen(effort), frozen(act))
+
+    @property
+    def tool_position(self) -> Vector:
+        """Positions of the tool's frame in the base's (lane, record, 3) [m]."""
+        return self["tool_position"]
 
     @property
     def finals(self) -> list[State]:

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.expect import expect
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.rollout import inputs
 from arm_dynamics.rollout.batch import Batch
 from arm_dynamics.rollout.executor import Progress
@@ -20,10 +22,17 @@ from arm_dynamics.rollout.inputs import States
 from arm_dynamics.rollout.law_batch import with_law
 from arm_dynamics.rollout.memory import require_memory
 from arm_dynamics.rollout.policy_batch import Policy, with_policy
-from arm_dynamics.rollout.reference_table import Noise, reference_table, ticks
-from arm_dynamics.rollout.rollout import counted, lanes_of, repeated, sizes_of
+from arm_dynamics.rollout.reference_table import Noise, reference_table, ticks, whole_times
+from arm_dynamics.rollout.rollout import (
+    lanes_of,
+    repeated,
+    require_told,
+    sizes_of,
+    stride_of,
+)
+from arm_dynamics.rollout.variation import known
 from arm_dynamics.rollout.work import Work
-from arm_dynamics.simulation import whole_steps
+from arm_dynamics.trajectory import JointTrajectory
 
 
 def rollout_closed_loop(
@@ -65,30 +74,56 @@ def rollout_closed_loop(
     ``law.METRICS``. dt may differ by lane; all must go whole into the period. The rest is as for
     ``rollout``. Raises InvalidValue, UnknownName or CommandRefused.
     """
+    given_arm(arm)
+    require_told(threads, executor, progress)
+    expect(bool, "delay", delay)
+    _require_law(controller)
+    if not isinstance(reference, JointTrajectory):
+        reference = inputs.numbers("reference", reference)
+    dt = inputs.numbers("dt [s]", dt)
     lanes = max(lanes_of(states, vary, dt, ()), len(reference) if np.ndim(reference) == 3 else 1)
-    table, given = _told(
-        reference, lanes, whole_steps(duration, period), arm.nv, period, late, noise, memory_limit
-    )
+    periods = whole_times("duration", duration, "period", period)
+    table, given = _told(reference, lanes, periods, arm.nv, period, late, noise, memory_limit)
     plain = {name: x for name, x in (vary or {}).items() if not name.startswith("gains.")}
     gains = {name: x for name, x in (vary or {}).items() if name not in plain}
-    setup = (method, interface or "effort", precision)
+    by = "effort" if interface is None else expect(str, "interface", interface)
+    setup = (method, by, precision)
+    sizes = sizes_of(arm, outputs)
     work = Work(
         arm, backend, setup, repeated(inputs.starts(arm, states), lanes), given,
         inputs.time_steps(dt, lanes), inputs.variations(arm, plain, lanes), 1,
-        counted("stride", stride), sizes_of(arm, outputs),
+        stride_of(stride, periods, sizes), sizes,
     )  # fmt: skip
     inputs.commands_of(arm, setup[1], np.zeros(arm.nv), lanes)
-    every = np.array([whole_steps(period, one) for one in work.dt.tolist()])
+    every = np.array([whole_times("period", period, "dt", one) for one in work.dt.tolist()])
     way = np.sign(table[:, 0, : arm.nv] - work.start.q)
     if isinstance(controller, Controller):
         return with_law(
             work, controller, gains, every, way, delay, threads, executor, memory_limit, progress
         )
     if gains:
-        raise UnknownName("variation", next(iter(gains)), tuple(plain))
-    if (every != every[0]).any() or executor is not None:
-        raise InvalidValue("a policy in Python takes one dt for all lanes, and no executor")
+        raise UnknownName("variation under a policy", next(iter(gains)), known(arm))
+    if executor is not None:
+        raise InvalidValue(
+            "executor: none is expected with a policy in Python, which runs here; a Pid or"
+            " PidGravity can be sent"
+        )
+    if (work.dt != work.dt[0]).any():
+        other = int(np.argmax(work.dt != work.dt[0]))
+        raise InvalidValue(
+            f"dt [s] of lane {other} = {work.dt[other]:g}, of lane 0 = {work.dt[0]:g}: one for all"
+            " is expected with a policy in Python"
+        )
     return with_policy(work, controller, int(every[0]), way, delay, threads, memory_limit, progress)
+
+
+def _require_law(controller: object) -> None:
+    """Raises InvalidValue for what is neither a controller nor a policy."""
+    if isinstance(controller, type) or not callable(getattr(controller, "update", controller)):
+        raise InvalidValue(
+            f"controller = {controller!r}: a Pid(arm) or PidGravity(arm) is expected, or a callable"
+            " (q, v, time)"
+        )
 
 
 def _told(
@@ -102,9 +137,11 @@ def _told(
     memory_limit: float | None,
 ) -> tuple[Vector, Vector]:
     """The reference's table, and all that the ticks are given."""
+    each = noise is not None or np.ndim(reference) == 3 or len(np.atleast_1d(reference)) == lanes
+    need = 8 * (lanes if each else 1) * periods * (2 * size if noise is None else 4 * size)
+    require_memory(need, memory_limit, f"reference and noise of {periods} periods")
     table = reference_table(reference, lanes, periods, size, period)
     wobble = None
     if noise is not None:
-        require_memory(8 * lanes * periods * 2 * size, memory_limit, "noise of every period")
-        wobble = noise.table(lanes, periods, size)
+        wobble = expect(Noise, "noise", noise).table(lanes, periods, size)
     return table, ticks(table, scalar("late", late, lower=0, upper=1), wobble)

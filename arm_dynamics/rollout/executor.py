@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor, as_completed
+from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from threading import Lock
 
+from arm_dynamics.errors import ConfigError
 from arm_dynamics.rollout.backends import BLOCK
 from arm_dynamics.rollout.work import Done, Work, done
 
@@ -27,13 +28,36 @@ def spread(
         return done(work, 1 if work.backend != "generated" else threads, counter.add)
     blocks = -(-work.lanes // BLOCK)
     size = BLOCK * -(-blocks // PARTS)
-    tasks = {executor.submit(done, part): lanes for lanes, part in work.parts(size)}
+    try:
+        tasks = {executor.submit(done, part): lanes for lanes, part in work.parts(size)}
+    except RuntimeError as error:  # it is shut down, or broken
+        raise _given_up(executor, error) from error
+    return _collected(work, executor, tasks, counter)
+
+
+def _collected(
+    work: Work, executor: Executor, tasks: Mapping[Future[Done], slice], counter: _Counter
+) -> Done:
+    """What all tasks found; those that wait are called off when one fails."""
     whole = Done.empty(work)
-    for task in as_completed(tasks):
-        lanes = tasks[task]
-        whole.put(lanes, task.result())
-        counter.add((lanes.stop - lanes.start) * work.steps)
+    try:
+        for task in as_completed(tasks):
+            lanes = tasks[task]
+            whole.put(lanes, task.result())
+            counter.add((lanes.stop - lanes.start) * work.steps)
+    except (BrokenExecutor, CancelledError) as error:
+        raise _given_up(executor, error) from error
+    finally:
+        for task in tasks:
+            task.cancel()
     return whole
+
+
+def _given_up(executor: Executor, error: BaseException) -> ConfigError:
+    return ConfigError(
+        f"executor {type(executor).__name__} gave up its tasks"
+        f" ({type(error).__name__}: {error or 'called off'}): a fresh one, or none, is expected"
+    )
 
 
 class _Counter:

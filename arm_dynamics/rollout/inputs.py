@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.expect import expect
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import variation
-from arm_dynamics.state import State
+from arm_dynamics.state import State, require_state
 
 States = Any
 """One state for all lanes, one a lane, or an array (lanes, 2 nv + na) of [q, v, z]."""
@@ -54,6 +56,7 @@ def starts(arm: ArmModel, states: States) -> Start:
 def _from_states(arm: ArmModel, states: Sequence[State]) -> Start:
     n, na, rest = arm.nv, arm.na, arm.initial_act
     for lane, state in enumerate(states):
+        _require_whole(lane, state, n)
         sizes = (state.q.size, state.v.size, state.act.size)
         if sizes not in ((n, n, na), (n, n, 0)):
             raise InvalidValue(
@@ -65,6 +68,16 @@ def _from_states(arm: ArmModel, states: Sequence[State]) -> Start:
     start = _from_array(arm, flat)
     effort, time = np.array([s.tau for s in states]), np.array([s.time for s in states])
     return replace(start, effort=effort, time=time)
+
+
+def _require_whole(lane: int, state: State, size: int) -> None:
+    """Raises InvalidValue, naming the lane, for what is no State with a time and efforts."""
+    try:
+        require_state(state)
+        scalar("time [s]", state.time)
+        vector("tau, where known,", np.nan_to_num(frozen(state.tau)), size)
+    except InvalidValue as error:
+        raise InvalidValue(f"lane {lane}: {error}") from error
 
 
 def _from_array(arm: ArmModel, states: ArrayLike) -> Start:
@@ -96,6 +109,15 @@ def commands_of(arm: ArmModel, interface: str, commands: ArrayLike, lanes: int) 
         raise CommandRefused(str(error)) from error
 
 
+def command_numbers(interface: str, commands: ArrayLike) -> Vector:
+    """``commands`` as an array; raises CommandRefused."""
+    expect(str, "interface", interface)
+    try:
+        return numbers(f"{interface} commands", commands)
+    except InvalidValue as error:
+        raise CommandRefused(str(error)) from error
+
+
 def table_of(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
     """(lanes or 1, periods, size); two dimensions are (lanes, size) where as many as lanes."""
     x = numbers(name, values)
@@ -114,7 +136,7 @@ def table_of(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
 def time_steps(dt: ArrayLike, lanes: int) -> Vector:
     """dt [s] of each lane, (lanes,); raises InvalidValue unless all are above 0."""
     x = numbers("dt [s]", dt)
-    if x.shape not in ((), (1,), (lanes,)):
+    if not x.size or x.shape not in ((), (1,), (lanes,)):
         raise InvalidValue(f"dt [s]: shape {x.shape} given, a number or ({lanes},) expected")
     if not (x > 0).all():
         raise InvalidValue(f"dt [s]: {x.min():g} given, all must be above 0")
@@ -131,17 +153,45 @@ def variations(
     arm of its lane refuses (the lane is named).
     """
     found = {}
-    for name, values in (vary or {}).items():
+    for name, values in named(vary).items():
         found[name] = by_lane(name, values, lanes, variation.size(arm, name))
         if name in ("link.mass", "link.inertia") and (found[name] <= 0).any():
-            lane = int(np.argwhere(found[name] <= 0)[0, 0])
-            raise InvalidValue(f"lane {lane}: {name} = {found[name].min():g}: must be above 0")
+            lane, i = np.argwhere(found[name] <= 0)[0].tolist()
+            joint, value = arm.joint_names[i], found[name][lane, i]
+            raise InvalidValue(
+                f"lane {lane}: {name} of joint '{joint}' = {value:g}: must be above 0"
+            )
+    if found:
+        _require_possible(arm, found)
+    return found
+
+
+def named(vary: Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike]:
+    """``vary`` when it is a mapping from names; raises InvalidValue."""
+    told = expect(Mapping, "vary", {} if vary is None else vary, "{'payload': [0.1, 0.2]} is one")  # type: ignore[type-abstract]
+    for name in told:
+        expect(str, "name in vary", name)
+    return told
+
+
+def _require_possible(arm: ArmModel, found: Mapping[str, Vector]) -> None:
+    """Two arms with all that is least and largest stand for the lanes between: ranges are that.
+
+    Raises InvalidValue naming the lane.
+    """
+    try:
+        for end in (np.min, np.max):
+            variation.lane_arm(arm, {name: end(values, axis=0) for name, values in found.items()})
+    except InvalidValue:
+        _name_impossible(arm, found)
+
+
+def _name_impossible(arm: ArmModel, found: Mapping[str, Vector]) -> None:
     for lane in _extremes(found):
         try:
             variation.lane_arm(arm, {n: v[lane] for n, v in found.items()})
         except InvalidValue as error:
             raise InvalidValue(f"lane {lane}: {error}") from error
-    return found
 
 
 def by_lane(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
@@ -157,9 +207,10 @@ def by_lane(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
 def numbers(name: str, values: ArrayLike) -> Vector:
     """An array of finite numbers; raises InvalidValue naming the first that is none."""
     try:
-        x = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidValue(f"{name}: an array of numbers is expected") from error
+        x = frozen(values)
+    except InvalidValue as error:
+        said = f"{name} = {short(values)}: an array of real numbers is expected"
+        raise InvalidValue(said) from error
     if not np.isfinite(x).all():
         at = tuple(np.argwhere(~np.isfinite(x))[0].tolist())
         raise InvalidValue(f"{name}{list(at)} = {x[at]}: a finite number is expected")

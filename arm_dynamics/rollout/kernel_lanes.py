@@ -39,16 +39,21 @@ class KernelLanes(Lanes):
         record = np.empty((after // stride - self.count // stride, rows.size, lanes), kernel.dtype)
         failed = kernel.run(self.x, flat, every, stride, rows, record, self.count)[: self.size]
         self.failed = np.where(self.failed < 0, failed, self.failed)
-        self.count, first = after, 0
+        first, before = 0, self.count // stride
+        self.count = after
         for array in out.values():
             width = array.shape[2]
             array[:] = record[:, first : first + width, : self.size].transpose(2, 0, 1)
             first += width
+            for lane in np.flatnonzero(self.failed >= 0).tolist():
+                array[lane, max(-(-self.failed[lane] // stride) - 1 - before, 0) :] = np.nan
 
     def rows(self, name: str) -> Vector:
         """A named block of rows, (lane, size)."""
         rows = self.x.reshape(self.kernel.layout.rows, -1)[self.kernel.layout.block(name)]
-        return np.array(rows[:, : self.size].T, dtype=float)
+        found = np.array(rows[:, : self.size].T, dtype=float)
+        found[self.failed >= 0] = np.nan
+        return found
 
     def state(self) -> tuple[Vector, Vector, Vector, Vector]:
         """As ``Lanes.state``."""

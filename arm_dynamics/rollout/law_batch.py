@@ -57,6 +57,8 @@ def with_law(
 
 
 def _law(controller: Controller, interface: str, delay: bool, noisy: bool) -> Law:
+    if interface not in ("effort", "voltage"):
+        raise UnknownName("interface of a law", interface, ("effort", "voltage"))
     if type(controller) not in LAWS:
         known = tuple(kind.__name__ for kind in LAWS)
         raise UnknownName("controller of a rollout", type(controller).__name__, known)
@@ -73,8 +75,10 @@ def _gains(controller: Controller, given: Mapping[str, ArrayLike], lanes: int) -
             raise UnknownName("gain", gain, GAINS)
         i = GAINS.index(gain)
         gains[:, i] = inputs.by_lane(name, values, lanes, n)
-        for value in (gains[:, i].min(), gains[:, i].max()):
-            Pid.parameters[i].check("gains", float(value))
+        for at in (gains[:, i].argmin(), gains[:, i].argmax()):
+            lane, joint = divmod(int(at), n)
+            owner = f"lane {lane}: gains of joint '{controller.arm.joint_names[joint]}'"
+            Pid.parameters[i].check(owner, float(gains[lane, i, joint]))
     return gains
 
 

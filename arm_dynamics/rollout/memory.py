@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from arm_dynamics.arrays import scalar
 from arm_dynamics.errors import InvalidValue
 
 SHARE = 0.5
@@ -15,7 +16,7 @@ def require_memory(need: int, limit: float | None, what: str) -> None:
 
     Raises InvalidValue with both numbers, what takes it, and what makes it less.
     """
-    most = SHARE * _machine() if limit is None else limit
+    most = SHARE * _machine() if limit is None else scalar("memory_limit", limit, lower=0)
     if need > most:
         raise InvalidValue(
             f"the records take {need} bytes ({what}) and {int(most)} are allowed: take a larger"

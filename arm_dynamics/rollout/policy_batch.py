@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import CommandRefused
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import CommandRefused, InvalidValue
 from arm_dynamics.rollout.backends import BLOCK, chosen
 from arm_dynamics.rollout.batch import Batch
 from arm_dynamics.rollout.executor import Progress
@@ -23,6 +23,9 @@ from arm_dynamics.rollout.work import Done, Work, cores, maker, run
 
 Policy = Callable[[Vector, Vector, float], ArrayLike]
 """Measured q and v (lane, nv), time since the start [s] → commands (lane, nv)."""
+
+
+Flags = NDArray[np.bool_]
 
 
 def with_policy(
@@ -58,17 +61,29 @@ def _asked(policy: Policy, inner: Lanes, period: float) -> Tick:
 
     def tick(q: Vector, v: Vector, reference: Vector, elapsed: Vector) -> Vector:
         nonlocal ticked
-        told, lost = np.array(policy(q, v, ticked * period), dtype=float), inner.failed >= 0
-        if told.shape != q.shape or not np.isfinite(told[~lost]).all():
-            raise CommandRefused(
-                f"policy at tick {ticked}: {told.shape} commands, all finite:"
-                f" {bool(np.isfinite(told).all())}; {q.shape} finite ones are expected"
-            )
+        told, lost = policy(q, v, ticked * period), inner.failed >= 0
+        try:
+            told = np.array(frozen(told))
+            _require_commands(told, q.shape, lost)
+        except InvalidValue as error:
+            raise CommandRefused(f"policy at tick {ticked}: {error}") from error
         ticked += 1
         told[lost] = 0.0
         return told
 
     return tick
+
+
+def _require_commands(told: Vector, shape: tuple[int, ...], lost: Flags) -> None:
+    """Raises InvalidValue, naming the entry, for another shape and what is not finite."""
+    if told.shape != shape:
+        raise InvalidValue(f"commands of shape {told.shape}, {shape} expected: lanes and joints")
+    bad = ~np.isfinite(told) & ~lost[:, None]
+    if bad.any():
+        lane, joint = np.argwhere(bad)[0].tolist()
+        raise InvalidValue(
+            f"commands[{lane}, {joint}] = {told[lane, joint]}: a finite number is expected"
+        )
 
 
 def _report(work: Work, progress: Progress | None) -> Callable[[int], None]:

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, scalar
+from arm_dynamics.arrays import Vector, scalar, whole
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.rollout.inputs import table_of
 from arm_dynamics.trajectory import JointTrajectory
+
+MOST_PARTS = 2.0**53
+"""Beyond it not every whole number is a float."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Noise:
     def __post_init__(self) -> None:
         scalar("noise of q", self.q, lower=0)
         scalar("noise of v", self.v, lower=0)
+        whole("seed of the noise", self.seed)
 
     def table(self, lanes: int, periods: int, size: int) -> Vector:
         """Errors [q, v] (lane, period, 2 nv); a lane's do not depend on how many there are."""
@@ -49,6 +54,21 @@ def reference_table(reference: Any, lanes: int, periods: int, size: int, period:
     if width == size:
         table = np.concatenate([table, np.zeros_like(table)], axis=2)
     return table[:, np.minimum(np.arange(periods), table.shape[1] - 1)]
+
+
+def whole_times(name: str, time: float, of: str, part: float) -> int:
+    """time / part as a whole number; raises InvalidValue naming both when it is none."""
+    part = scalar(f"{of} [s]", part, above=0)
+    time = scalar(f"{name} [s]", time, lower=part)
+    if time / part > MOST_PARTS:
+        raise InvalidValue(f"{name} {time:g} s: at most {MOST_PARTS:g} times the {of} {part:g} s")
+    count = round(time / part)
+    if abs(count * part - time) > 1e-9 * time:
+        raise InvalidValue(
+            f"{name} {time:g} s is no whole multiple of {of} {part:g} s;"
+            f" nearest allowed: {count * part:g} s"
+        )
+    return count
 
 
 def ticks(reference: Vector, late: float, noise: Vector | None) -> Vector:

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.arrays import whole
 from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.expect import expect, names
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.rollout import inputs
 from arm_dynamics.rollout.backends import chosen
 from arm_dynamics.rollout.batch import OUTPUTS, Batch
@@ -19,6 +22,9 @@ from arm_dynamics.rollout.executor import Progress, spread
 from arm_dynamics.rollout.inputs import Start, States
 from arm_dynamics.rollout.memory import require_memory
 from arm_dynamics.rollout.work import Done, Work
+
+MOST_STEPS = 2**62
+"""Of one lane: what a step's number, a 64-bit integer, can tell."""
 
 
 def rollout(
@@ -57,9 +63,13 @@ def rollout(
     Raises InvalidValue, UnknownName or CommandRefused for what cannot be done, and InvalidValue
     when the records would take more than memory_limit bytes (default: half the machine's).
     """
-    lanes = lanes_of(states, vary, dt, commands)
+    given_arm(arm)
+    require_told(threads, executor, progress)
+    told, dt = inputs.command_numbers(interface, commands), inputs.numbers("dt [s]", dt)
+    lanes = lanes_of(states, vary, dt, told)
     start = repeated(inputs.starts(arm, states), lanes)
-    given = inputs.commands_of(arm, interface, commands, lanes)
+    given = inputs.commands_of(arm, interface, told, lanes)
+    every, sizes = whole("every", every, lower=1), sizes_of(arm, outputs)
     work = Work(
         arm,
         backend,
@@ -68,9 +78,9 @@ def rollout(
         given,
         inputs.time_steps(dt, lanes),
         inputs.variations(arm, vary, lanes),
-        counted("every", every),
-        counted("stride", stride),
-        sizes_of(arm, outputs),
+        every,
+        stride_of(stride, given.shape[1] * every, sizes),
+        sizes,
     )
     name, _ = chosen(backend, arm, work.setup, tuple(work.varied))
     return finished(replace(work, backend=name), threads, executor, memory_limit, progress)
@@ -84,8 +94,6 @@ def finished(
     progress: Progress | None,
 ) -> Batch:
     """The batch of ``work``, done where it is told."""
-    if work.outputs and work.stride > work.steps:
-        raise InvalidValue(f"stride = {work.stride}: at most the {work.steps} steps that there are")
     what = f"{work.lanes} lanes, {work.records} records, {sum(work.outputs.values())} numbers each"
     require_memory(work.bytes, memory_limit, what)
     return batch_of(work, spread(work, threads, executor, progress))
@@ -94,15 +102,18 @@ def finished(
 def batch_of(work: Work, found: Done) -> Batch:
     """What was found of ``work`` as a batch."""
     time = work.dt[:, None] * ((np.arange(work.records) + 1) * work.stride)
+    for array in (time, found.failed, found.end, *found.arrays.values(), *found.metrics.values()):
+        array.flags.writeable = False
     return Batch(work.arm, time, found.arrays, found.failed, found.end, work.backend, found.metrics)
 
 
 def lanes_of(
     states: Any, vary: Mapping[str, ArrayLike] | None, dt: ArrayLike, commands: ArrayLike
 ) -> int:
-    """Number of lanes that the arguments speak of; 1 where none tells."""
+    """Number of lanes that the arguments speak of; 1 where none tells. Raises InvalidValue."""
     sizes = [len(states)] if isinstance(states, Sequence | np.ndarray) else []
-    sizes += [len(np.atleast_1d(values)) for values in (vary or {}).values()]
+    told = inputs.named(vary).items()
+    sizes += [len(np.atleast_1d(inputs.numbers(name, values))) for name, values in told]
     sizes += [np.size(dt)] if np.ndim(dt) == 1 else []
     sizes += [len(np.asarray(commands))] if np.ndim(commands) == 3 else []
     return max(sizes, default=1)
@@ -115,16 +126,30 @@ def repeated(start: Start, lanes: int) -> Start:
     return start if start.lanes == lanes else start.part(np.zeros(lanes, dtype=int))
 
 
-def counted(name: str, value: int) -> int:
-    """A whole number of at least 1; raises InvalidValue."""
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise InvalidValue(f"{name} = {value!r}: a whole number of at least 1 is expected")
-    return int(value)
+def stride_of(stride: int, steps: int, outputs: Mapping[str, int]) -> int:
+    """Steps between records: all of them where nothing is recorded; raises InvalidValue."""
+    stride = whole("stride", stride, lower=1)
+    if steps > MOST_STEPS:
+        raise InvalidValue(f"{steps} steps: at most {MOST_STEPS} can be counted")
+    if outputs and stride > steps:
+        raise InvalidValue(f"stride = {stride}: at most the {steps} steps that there are")
+    return stride if outputs else steps
+
+
+def require_told(threads: int | None, executor: Executor | None, progress: Progress | None) -> None:
+    """Raises InvalidValue for what cannot do or hear of the work."""
+    if threads is not None:
+        whole("threads", threads, lower=1)
+    if executor is not None:
+        expect(Executor, "executor", executor, "any of concurrent.futures is one")
+    if progress is not None and not callable(progress):
+        raise InvalidValue(f"progress = {progress!r}: a callable (done, total) is expected")
 
 
 def sizes_of(arm: ArmModel, outputs: Sequence[str]) -> dict[str, int]:
     """Name → numbers of the outputs; raises UnknownName."""
-    for name in outputs:
+    sizes = {"act": arm.na, "tool_position": 3}
+    for name in names("outputs", outputs):
         if name not in OUTPUTS:
             raise UnknownName("output of a rollout", name, OUTPUTS)
-    return {name: arm.na if name == "act" else arm.nv for name in outputs}
+    return {name: sizes.get(name, arm.nv) for name in outputs}

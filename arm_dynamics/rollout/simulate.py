@@ -6,11 +6,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from arm_dynamics.arrays import scalar, whole
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.rollout.batch import Batch
-from arm_dynamics.rollout.rollout import counted, rollout
-from arm_dynamics.state import Command, State
+from arm_dynamics.rollout.rollout import rollout
+from arm_dynamics.state import Command, State, require_state
 
 
 def simulate(
@@ -26,11 +28,17 @@ def simulate(
     """``steps`` of dt [s] from ``state``: a batch of one lane.
 
     command: a Command, or a constant (nv,) on ``interface``. Commands that change go to
-    ``rollout``; ``options`` are those of ``rollout``, which tells what is raised.
+    ``rollout``; ``options`` are those of ``rollout``, which tells what is raised. An ``interface``
+    beside a Command must be the Command's: InvalidValue for another.
     """
-    if isinstance(command, Command):
-        interface, command = command.interface, command.value
-    if interface is None:
-        raise InvalidValue("interface: one is expected with a command that is no Command")
-    every = counted("steps", steps)
-    return rollout(arm, state, command, dt, interface=interface, every=every, **options)
+    size, every = given_arm(arm).nv, whole("steps", steps, lower=1)
+    if not isinstance(command, Command):
+        if interface is None:
+            raise InvalidValue("interface: one is expected with a command that is no Command")
+        command = Command.checked(interface, command, size)
+    if interface not in (None, command.interface):
+        raise InvalidValue(f"interface = {interface!r}: the command's is '{command.interface}'")
+    told, dt = command.value, scalar("dt [s]", dt, above=0)
+    return rollout(
+        arm, require_state(state), told, dt, interface=command.interface, every=every, **options
+    )

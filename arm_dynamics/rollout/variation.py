@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
 from arm_dynamics import plugins
+from arm_dynamics.arrays import scalar
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.joint import Joint
@@ -100,20 +102,32 @@ def _loaded(arm: ArmModel, table: list[Body], payload: Any) -> tuple[Body, ...]:
 
 def lane_arm(arm: ArmModel, varied: Mapping[str, Sequence[float]]) -> ArmModel:
     """The arm of one lane as an ArmModel; raises what its ``with_...`` methods raise."""
+    carried = arm.payload
     if "payload" in varied:
-        arm = arm.with_payload(varied["payload"][0], arm.payload.centre)
+        mass = scalar("payload mass [kg]", varied["payload"][0], lower=0)
+        carried = replace(arm.payload, mass=mass)
+    joints = tuple(_lane_joint(arm, i, varied) for i in range(arm.nv))
+    return replace(arm, joints=joints, payload=carried, links=_links(arm, varied))
+
+
+def _lane_joint(arm: ArmModel, i: int, varied: Mapping[str, Sequence[float]]) -> Joint:
+    """Joint i with its numbers and its motor's constants of ``varied`` in place."""
+    joint, known_constants = arm.joints[i], arm.actuators[i].constants
+    own: dict[str, Any] = {}
+    constants = dict(joint.constants)
     for name, values in varied.items():
         kind, _, field = name.partition(".")
-        for joint, value in zip(arm.joints, values, strict=False):
-            if kind == "joint":
-                arm = arm.with_joint(joint.name, **{field: float(value)})
-            elif kind == "motor" and field in arm.actuators[arm.index(joint.name)].constants:
-                arm = arm.with_motor(joint.name, **{field: float(value)})
-    return replace(arm, links=_links(arm, varied))
+        if kind == "joint":
+            own[field] = scalar(f"joint '{joint.name}' {field}", values[i], lower=0)
+        elif kind == "motor" and field in known_constants:
+            constants[field] = float(values[i])
+    return replace(joint, **own, constants=MappingProxyType(constants))
 
 
 def _links(arm: ArmModel, varied: Mapping[str, Sequence[float]]) -> Any:
-    """Pinocchio model with the masses and inertias of ``varied``."""
+    """Pinocchio model with the masses and inertias of ``varied``; the arm's where none is."""
+    if "link.mass" not in varied and "link.inertia" not in varied:
+        return arm.links
     links = pin.Model(arm.links)
     for i in range(arm.nv):
         own = links.inertias[i + 1]

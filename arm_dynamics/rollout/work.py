@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.backends import BLOCK, Setup, chosen
 from arm_dynamics.rollout.inputs import Start
 from arm_dynamics.rollout.lanes import Lanes
+from arm_dynamics.rollout.tool import advance_with_tool
 
 SEGMENT = 10_000
 """Steps of a block between two reports, and between two looks at Ctrl-C."""
@@ -57,9 +59,9 @@ class Work:
 
     @property
     def bytes(self) -> int:
-        """Memory that the records take."""
+        """Memory that the records and their times take."""
         number: int = np.dtype(self.setup[2]).itemsize
-        return self.lanes * self.records * sum(self.outputs.values()) * number
+        return self.lanes * self.records * (sum(self.outputs.values()) * number + 8)
 
     def part(self, lanes: Any) -> Work:
         """The same of some lanes."""
@@ -110,19 +112,42 @@ class Done:
 
 def done(work: Work, threads: int | None = 1, report: Report = lambda steps: None) -> Done:
     """Do ``work``, block by block, in ``threads`` (default: one a core); a block never splits."""
-    make, whole = maker(work), Done.empty(work)
+    make, whole, stopped = maker(work), Done.empty(work), Event()
+
+    def heard(steps: int) -> None:
+        if stopped.is_set():
+            raise CancelledError
+        report(steps)
 
     def one(piece: tuple[slice, Work]) -> None:
-        run(make(piece[1]), piece[1], whole, piece[0], report, work.loop is None)
+        if not stopped.is_set():
+            run(make(piece[1]), piece[1], whole, piece[0], heard, work.loop is None)
 
     pieces = work.parts(BLOCK)
     if threads == 1 or work.lanes <= BLOCK:
         for piece in pieces:
             one(piece)
     else:
-        with ThreadPoolExecutor(threads or cores()) as pool:
-            list(pool.map(one, pieces))
+        _in_threads(one, pieces, threads or cores(), stopped)
     return whole
+
+
+def _in_threads(
+    one: Callable[[tuple[slice, Work]], None],
+    pieces: Iterator[tuple[slice, Work]],
+    threads: int,
+    stopped: Event,
+) -> None:
+    """Every piece in one of ``threads``; a failure or Ctrl-C calls off what is not done yet."""
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            tasks = [pool.submit(one, piece) for piece in pieces]
+            for task in wait(tasks, return_when=FIRST_EXCEPTION).done:
+                task.result()
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def maker(work: Work) -> Callable[[Work], Lanes]:
@@ -140,7 +165,7 @@ def run(lanes: Lanes, work: Work, whole: Done, at: slice, report: Report, divisi
         steps = given.shape[1] * every
         first, last = lanes.count // work.stride, (lanes.count + steps) // work.stride
         out = {name: array[at, first:last] for name, array in whole.arrays.items()}
-        lanes.advance(given, every, work.stride, out)
+        advance_with_tool(lanes, work.arm, given, every, work.stride, out)
         report(steps * work.lanes)
     q, v, z, effort = lanes.state()
     time = work.start.time + work.dt * work.steps

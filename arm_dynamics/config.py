@@ -63,30 +63,48 @@ def build_controller(
     """
     file = parameter_file(arm.source or arm.name) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
-    law = plugins.load("controllers", name or str(given.get("controller", "pid_gravity")))
-    controller: Controller = law(arm, _gains(given, {p.name for p in law.parameters}, file))
+    law = plugins.load("controllers", controller_name(arm, name, file))
+    controller: Controller = law(arm, _gains(given, law, file))
     if "payload_mass" in given:
         mass = _number(given["payload_mass"], f"{file}: payload_mass")
         controller.use_model(arm.with_payload(mass))
     return controller
 
 
+def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | None = None) -> str:
+    """The registered name of the law that ``build_controller`` builds; errors as there."""
+    file = parameter_file(arm.source or arm.name) if file is None else file
+    given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
+    return name or str(given.get("controller", "pid_gravity"))
+
+
 def _gains(
-    given: Mapping[str, Any], known: set[str], file: str | Path | None
+    given: Mapping[str, Any], law: type[Controller], file: str | Path | None
 ) -> dict[str, dict[str, float]]:
-    """Those of the entries ``gains.<joint>.<name>`` whose name is ``known``, by joint."""
+    """Those of the entries ``gains.<group>.<name>`` that the law has, by group."""
     gains: dict[str, dict[str, float]] = {}
     for entry, value in given.items():
         head, _, rest = entry.partition(".")
         if head != "gains":
             continue
-        joint, _, gain = rest.rpartition(".")
-        if not joint:
+        group, _, gain = rest.rpartition(".")
+        if not group:
             raise ConfigError(f"{file}: {entry}: {value}: a table of numbers per joint is expected")
-        row = gains.setdefault(joint, {})
+        known = _parameters(law, group)
+        if known is None:
+            continue
+        row = gains.setdefault(group, {})
         if gain in known:
-            row[gain] = _number(value, f"{file}: joint '{joint}': gain {gain}")
+            row[gain] = _number(value, f"{file}: joint '{group}': gain {gain}")
     return gains
+
+
+def _parameters(law: type[Controller], group: str) -> set[str] | None:
+    """Names of the law's parameters in ``group``; None for a kind of group that it has not."""
+    if group == "law" or group.startswith("tool."):
+        own = law.law_parameters if group == "law" else law.axis_parameters
+        return {p.name for p in own} or None
+    return {p.name for p in law.parameters}
 
 
 def _number(value: Any, where: str) -> float:

@@ -1,41 +1,104 @@
-"""Where the tool is."""
+"""Where the frames of an arm are, and how they move: in the base's axes, at the frame's origin.
+
+Twists and Jacobians are Pinocchio's LOCAL_WORLD_ALIGNED: linear part [m/s] first, of the frame's
+origin, then angular [rad/s], both along the axes of the base. A frame is the tool's where none is
+named. Every function raises InvalidValue for a wrong size or a non-finite entry and UnknownName
+for a frame that the arm does not have.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.dynamics import data
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.expect import expect
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
+
+AXES = pin.LOCAL_WORLD_ALIGNED
+
+
+@takes_arm
+def pose(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> tuple[Vector, Vector]:
+    """Position (3,) [m] and rotation matrix (3, 3) of a frame in the base frame: oMi(q) iMf."""
+    scratch, number = data(arm), frame_number(arm, frame)
+    pin.forwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    placement = pin.updateFramePlacement(arm.model, scratch, number)
+    return frozen(placement.translation), frozen(placement.rotation)
+
+
+@takes_arm
+def twist(arm: ArmModel, q: ArrayLike, v: ArrayLike, frame: str | None = None) -> Vector:
+    """J(q) v (6,) [m/s, rad/s]."""
+    q, v, number = vector("q", q, arm.nv), vector("v", v, arm.nv), frame_number(arm, frame)
+    scratch = data(arm)
+    pin.forwardKinematics(arm.model, scratch, q, v)
+    return frozen(pin.getFrameVelocity(arm.model, scratch, number, AXES).vector)
+
+
+@takes_arm
+def acceleration(
+    arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None
+) -> Vector:
+    """J(q) a + J̇(q, v) v (6,) [m/s², rad/s²]: of the frame's origin, as a clock at rest sees it."""
+    q, v, a = (vector(name, x, arm.nv) for name, x in (("q", q), ("v", v), ("a", a)))
+    scratch, number = data(arm), frame_number(arm, frame)
+    pin.forwardKinematics(arm.model, scratch, q, v, a)
+    found = pin.getFrameClassicalAcceleration(arm.model, scratch, number, AXES)
+    return frozen(found.vector)
+
+
+@takes_arm
+def jacobian(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> Vector:
+    """J(q) (6, nv), with twist = J v."""
+    scratch, number = data(arm), frame_number(arm, frame)
+    pin.computeJointJacobians(arm.model, scratch, vector("q", q, arm.nv))
+    pin.updateFramePlacement(arm.model, scratch, number)
+    return frozen(pin.getFrameJacobian(arm.model, scratch, number, AXES))
+
+
+@takes_arm
+def jacobian_derivative(
+    arm: ArmModel, q: ArrayLike, v: ArrayLike, frame: str | None = None
+) -> Vector:
+    """J̇(q, v) (6, nv) = Σ ∂J/∂q_i v_i."""
+    q, v, number = vector("q", q, arm.nv), vector("v", v, arm.nv), frame_number(arm, frame)
+    scratch = data(arm)
+    pin.computeJointJacobiansTimeVariation(arm.model, scratch, q, v)
+    pin.updateFramePlacement(arm.model, scratch, number)
+    return frozen(pin.getFrameJacobianTimeVariation(arm.model, scratch, number, AXES))
 
 
 @takes_arm
 def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
-    """Position (3,) [m] and rotation matrix (3, 3) of the tool frame in the base frame.
-
-    oMf(q) = oMi(q) iMf. Raises InvalidValue for a wrong size or a non-finite entry.
-    """
-    scratch = data(arm)
-    pin.forwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
-    tool = arm.model.getFrameId(arm.tool_frame, pin.BODY)  # a joint may have the same name
-    placement = pin.updateFramePlacement(arm.model, scratch, tool)
-    return frozen(placement.translation), frozen(placement.rotation)
+    """Position (3,) [m] and rotation matrix (3, 3) of the tool frame in the base frame."""
+    return pose(arm, q)
 
 
 @takes_arm
 def tool_position(arm: ArmModel, q: ArrayLike) -> Vector:
     """Position of the tool frame in the base frame (3,) [m]."""
-    return tool_pose(arm, q)[0]
+    return pose(arm, q)[0]
 
 
 @takes_arm
 def chain_points(arm: ArmModel, q: ArrayLike) -> Vector:
-    """Origins of the joints, in their order, and of the tool in the base frame (nv + 1, 3) [m].
-
-    Raises InvalidValue for a wrong size or a non-finite entry.
-    """
+    """Origins of the joints, in their order, and of the tool in the base frame (nv + 1, 3) [m]."""
     tool = tool_position(arm, q)
     placed = data(arm).oMi
     return frozen([*(placed[i + 1].translation for i in range(arm.nv)), tool])
+
+
+def frame_number(arm: ArmModel, frame: str | None) -> int:
+    """Pinocchio's number of a link's frame; raises UnknownName listing the links."""
+    name = arm.tool_frame if frame is None else expect(str, "frame", frame)
+    links = tuple(f.name for f in arm.model.frames if f.type == pin.BODY)
+    if name not in links:
+        raise UnknownName(f"frame of arm '{arm.name}'", name, links)
+    found: Any = arm.model.getFrameId(name, pin.BODY)  # a joint may have the same name
+    return int(found)

@@ -15,7 +15,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectory import JointTrajectory, check_limits
+from arm_dynamics.trajectory import JointTrajectory, Trajectory
 
 STALE = 0.25
 """Gap between two states [s] after which the loop starts anew instead of catching up."""
@@ -44,8 +44,8 @@ class ControlLoop:
         self.guard = Guard(driver.arm, self.events)
         self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)
         self._lock = Lock()  # a reference may come from another thread than the ticks
-        self.trajectory: JointTrajectory | None = None
-        self._next: JointTrajectory | None = None
+        self.trajectory: Trajectory | None = None
+        self._next: Trajectory | None = None
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
@@ -98,10 +98,10 @@ class ControlLoop:
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference at the measured position."""
         self.controller.reset(state)
-        self.trajectory, self._next = JointTrajectory.hold(state.q, state.time), None
+        self.trajectory, self._next = self.controller.rest(state), None
         self.state = self.reference = None
 
-    def follow(self, trajectory: JointTrajectory) -> None:
+    def follow(self, trajectory: Trajectory) -> None:
         """Enter a trajectory at the next tick from the reference then, without a jump.
 
         Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, when it ends
@@ -115,12 +115,12 @@ class ControlLoop:
                 f"the last waypoint is due at {trajectory.end:.6g} s and it is {state.time:.6g} s:"
                 f" a time later than now is expected"
             )
-        if trajectory.waypoints[0].time > state.time + FAR_AHEAD:
+        if trajectory.start > state.time + FAR_AHEAD:
             raise TrajectoryRefused(
-                f"the first waypoint is due at {trajectory.waypoints[0].time:.6g} s and it is"
+                f"the first waypoint is due at {trajectory.start:.6g} s and it is"
                 f" {state.time:.6g} s: at most {FAR_AHEAD:g} s ahead is allowed (another clock?)"
             )
-        check_limits(self.arm, trajectory.after(state.time, reference))
+        trajectory.after(state.time, reference).check(self.arm)
         with self._lock:
             self._next = trajectory
 
@@ -134,7 +134,7 @@ class ControlLoop:
             raise TrajectoryRefused("no state of the arm has come yet: nothing to hold")
         with self._lock:
             pending = self._next
-            q = (reference.q if pending is None else pending.waypoints[-1].q).copy()
+            q = (reference if pending is None else pending.at(pending.end)).q.copy()
             for name, value in positions.items():
                 q[self.arm.index(name)] = value
             self._next = JointTrajectory.hold(self.arm.check_position("reference", q))

@@ -94,6 +94,22 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TaskReference(Reference):
+    """What the tool should follow at one instant, in the base's axes at the tool's origin.
+
+    position (3,) [m], rotation (3, 3), twist (6,) [m/s, rad/s], acceleration (6,) [m/s², rad/s²]
+    and wrench (6,) [N, N·m], linear parts first (LOCAL_WORLD_ALIGNED). q, v, a are the posture
+    that joints keep as far as the tool lets them.
+    """
+
+    position: Vector
+    rotation: Vector
+    twist: Vector
+    acceleration: Vector
+    wrench: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Command:
     """What goes to the motors: one ``value`` (nv,) per joint on one ``interface``.
 

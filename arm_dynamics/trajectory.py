@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,32 @@ class Waypoint:
     a: Vector | None = None
 
 
+class Trajectory(Protocol):
+    """What a loop follows."""
+
+    @property
+    def start(self) -> float:
+        """Time of the first waypoint [s]."""
+        ...
+
+    @property
+    def end(self) -> float:
+        """Time of the last waypoint [s]; from then on it stands still."""
+        ...
+
+    def at(self, time: float) -> Reference:
+        """Reference at ``time`` [s]."""
+        ...
+
+    def after(self, now: float, present: Reference) -> Trajectory:
+        """This trajectory entered at ``now`` from the ``present`` reference, without a jump."""
+        ...
+
+    def check(self, arm: ArmModel) -> None:
+        """Raise TrajectoryRefused where ``arm`` can not follow."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class JointTrajectory:
     """Waypoints joined by splines; before the first and after the last one it stands still."""
@@ -40,9 +67,18 @@ class JointTrajectory:
         return cls((Waypoint(time, frozen(q)),))
 
     @property
+    def start(self) -> float:
+        """Time of the first waypoint [s]."""
+        return self.waypoints[0].time
+
+    @property
     def end(self) -> float:
         """Time of the last waypoint [s]."""
         return self.waypoints[-1].time
+
+    def check(self, arm: ArmModel) -> None:
+        """Raise TrajectoryRefused where ``check_limits`` does."""
+        check_limits(arm, self)
 
     def at(self, time: float) -> Reference:
         """Reference at ``time`` [s]."""

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm, require_same_joints
 from arm_dynamics.parameters import Parameter, complete
 from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.trajectory import JointTrajectory, Trajectory
 
 Gains = Mapping[str, Mapping[str, float]]
-"""Joint name → parameter name → value."""
+"""Group → parameter name → value; a group is a joint, an axis "tool.x" ... or "law"."""
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+"""Of the tool: along and about the base's axes."""
 
 
 class Controller(ABC):
     """A law with a model of its own: ``arm`` may differ from the arm it controls.
 
-    ``parameters`` are set per joint; a default of None means that the law finds the value
-    from the model.
+    ``parameters`` are set per joint, ``axis_parameters`` per axis of the tool and
+    ``law_parameters`` once; a default of None means that the law finds the value from the model.
     """
 
     interface: ClassVar[str] = "effort"
     parameters: ClassVar[tuple[Parameter, ...]] = ()
+    axis_parameters: ClassVar[tuple[Parameter, ...]] = ()
+    law_parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self.arm = given_arm(arm)
@@ -34,22 +40,41 @@ class Controller(ABC):
         self._limit = arm.effort_limit
         self.configure(gains or {})
 
+    @property
+    def groups(self) -> Mapping[str, tuple[Parameter, ...]]:
+        """Where gains are set: group → its parameters."""
+        found = dict.fromkeys(self.arm.joint_names, self.parameters)
+        if self.axis_parameters:
+            found |= dict.fromkeys([f"tool.{axis}" for axis in AXES], self.axis_parameters)
+        return found | ({"law": self.law_parameters} if self.law_parameters else {})
+
     def configure(self, gains: Gains) -> None:
         """Take new gains without disturbing the law's memory.
 
         Raises UnknownName for a joint or gain that does not exist, InvalidValue for one out
         of its range; the old gains then stay in force.
         """
-        for joint in gains:
-            self.arm.index(joint)
-        found = self.found_from_model()
-        rows = [
-            complete(
-                f"joint '{name}'", self.parameters, {**found.get(name, {}), **gains.get(name, {})}
-            )
-            for name in self.arm.joint_names
-        ]
-        self.gains = {p.name: frozen([row[p.name] for row in rows]) for p in self.parameters}
+        groups, model = self.groups, self.found_from_model()
+        for name in gains:
+            if name not in groups:
+                raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
+        self._take(
+            {
+                name: complete(
+                    f"'{name}'" if name not in self.arm.joint_names else f"joint '{name}'",
+                    parameters,
+                    {**model.get(name, {}), **gains.get(name, {})},
+                )
+                for name, parameters in groups.items()
+            }
+        )
+
+    def _take(self, values: Gains) -> None:
+        """Gains in force: by group, and by name as vectors (nv,) or (6,), or as numbers."""
+        self.values = values
+        self.gains = _columns(values, self.parameters, self.arm.joint_names)
+        self.axis_gains = _columns(values, self.axis_parameters, [f"tool.{a}" for a in AXES])
+        self.law_gains = dict(values.get("law", {}))
 
     def found_from_model(self) -> Gains:
         """Values for the parameters whose default is None."""
@@ -66,6 +91,10 @@ class Controller(ABC):
         """Forget the past; the next update starts from ``state``."""
         del state
 
+    def rest(self, state: State) -> Trajectory:
+        """What to follow on taking over: stand still where the arm is."""
+        return JointTrajectory.hold(state.q, state.time)
+
     @abstractmethod
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Command for this instant; dt [s] since the last update, 0 at the first one."""
@@ -75,3 +104,9 @@ class Controller(ABC):
         value = np.minimum(np.maximum(effort, -self._limit), self._limit)
         value.flags.writeable = False
         return Command(self.interface, value, state.time)
+
+
+def _columns(
+    values: Gains, parameters: Sequence[Parameter], groups: Sequence[str]
+) -> dict[str, Vector]:
+    return {p.name: frozen([values[group][p.name] for group in groups]) for p in parameters}

@@ -1,4 +1,4 @@
-"""Gains of a control law as parameters ``gains.<joint>.<name>``."""
+"""Gains of a control law as parameters ``gains.<group>.<name>``; a group is a joint mostly."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from arm_dynamics.ros.parameters import by_joint, declare_number, unbounded
 def declare_gains(node: Node, law: Controller) -> Gains:
     """Declare the law's gains with its own values as defaults; return those in force."""
     return {
-        joint: {
+        group: {
             spec.name: unbounded(
-                declare_number(node, f"gains.{joint}.{spec.name}", spec, law.gains[spec.name][i])
+                declare_number(
+                    node, f"gains.{group}.{spec.name}", spec, law.values[group][spec.name]
+                )
             )
-            for spec in law.parameters
+            for spec in parameters
         }
-        for i, joint in enumerate(law.arm.joint_names)
+        for group, parameters in law.groups.items()
     }
 
 
@@ -29,8 +31,4 @@ def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
     changed = by_joint(values, "gains")
     if not changed:
         return None
-    present = {
-        joint: {spec.name: float(law.gains[spec.name][i]) for spec in law.parameters}
-        for i, joint in enumerate(law.arm.joint_names)
-    }
-    return {joint: {**row, **changed.get(joint, {})} for joint, row in present.items()}
+    return {group: {**row, **changed.get(group, {})} for group, row in law.values.items()}

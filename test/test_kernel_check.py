@@ -1,5 +1,6 @@
 """Every function of a generated module is held to its law before it serves."""
 
+import sys
 from functools import cache
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import chain
 
-from arm_dynamics.rollout import kernel, kernel_check
+from arm_dynamics.rollout import kernel, kernel_check, store
 from arm_dynamics.rollout.kernel import Kernel, KernelRejected, Options
 from arm_dynamics.rollout.law import Law
 from arm_dynamics.rollout.layout import Layout
@@ -99,3 +100,16 @@ def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
     again = Kernel(ARM, options("float64"))
     x = again.block({"dt": np.array([kernel.TRIAL_STEP])})
     assert not again.step(x)
+
+
+def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
+    """The compiler's calls nest with the branches, beyond what Python allows by itself."""
+    monkeypatch.setattr(store, "_folder", lambda: tmp_path)
+
+    def nested(depth):
+        return depth and nested(depth - 1)
+
+    limit = sys.getrecursionlimit()
+    assert limit < 4000
+    store.module("branches", lambda: "", lambda made: nested(4000))
+    assert sys.getrecursionlimit() == limit

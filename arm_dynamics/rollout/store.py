@@ -11,17 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numba
 import numpy as np
 
 from arm_dynamics import joint_physics as row
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.scalar import cache_folder
 
+_LOADED: dict[Path, Any] = {}
+_MAKING = RLock()
+"""Held while a kernel is made or loaded: one thread makes it, the others wait for it."""
 DEEPEST = 5000
 """Python calls within calls: numba, compiling, makes two for every branch of a step."""
 
@@ -50,24 +54,55 @@ def numbers_of(arm: ArmModel) -> str:
 def module(key: str, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
     """The module stored under ``key``; else ``text()`` is stored, and loaded once ``check`` passed.
 
-    The folder is keyed by the package's sources too. Raises what ``check`` raises.
+    The folder is keyed by the package's sources too. A file that is not as it was when it passed
+    is made anew. Raises what ``check`` raises, and ConfigError where nothing can be written.
     """
     path = _folder() / f"kernel_{key}.py"
-    passed = path.with_suffix(".checked")
-    if not path.is_file():
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(text(), encoding="utf-8")
-        partial.replace(path)  # whole or not at all: another process may make it too
-    made = _load(path)
-    if not passed.exists():
-        try:
-            with _deep_calls():
-                check(made)
-        except ArmDynamicsError:
-            path.unlink(missing_ok=True)
-            raise
-        passed.touch()
+    with _MAKING:
+        if path not in _LOADED:
+            _LOADED[path] = _load(path) if _intact(path) else _made(path, text(), check)
+        return _LOADED[path]
+
+
+def _made(path: Path, text: str, check: Callable[[Any], None]) -> Any:
+    try:
+        _write(path, text)
+        made = _load(path)
+        with _deep_calls():
+            check(made)
+        _write(_passed(path), _digest(path))
+    except ArmDynamicsError:
+        path.unlink(missing_ok=True)
+        raise
+    except OSError as error:
+        raise ConfigError(
+            f"kernel {path} cannot be written: {error}; free room there, or another folder in"
+            " XDG_CACHE_HOME, is expected"
+        ) from error
     return made
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all: another process may make it too."""
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def _intact(path: Path) -> bool:
+    """Whether the file is the one that passed."""
+    try:
+        return _passed(path).read_text(encoding="utf-8") == _digest(path)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _passed(path: Path) -> Path:
+    return path.with_suffix(".checked")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @contextmanager
@@ -90,7 +125,6 @@ def _folder() -> Path:
     return folder
 
 
-@cache
 def _load(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None

@@ -81,7 +81,8 @@ def joint_efforts(x: Vector) -> None:
 @compiled
 def start(x: Vector, q: Vector, v: Vector) -> bool:
     """Q = q, V = v, then ``joint_efforts``; whether q and v (nv,) are finite."""
-    x[Q], x[V] = q, v
+    for i in range(q.size):  # slices would bring three seconds of compilation
+        x[Q, i], x[V, i] = q[i], v[i]
     joint_efforts(x)
     return finite(q) and finite(v)
 
@@ -96,7 +97,8 @@ def kick_drift_drive(x: Vector, a: Vector, dt: float) -> None:
 @compiled
 def kick_drift_end(x: Vector, a: Vector, dt: float, q: Vector, v: Vector) -> bool:
     """V += dt a, Q += dt V, into q and v (nv,); whether these are finite."""
-    q[:], v[:] = x[Q], x[V]
+    for i in range(q.size):
+        q[i], v[i] = x[Q, i], x[V, i]
     kick_drift(q, v, a, dt)
     return finite(q) and finite(v)
 

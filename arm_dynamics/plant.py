@@ -109,15 +109,13 @@ class Plant:
             actuator.require_stable(softness, dt)
 
     def _compile(self) -> None:
-        """Let compilation happen here, before time runs."""
+        """Let what this arm needs, and no more, be compiled here, before time runs."""
         q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self._at_rest.copy()
-        self._motion.dry(q, v, z)
-        self._motion.rates(q, v, z)
-        self._motion.rub_inside(z, z.copy(), 1e-9)
-        self.integrator.advance(self._motion, q, v, z, 1e-9)
-        if self._motion.plain:
+        self._instants(q, v, z, 1e-9, 1)
+        if self._smooth:
             self.integrator.run(self._motion, q, v, 1e-9, 2)
-        dry_velocity(v, np.eye(self.arm.nv), v, v)
+        self._motion.efforts(q, v, z)
+        self._require_finite(State.of(q, v, act=z))
 
     @np.errstate(all="ignore")  # what leaves the finite numbers is refused, not warned of
     def _instants(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:

@@ -217,6 +217,17 @@ def test_refusals_name_the_culprit(state, tell, dt, steps, error, said):
         Plant(five_dof()).step(state, tell, dt, steps)
 
 
+def test_its_own_last_state_is_looked_at_again_where_its_numbers_changed():
+    plant, told = Plant(five_dof()), command("effort", [0.0] * 5)
+    state = plant.step(GOOD, told, 1e-3)
+    with pytest.raises(ValueError, match="read-only"):
+        state.v[2] = np.inf
+    state.v.flags.writeable = True
+    state.v[2] = np.inf
+    with pytest.raises(InvalidValue, match="not finite"):
+        plant.step(state, told, 1e-3)
+
+
 def test_leaving_the_finite_numbers_is_an_error():
     stiff = five_dof().with_joint("R5", stop_damping=1e6)
     with pytest.raises(

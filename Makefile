@@ -41,9 +41,10 @@ lint: setup-test ## ruff, mypy and the contracts between layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup-test ## measure one step and the loop over ROS 2
-	@$(BIN)/python benchmarks/step.py
-	@$(BIN)/python benchmarks/ros_loop.py
+bench: ## measure a step, rollouts, the gain search and the loop over ROS 2
+	@$(SETUP) $(RUN_EXTRAS),bench
+	@for what in step rollout gain_search ros_loop; do \
+		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
 
 gallery: setup-test ## draw all pictures of docs/gallery.md anew
 	@$(BIN)/python docs/gallery.py

@@ -60,6 +60,7 @@ setup(
         "record": ["rosbags>=0.11"],
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
+        "bench": ["mujoco>=3.2", "casadi>=3.6", "example-robot-data==6.0.0"],
         "unit": UNIT,
         "test": [
             *UNIT,

@@ -1,6 +1,6 @@
 """Kernels, plant and Pinocchio beside ``mujoco.rollout``, in the same run.
 
-    pip install mujoco example-robot-data && python benchmarks/rollout.py
+    pip install 'arm_dynamics[bench]' && python benchmarks/rollout.py
 
 The same arm goes to MuJoCo as MJCF (``mjcf.py``) without contacts, once with stops, as the kernels
 have them, and once without any constraint; its accelerations are held against Pinocchio's first.
@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from importlib.metadata import files
-from pathlib import Path
 
 import mujoco
 import numpy as np
 import pinocchio as pin
+from arms import ARMS
 from machine import machine
 from mjcf import mjcf
 from mujoco import rollout as peer
+from starts import table
 
-from arm_dynamics import Command, Plant, State, load_arm
+from arm_dynamics import Command, Plant, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import rollout
 from arm_dynamics.rollout.derivative import StepDerivative
@@ -29,14 +29,6 @@ from arm_dynamics.rollout.kernel import Kernel, Options
 
 DT, LANES, STEPS, REPETITIONS = 1e-4, 512, 4000, 15
 PEER_LANES, PEER_STEPS, CALLS = 8, 400, 2000
-FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
-
-
-def panda() -> ArmModel:
-    """The 7-DOF Panda with its fingers locked."""
-    name = "panda_description/urdf/panda.urdf"
-    urdf = next(f for f in files("example-robot-data") or () if str(f).endswith(name)).locate()
-    return load_arm(Path(str(urdf)), lock=FINGERS)
 
 
 def acceleration_error(arm: ArmModel, model: mujoco.MjModel, interface: str) -> float:
@@ -75,6 +67,14 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     def repeated(call: Callable) -> Callable:
         return lambda: [call() for _ in range(CALLS)] and None
 
+    def simulated(steps: int) -> Callable:
+        def call() -> None:
+            now = state
+            for _ in range(CALLS // steps):
+                now = plant.step(now, command, DT, steps)
+
+        return call
+
     def other(stops: bool) -> Callable:
         model = mujoco.MjModel.from_xml_string(mjcf(arm, DT, stops))
         mj, kind = mujoco.MjData(model), mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -86,7 +86,8 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     return {
         "pin.aba, bare, a call a step": (
             CALLS, repeated(lambda: pin.aba(arm.model, data, q, v, tau))),
-        "Plant.step, a call a step": (CALLS, repeated(lambda: plant.step(state, command, DT))),
+        "Plant.step, a call a step": (CALLS, simulated(1)),
+        "Plant.step, 20 steps a call": (CALLS, simulated(20)),
         "pin.computeABADerivatives, a call a step": (
             CALLS, repeated(lambda: pin.computeABADerivatives(arm.model, data, q, v, tau))),
         "step + A + B, a call a step": (
@@ -100,33 +101,36 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     }  # fmt: skip
 
 
-def measure(arm: ArmModel, interface: str) -> None:
+def measure(name: str) -> None:
     """Print what there is to say of one arm."""
+    load, interface = ARMS[name]
+    arm = load()
     model = mujoco.MjModel.from_xml_string(mjcf(arm, DT, False))
     error = acceleration_error(arm, model, interface)
-    table = rows(arm, interface)
-    best = dict.fromkeys(table, np.inf)
-    for call in (call for _, call in table.values()):
+    calls = rows(arm, interface)
+    best = dict.fromkeys(calls, np.inf)
+    for call in (call for _, call in calls.values()):
         call()
     for _ in range(REPETITIONS):
-        for name, (steps, call) in table.items():
+        for row, (steps, call) in calls.items():
             start = time.perf_counter()
             call()
-            best[name] = min(best[name], (time.perf_counter() - start) / steps)
+            best[row] = min(best[row], (time.perf_counter() - start) / steps)
     bare, other = best["pin.aba, bare, a call a step"], best["mujoco.rollout, one core"]
     print(f"\n{arm.name}: MuJoCo's accelerations differ by {error:.1e} of the largest\n")
     print("| what | M steps/s | ns a step | times pin.aba | times mujoco.rollout |")
     print("|---|---|---|---|---|")
-    for name, seconds in best.items():
+    for row, seconds in best.items():
         numbers = (1e-6 / seconds, 1e9 * seconds, bare / seconds, other / seconds)
-        print(f"| {name} | " + " | ".join(f"{number:.3g}" for number in numbers) + " |")
+        print(f"| {row} | " + " | ".join(f"{number:.3g}" for number in numbers) + " |")
+    print(f"\n{table(name)}", flush=True)
 
 
 def main() -> None:
     """Print the tables."""
     print(f"{machine()}, MuJoCo {mujoco.__version__}")
-    measure(load_arm("five_dof"), "voltage")
-    measure(panda(), "effort")
+    for name in ARMS:
+        measure(name)
 
 
 if __name__ == "__main__":

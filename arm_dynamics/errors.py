@@ -5,6 +5,8 @@ A message says what was wrong, its value, the limit, and what is allowed instead
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class ArmDynamicsError(Exception):
     """Root of every error raised on purpose by this package."""
@@ -29,6 +31,35 @@ class CommandRefused(InvalidValue):
 
 class TrajectoryRefused(InvalidValue):
     """A trajectory that cannot be followed as asked; the message names joint and limit."""
+
+
+class Unreachable(ArmDynamicsError):
+    """A target that no posture within the joint limits reaches.
+
+    ``missed`` [m] and ``turned`` [rad] are what is left between the target and ``nearest``, the
+    position (3,) [m] of the nearest point found, where the joints stand at ``q`` (nv,).
+    """
+
+    def __init__(
+        self,
+        target: str,
+        missed: float,
+        turned: float,
+        nearest: Sequence[float],
+        q: Sequence[float],
+    ) -> None:
+        angle = f" and {turned:.6g} rad" if turned else ""
+        point = ", ".join(f"{x:.6g}" for x in nearest)
+        super().__init__(
+            f"{target} is out of reach: missed by {missed:.6g} m{angle};"
+            f" the nearest point found is ({point}) m"
+        )
+        self.target, self.missed, self.turned = target, missed, turned
+        self.nearest, self.q = tuple(nearest), tuple(q)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Sent to another process as what it was made of."""
+        return type(self), (self.target, self.missed, self.turned, self.nearest, self.q)
 
 
 class ConfigError(ArmDynamicsError):

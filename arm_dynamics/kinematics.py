@@ -21,6 +21,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
 
 AXES = pin.LOCAL_WORLD_ALIGNED
+AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
+"""Rows of a Jacobian: three of translation [m/s], three of rotation [rad/s]."""
 
 
 @takes_arm

@@ -1,0 +1,106 @@
+"""Models that are wrong by per cents: what scales with what, and what stays."""
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof, heavy_rotors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import dynamics, kinematics, load_arm
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.model_error import with_model_error
+
+Q = np.array([0.3, -0.8, 0.2, 0.5, -0.4])
+percents = st.floats(-50, 50)
+
+
+def same(arm, other):
+    """Whether two arms move and rub alike, at one pose."""
+    q, v, a = (np.resize(Q, arm.nv) * share for share in (1.0, -1.5, 2.0))
+    close = np.allclose(dynamics.rnea(arm, q, v, a), dynamics.rnea(other, q, v, a), atol=1e-14)
+    return close and arm.joints == other.joints
+
+
+def test_no_error_is_the_arm_itself():
+    for seed in (None, 3):
+        assert same(heavy_rotors(), with_model_error(heavy_rotors(), seed=seed))
+
+
+@given(error=percents)
+def test_weight_is_proportional_to_masses_and_payload(error):
+    arm, factor = heavy_rotors(), 1 + error / 100
+    wrong = with_model_error(arm, mass=error)
+    np.testing.assert_allclose(
+        dynamics.gravity(wrong, Q), factor * dynamics.gravity(arm, Q), atol=1e-12
+    )
+    assert wrong.payload.mass == pytest.approx(0.5 * factor)
+
+
+@given(error=percents)
+def test_everything_is_as_far_away_as_lengths_are_wrong(error):
+    arm, factor = five_dof(), 1 + error / 100
+    wrong = with_model_error(arm, length=error)
+    for points in (kinematics.tool_position, kinematics.chain_points, dynamics.gravity):
+        np.testing.assert_allclose(points(wrong, Q), factor * points(arm, Q), atol=1e-12)
+
+
+@given(mass=percents, length=percents, inertia=percents)
+def test_the_mass_matrix_of_one_body_in_closed_form(mass, length, inertia):
+    """M = I + m l² of a bar about its end."""
+    arm = chain({"mass": 2.0, "centre": "0.25 0 0", "ixx": 0.02})
+    wrong = with_model_error(arm, mass=mass, length=length, inertia=inertia)
+    m, lever, moment = (1 + error / 100 for error in (mass, length, inertia))
+    expected = 0.02 * moment + 2 * m * (0.25 * lever) ** 2
+    assert dynamics.mass_matrix(wrong, [0.4])[0, 0] == pytest.approx(expected)
+
+
+def test_friction_of_joints_and_motors_alone():
+    arm = heavy_rotors().with_motors(viscous_friction=0.01, coulomb_friction=0.2, stiction=0.3)
+    arm = arm.with_joint("R2", damping=0.4, friction=0.6)
+    wrong = with_model_error(arm, friction=10)
+    assert wrong.joints[1].damping == pytest.approx(0.44)
+    assert wrong.joints[1].friction == pytest.approx(0.66)
+    for own, other in zip(arm.actuators, wrong.actuators, strict=True):
+        assert other.viscous_friction == pytest.approx(1.1 * own.viscous_friction)
+        assert other.armature == own.armature
+        changed = {n for n in own.constants if other.constants[n] != own.constants[n]}
+        assert changed == {"viscous_friction", "coulomb_friction", "stiction"}
+    np.testing.assert_array_equal(dynamics.mass_matrix(wrong, Q), dynamics.mass_matrix(arm, Q))
+
+
+def test_a_seed_draws_every_link_within_the_error():
+    arm = load_arm("puma560")
+    every = {"mass": 5, "length": 4, "inertia": 3, "friction": 20}
+    one, again, two = (with_model_error(arm, **every, seed=s) for s in (1, 1, 2))
+    assert same(one, again)
+    assert not same(one, two)
+    bodies = list(zip(one.links.inertias, arm.links.inertias, strict=True))[1:]
+    ratios = np.array([wrong.mass / own.mass for wrong, own in bodies])
+    assert (np.abs(ratios - 1) <= 0.05).all()
+    assert np.unique(ratios).size == arm.nv
+    moments = [np.trace(wrong.inertia) / np.trace(own.inertia) for wrong, own in bodies]
+    assert (np.abs(np.array(moments) - 1) <= 0.03 + 1e-12).all()
+    masses = with_model_error(arm, mass=5, seed=1)  # the others' errors leave its draws alone
+    drawn = [wrong.mass for wrong, _ in bodies]
+    assert drawn == [body.mass for body in masses.links.inertias][1:]
+
+
+def test_the_arm_at_hand_stays():
+    arm, before = five_dof(), dynamics.rnea(five_dof(), Q, Q, Q)
+    with_model_error(arm, mass=9, length=9, inertia=9, friction=9, seed=0)
+    np.testing.assert_array_equal(dynamics.rnea(arm, Q, Q, Q), before)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"mass": -100}, r"mass error \[%\] = -100.0: must be above -100"),
+        ({"length": np.nan}, "length error"),
+        ({"inertia": "5"}, "inertia error"),
+        ({"friction": 100, "seed": 1}, "friction error .*either way"),
+        ({"mass": 5, "seed": 0.5}, "seed = 0.5"),
+    ],
+)
+def test_nonsense_is_refused(given, said):
+    with pytest.raises(InvalidValue, match=said):
+        with_model_error(five_dof(), **given)

@@ -13,10 +13,8 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.polynomials import derivative, evaluate, extremes, joining
 from arm_dynamics.state import Reference
-
-SAMPLES = 128
-"""Points per segment at which the spline between two waypoints is held against limits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,35 +106,15 @@ class JointTrajectory:
 
 
 def between(start: Waypoint, end: Waypoint, time: float) -> Reference:
-    """Spline of the lowest order that meets what both ends give.
-
-    positions: linear; and velocities: cubic; and accelerations: quintic polynomial in
-    s = time - t0 with coefficients from the boundary values.
-    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), eqs. 2.2, 2.3, 2.5.
-    """
-    s, T = time - start.time, end.time - start.time
-    p0, p1 = start.q, end.q
-    if start.v is None or end.v is None:
-        v = (p1 - p0) / T
-        return _read_only(p0 + v * s, v, np.zeros_like(v))
-    v0, v1 = start.v, end.v
-    if start.a is None or end.a is None:
-        c2 = (3 * (p1 - p0) - (2 * v0 + v1) * T) / T**2
-        c3 = (2 * (p0 - p1) + (v0 + v1) * T) / T**3
-        return _polynomial(s, p0, v0, c2, c3)
-    a0, a1 = start.a, end.a
-    h = p1 - p0
-    c3 = (20 * h - (8 * v1 + 12 * v0) * T - (3 * a0 - a1) * T**2) / (2 * T**3)
-    c4 = (-30 * h + (14 * v1 + 16 * v0) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4)
-    c5 = (12 * h - 6 * (v1 + v0) * T + (a1 - a0) * T**2) / (2 * T**5)
-    return _polynomial(s, p0, v0, a0 / 2, c3, c4, c5)
+    """Spline of the lowest order that meets what both ends give, at ``time``."""
+    return _read_only(*evaluate(_spline(start, end), time - start.time))
 
 
-def _polynomial(s: float, *c: Vector) -> Reference:
-    q = sum(ck * s**k for k, ck in enumerate(c))
-    v = sum(k * ck * s ** (k - 1) for k, ck in enumerate(c) if k > 0)
-    a = sum(k * (k - 1) * ck * s ** (k - 2) for k, ck in enumerate(c) if k > 1)
-    return _read_only(np.asarray(q), np.asarray(v), np.asarray(a))
+def _spline(start: Waypoint, end: Waypoint) -> Vector:
+    """Its coefficients in powers of time - start.time."""
+    v = None if start.v is None or end.v is None else (start.v, end.v)
+    a = None if start.a is None or end.a is None else (start.a, end.a)
+    return joining(end.time - start.time, (start.q, end.q), v, a)
 
 
 def _read_only(q: Vector, v: Vector, a: Vector) -> Reference:
@@ -183,35 +161,36 @@ def parse(
 
 
 def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
-    """Hold every waypoint and the splines between them against the arm's limits.
+    """Hold every waypoint and the extremes of the splines between them against the arm's limits.
 
     The first waypoint is where the arm is: being out of range there is no fault of the
     trajectory, going further out is. Raises TrajectoryRefused with joint, value, limit, time.
     """
     start = trajectory.waypoints[0].q
     low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
-    for waypoint in trajectory.waypoints:  # their own values say more than a sample's
-        _check_position(arm, waypoint.time, waypoint.q, low, high)
+    for waypoint in trajectory.waypoints:  # their own values say more than a spline's
+        _check_positions(arm, np.full(arm.nv, waypoint.time), waypoint.q, low, high)
     for before, after in zip(trajectory.waypoints, trajectory.waypoints[1:], strict=False):
-        for time in np.linspace(before.time, after.time, SAMPLES + 1)[1:]:
-            sample = between(before, after, float(time))
-            _check_position(arm, float(time), sample.q, low, high)
-            _check_velocity(arm, float(time), sample.v)
+        spline, length = _spline(before, after), after.time - before.time
+        for at, q in zip(*extremes(spline, length), strict=True):
+            _check_positions(arm, before.time + at, q, low, high)
+        for at, v in zip(*extremes(derivative(spline), length), strict=True):
+            _check_velocities(arm, before.time + at, v)
 
 
-def _check_position(arm: ArmModel, time: float, q: Vector, low: Vector, high: Vector) -> None:
+def _check_positions(arm: ArmModel, times: Vector, q: Vector, low: Vector, high: Vector) -> None:
     for i in np.flatnonzero((q < low - 1e-9) | (q > high + 1e-9)):
         raise TrajectoryRefused(
-            f"joint '{arm.joint_names[i]}': position {q[i]:.6g} rad at {time:.3f} s is outside"
+            f"joint '{arm.joint_names[i]}': position {q[i]:.6g} rad at {times[i]:.3f} s is outside"
             f" [{low[i]:.6g}, {high[i]:.6g}]"
         )
 
 
-def _check_velocity(arm: ArmModel, time: float, v: Vector) -> None:
+def _check_velocities(arm: ArmModel, times: Vector, v: Vector) -> None:
     fast = arm.velocity_limit
     for i in np.flatnonzero(np.abs(v) > fast * (1 + 1e-6)):
         raise TrajectoryRefused(
-            f"joint '{arm.joint_names[i]}': velocity {v[i]:.6g} rad/s at {time:.3f} s exceeds"
+            f"joint '{arm.joint_names[i]}': velocity {v[i]:.6g} rad/s at {times[i]:.3f} s exceeds"
             f" the limit {fast[i]:.6g}"
         )
 

@@ -1,0 +1,48 @@
+"""Polynomials: boundary values are met by the lowest degree, and extremes are exact."""
+
+import numpy as np
+import pytest
+from conftest import chain
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.polynomials import derivative, evaluate, extremes, joining
+from arm_dynamics.trajectory import JointTrajectory, Waypoint, check_limits
+
+numbers = st.floats(-3, 3)
+columns = st.lists(numbers, min_size=2, max_size=2).map(np.array)
+pairs = st.tuples(columns, columns)
+
+
+@given(pairs, pairs, pairs, st.floats(0.2, 5), st.integers(0, 2))
+def test_extremes_bound_every_sample_and_are_attained(p, v, a, T, order):
+    c = joining(T, p, *(v, a)[:order])
+    (low_at, high_at), (low, high) = extremes(c, T)
+    samples = np.array([evaluate(c, s)[0] for s in np.linspace(0, T, 301)])
+    scale = 1e-9 * (1 + np.abs(samples).max())
+    assert (samples >= low - scale).all()
+    assert (samples <= high + scale).all()
+    for i in range(2):
+        assert 0 <= low_at[i] <= T
+        assert evaluate(c, low_at[i])[0][i] == pytest.approx(low[i], abs=scale)
+        assert evaluate(c, high_at[i])[0][i] == pytest.approx(high[i], abs=scale)
+
+
+def test_extremes_by_hand():
+    c = np.array([[0.0, 5.0], [-3.0, 0.0], [0.0, 0.0], [1.0, 0.0]])  # s³ - 3 s, and a constant
+    (low_at, high_at), (low, high) = extremes(c, 3.0)
+    assert (low_at[0], low[0]) == pytest.approx((1.0, -2.0))
+    assert (high_at[0], high[0]) == pytest.approx((3.0, 18.0))
+    assert (low[1], high[1]) == (5.0, 5.0)
+    np.testing.assert_array_equal(derivative(c)[:, 0], [-3.0, 0.0, 3.0])
+
+
+def test_an_overshoot_shorter_than_any_sampling_is_found():
+    """4 µrad beyond the limit of 3 rad during the first 17 ms of 10 s."""
+    start = Waypoint(0.0, np.array([3.0]), np.array([5e-4]))
+    end = Waypoint(10.0, np.array([2.0]), np.array([0.0]))
+    with pytest.raises(TrajectoryRefused, match=r"'J1': position 3 rad at 0\.\d+ s is outside"):
+        check_limits(chain({}), JointTrajectory((start, end)))
+    falling = Waypoint(0.0, np.array([3.0]), np.array([-5e-4]))
+    check_limits(chain({}), JointTrajectory((falling, end)))

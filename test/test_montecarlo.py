@@ -140,6 +140,8 @@ def test_wider_tolerances_spread_wider():
 def test_refused_numbers():
     with pytest.raises(InvalidValue, match="runs = 0"):
         found(0)
+    with pytest.raises(InvalidValue, match=r"runs = 1000000000000: their results take .* GB"):
+        found(10**12)
     with pytest.raises(InvalidValue, match="seed = -1"):
         found(1, seed=-1)
     with pytest.raises(InvalidValue, match=r"tolerance = -0\.1"):
@@ -168,6 +170,10 @@ def test_tolerances_from_a_file(tmp_path):
         file.write_text(text)
         with pytest.raises((ConfigError, UnknownName, InvalidValue), match=says):
             read(file, arm())
+    file.write_text("{[1]: 2}")
+    with pytest.raises(ConfigError) as refused:
+        read(file, arm())
+    assert "\n" not in str(refused.value)
 
 
 def run(*options):
@@ -200,6 +206,8 @@ def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
         (("--target", "1,x"), "--target"),
         (("--spread", "absent.yaml"), "absent.yaml"),
         (("--band", 0), "band"),
+        (("--duration", 0), "duration [s] = 0"),
+        (("--runs", 10**12), "runs = 1000000000000"),
         (("--dt", 0), "dt"),
     ],
 )

@@ -1,34 +1,45 @@
 """Gain search: margins of known loops, an objective without dt, the same gains for a seed."""
 
+import io
+import os
+import sys
 from dataclasses import replace
+from errno import ENOSPC
 from functools import cache
 from itertools import pairwise
-from math import inf
+from math import inf, nan
 
 import numpy as np
 import pytest
 from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from arm_dynamics import load_arm
+from arm_dynamics.cli import tune_search
 from arm_dynamics.cli.main import main
+from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.config import build_controller, node_parameters
-from arm_dynamics.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.controllers.position import Position
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
+from arm_dynamics.parameters import Parameter
 from arm_dynamics.rollout import Batch
 from arm_dynamics.stability import closed_loop_map, is_stable
+from arm_dynamics.tuning import gain_search, tape
 from arm_dynamics.tuning import reserve as reserve_module
-from arm_dynamics.tuning import tape
+from arm_dynamics.tuning.any_law import changed
 from arm_dynamics.tuning.conditions import Conditions
 from arm_dynamics.tuning.draw import draw
+from arm_dynamics.tuning.gain_search import Task
 from arm_dynamics.tuning.gain_space import gain_space
 from arm_dynamics.tuning.linear_loop import held_loop, law_about
 from arm_dynamics.tuning.margins import UNSTABLE, joint_margins, least, margins
 from arm_dynamics.tuning.objective import LOST, Objective, Weights, case_costs
 from arm_dynamics.tuning.parameter_file import parameter_text
-from arm_dynamics.tuning.reserve import Reserve, changed
+from arm_dynamics.tuning.reserve import Reserve
 from arm_dynamics.tuning.search import Budget, Search
 from arm_dynamics.tuning.tape import Tape
 from arm_dynamics.tuning.uncertain import nominal_values
@@ -246,6 +257,63 @@ def test_weights_between_mean_and_worst():
         assert objective.total(x, costs) == pytest.approx(expected)
 
 
+# Laws without a kernel ------------------------------------------------------------------------
+
+
+class Plain(PidGravity):
+    """The same law under another name: no kernel knows it."""
+
+
+class Stiff(Controller):
+    """τ = s² m e - 2 s m q̇ with one gain a joint: no PID, and not linear to whoever asks."""
+
+    parameters = (Parameter("s", None, "1/s", "bandwidth", lower=0, upper=1e3),)
+
+    def found_from_model(self):
+        return {name: {"s": 3.0} for name in self.arm.joint_names}
+
+    def update(self, state, reference, dt):
+        s = self.gains["s"]
+        return self.limited(s**2 * (reference.q - state.q) - 2 * s * state.v, state)
+
+
+@pytest.mark.filterwarnings("ignore:law Plain has no kernel")
+@pytest.mark.parametrize("interface", ["effort", "voltage"])
+def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
+    """Same law, same cases, noise and delay; by effort where nothing saturates.
+
+    A kernel's gains take the share of Kt before the limit, a command takes it after.
+    """
+    c = replace(SHORT, interface=interface, duration=0.1, step=0.01)
+    flat = arm().with_gravity((0, 0, 0))
+    cases = draw(flat, 4, 3, c)
+    gains = {"gains.p": law().gains["p"] * [[0.5, 0.5], [1.0, 1.0]]}
+    kernel = cases.run(PidGravity(flat), gains, outputs=("q", "effort"))
+    python = cases.run(Plain(flat), gains, outputs=("q", "effort"))
+    assert python.time == pytest.approx(kernel.time)
+    assert python.q == pytest.approx(kernel.q, rel=1e-9, abs=1e-12)
+    for name, values in kernel.metrics.items():
+        assert python.metrics[name] == pytest.approx(values, rel=1e-6, abs=1e-9)
+
+
+def test_gains_of_any_law_are_found():
+    task = Task(arm(), Stiff(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
+    with pytest.warns(RuntimeWarning, match="law Stiff has no kernel"):
+        found = gain_search.tune(task, Budget(40))
+    assert found.cost < 0.9 * found.cost_before
+    assert set(found.gains["J1"]) == {"s"}
+    with pytest.raises(InvalidValue, match="Stiff"):
+        gain_search.margins_of(found)
+
+
+def test_joints_without_a_torque_constant_take_all_of_an_effort():
+    plain = load_arm("two_link")
+    mixed = replace(plain, joints=(plain.joints[0], arm().joints[1]))
+    ratio = draw(mixed, 3, 0, SHORT)._ratio()
+    assert ratio[:, 0].tolist() == [1.0] * 3
+    assert np.abs(ratio[:, 1] - 1).max() > 0.01
+
+
 # Search ---------------------------------------------------------------------------------------
 
 OPTIMUM = np.array([0.7, -0.4, 0.2])
@@ -309,14 +377,36 @@ def test_interrupt_keeps_the_best():
     assert found.cost == min(bowl(x).min() for x in calls[:-1])
 
 
+def test_an_interrupt_before_anything_is_known_goes_on_to_the_caller():
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(interrupted).run(Budget(50))
+
+
+def test_spread_of_a_simplex_is_that_of_its_last_points():
+    found = search().run(Budget(2000))
+    spreads = [one.spread for one in found.history if one.stage == "refine"]
+    assert all(spread > 0 for spread in spreads[1:])
+    assert spreads[-1] < 1e-2 * max(spreads)
+
+
+def test_without_the_library_nothing_is_tried(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cma", None)
+    with pytest.raises(ArmDynamicsError, match=r"arm_dynamics\[tune\]"):
+        search(lambda x: pytest.fail("tried")).run(Budget(50))
+
+
 def test_budget_is_kept():
     found = search().run(Budget(100))
     assert found.tried <= 100
     assert found.ended == "budget"
     with pytest.raises(InvalidValue, match="budget = 0"):
         Budget(0)
-    with pytest.raises(InvalidValue, match="seconds"):
-        Budget(1, 0.0)
+    for seconds in (0.0, nan):
+        with pytest.raises(InvalidValue, match="seconds"):
+            Budget(1, seconds)
 
 
 def test_state_of_another_search_is_refused(tmp_path):
@@ -329,9 +419,33 @@ def test_state_of_another_search_is_refused(tmp_path):
         tape.load(file, {"seed": 1})
     with pytest.raises(ConfigError, match="goes another way"):
         search(seed=1, known=tape.load(file, {"seed": 0})).run(Budget(50))
-    file.write_text("[]")
-    with pytest.raises(ConfigError, match="not the state"):
-        tape.load(file, {})
+    for broken in ("[]", "{", '{"version": 1, "settings": 3, "blocks": []}', "\0"):
+        file.write_text(broken)
+        with pytest.raises(ConfigError, match="not the state"):
+            tape.load(file, {})
+
+
+def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    file, known = tmp_path / "state.json", Tape()
+    search(known=known).run(Budget(20))
+    known.save(file, {"seed": 0})
+    before = file.read_text()
+    search(known=known).run(Budget(40))
+
+    def full(*_):
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(ConfigError, match=r"state\.json cannot be written: No space left"):
+        known.save(file, {"seed": 0})
+    assert file.read_text() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_arms_of_one_name_are_told_apart():
+    other = arm().with_gravity((0, 0, -1.6))
+    assert Task(arm(), law()).settings == Task(arm(), law()).settings
+    assert Task(arm(), law()).settings["model"] != Task(other, law()).settings["model"]
 
 
 # Gains and files ------------------------------------------------------------------------------
@@ -352,8 +466,10 @@ def test_a_gain_of_zero_is_sought_about_the_models():
         gain_space(law(), ("d_filter",))
     with pytest.raises(UnknownName, match="gain 'q'"):
         gain_space(law(), ("q",))
-    with pytest.raises(UnknownName, match="GravityCompensation"):
-        gain_space(GravityCompensation(arm()), ("d",))
+    with pytest.raises(InvalidValue, match="p is named 2 times"):
+        gain_space(law(), ("p", "d", "p"))
+    with pytest.raises(InvalidValue, match="Position commands position"):
+        gain_space(Position(arm()), ("p",))
 
 
 def test_parameter_file_is_what_build_controller_loads(tmp_path):
@@ -375,6 +491,14 @@ def test_names_that_yaml_would_take_for_something_else(tmp_path):
     file.write_text(parameter_text("a b: c.urdf", "pid_gravity", PidGravity(odd), gains, []))
     assert build_controller(odd, None, file).gains["p"].tolist() == [12.0, 13.0]
     assert node_parameters(file, "simulator")["arm"] == "a b: c.urdf"
+
+
+def test_the_payload_that_the_law_knows_is_written_too(tmp_path):
+    plain, file = load_arm("two_link"), tmp_path / "gains.yaml"
+    start = build_controller(plain)
+    start.use_model(plain.with_payload(0.25))
+    file.write_text(parameter_text("two_link", "pid_gravity", start, {}, []))
+    assert build_controller(plain, None, file).arm.payload.mass == 0.25
 
 
 def test_gains_too_weak_hold_nothing():
@@ -417,7 +541,8 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     [
         (("--resume",), "nothing to resume"),
         (("--controller", "nobody"), "unknown controller 'nobody'"),
-        (("--controller", "gravity_compensation"), "GravityCompensation"),
+        (("--controller", "gravity_compensation"), "unknown gain 'p'; known: d"),
+        (("--controller", "position"), "Position commands position"),
         (("--budget", 0), "budget = 0"),
         (("--validate", 0), "validate = 0"),
         (("--seed", -1), "seed = -1"),
@@ -426,11 +551,56 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
         (("--dt", "fast"), "--dt fast"),
         (("--error", 2), "below 1"),
         (("--seconds", -1), "seconds"),
+        (("--seconds", "nan"), "seconds"),
+        (("--duration", 0), "duration [s] = 0"),
+        (("--period", -1), "period [s] = -1"),
+        (("--search", "p,p"), "p is named 2 times"),
     ],
 )
 def test_refused_options(options, says, tmp_path, capsys):
     assert tune("--out", tmp_path, *options) == 2
     assert says in capsys.readouterr().err
+
+
+def test_what_does_not_start_leaves_the_state_of_the_search_before(tmp_path, capsys):
+    state = tmp_path / "state.json"
+    state.write_text("of before")
+    assert tune("--out", tmp_path, "--payload", 1e9) == 2
+    assert (tmp_path / "state.before.json").read_text() == "of before"
+    assert not state.exists()
+    assert tune("--out", tmp_path / "absent", "--resume") == 2
+    assert not (tmp_path / "absent").exists()
+    capsys.readouterr()
+
+
+def test_an_interrupt_is_one_line(capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune_search, "tune", interrupted)
+    assert tune("--budget", 20) == 130
+    assert capsys.readouterr().err.strip().endswith("arm-dynamics tune: interrupted")
+
+
+def test_gains_for_a_urdf_name_it_from_anywhere(tmp_path, monkeypatch):
+    (tmp_path / "mine.urdf").write_text(load_arm("two_link").urdf)
+    monkeypatch.chdir(tmp_path)
+    assert tune_search._arm_name("mine.urdf") == str((tmp_path / "mine.urdf").resolve())
+    assert tune_search._arm_name("two_link") == "two_link"
+
+
+def test_progress_where_no_display_is():
+    text, terminal = io.StringIO(), io.StringIO()
+    lines = ProgressLines(Console(file=text))
+    lines.say("too early")
+    lines._next = 0.0
+    lines.say("12 of 30 [x]")
+    lines.say("too soon")
+    assert text.getvalue() == "12 of 30 [x]\n"
+    shown = ProgressLines(Console(file=terminal, force_terminal=True))
+    shown._next = 0.0
+    shown.say("hidden")
+    assert terminal.getvalue() == ""
 
 
 def test_refused_arm_and_folder(tmp_path, capsys):

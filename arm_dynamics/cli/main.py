@@ -1,4 +1,4 @@
-"""``arm-dynamics``: one sub-command a task; errors are one line and exit code 2."""
+"""``arm-dynamics``: one sub-command a task; errors are one line and exit code 2, Ctrl-C is 130."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ArmDynamicsError as error:
         print(f"arm-dynamics {given.command}: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print(f"arm-dynamics {given.command}: interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 def _load(command: str) -> Any:

@@ -15,13 +15,14 @@ from rich.table import Table
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.cli.path import path
+from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.config import build_controller
 from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.tuning import folder
 from arm_dynamics.tuning.montecarlo import PERCENTILES, MonteCarlo, montecarlo
-from arm_dynamics.tuning.parameter_file import write_text
+from arm_dynamics.tuning.parameter_file import replace_text
 from arm_dynamics.tuning.quantities import QUANTITIES
 from arm_dynamics.tuning.step_motion import Motion, step_from
 from arm_dynamics.tuning.tolerance import Spread, Tolerance, data_sheet, read
@@ -44,13 +45,17 @@ def run(arguments: Sequence[str]) -> int:
     law.use_model(arm)
     place, began = folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    console = Console(stderr=True)
+    lines = ProgressLines(console)
+    with Progress(*columns, console=console) as progress:
         line = progress.add_task("runs", total=given.runs)
+
+        def observe(done: int, of: int) -> None:
+            progress.update(line, completed=done)
+            lines.say(f"{done} of {of} runs")
+
         try:
-            found = montecarlo(
-                arm, law, motion, spread, given.runs, given.seed,
-                lambda done, of: progress.update(line, completed=done),
-            )  # fmt: skip
+            found = montecarlo(arm, law, motion, spread, given.runs, given.seed, observe)
         except KeyboardInterrupt:
             print("interrupted: nothing written")
             return 130
@@ -137,8 +142,8 @@ def _write(place: Path, found: MonteCarlo) -> tuple[Path, ...]:
         for name in found.values
     }
     return (
-        write_text(place / "worst.yaml", yaml.safe_dump(worst, sort_keys=False)),
-        write_text(place / "runs.csv", _table(found)),
+        replace_text(place / "worst.yaml", yaml.safe_dump(worst, sort_keys=False)),
+        replace_text(place / "runs.csv", _table(found)),
         save(montecarlo_report(found), place / "montecarlo.png"),
     )
 

@@ -1,4 +1,4 @@
-"""``arm-dynamics tune ARM``: PID gains that hold many poses, payloads and wrong models."""
+"""``arm-dynamics tune ARM``: a law's gains that hold many poses, payloads and wrong models."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from arm_dynamics import plugins
 from arm_dynamics.cli.path import path
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.base import Controller
+from arm_dynamics.cli.progress_lines import ProgressLines
+from arm_dynamics.cli.tune_text import margins_said, say
+from arm_dynamics.config import build_controller, controller_name
 from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.tuning import folder, tape
 from arm_dynamics.tuning.conditions import Conditions
-from arm_dynamics.tuning.gain_search import Task, Tuned, compared, margins_of, tune, unseen
-from arm_dynamics.tuning.margins import Margins
-from arm_dynamics.tuning.search import Budget, Generation
+from arm_dynamics.tuning.gain_search import Task, Tuned, compared, tune, unseen
+from arm_dynamics.tuning.search import Budget, Generation, require_cma
 from arm_dynamics.tuning.tape import Tape
 
 BUDGET = 3000
 OUT = Path("arm_dynamics_tune")
 """Folder of the results, one folder an arm in it."""
-LAW_NAMES = ("pid", "pid_gravity")
 SAVE_EVERY = 2.0
 """Seconds between two states of the search that are written down."""
 
@@ -39,9 +36,13 @@ def run(arguments: Sequence[str]) -> int:
     task, budget = _task(given), Budget(given.budget, given.seconds)
     if given.validate < 1:
         raise InvalidValue(f"validate = {given.validate}: at least 1 case is expected")
-    place = folder.prepare(given.out or OUT / Path(given.arm).stem)
+    place = given.out or OUT / Path(given.arm).stem
     state = place / folder.STATE
     known = tape.load(state, task.settings) if given.resume else Tape()
+    folder.prepare(place)
+    require_cma()
+    if not given.resume:
+        folder.set_aside(state)
     tuned = _searched(task, budget, known, state)
     try:
         return _finish(given, tuned, place)
@@ -52,13 +53,14 @@ def run(arguments: Sequence[str]) -> int:
 
 def _finish(given: argparse.Namespace, tuned: Tuned, place: Path) -> int:
     """Say and write what was found; 0 when the found gains hold every unseen case, else 1."""
-    _say(tuned)
+    say(tuned)
     with Console(stderr=True).status(f"{given.validate} unseen cases"):
         held = compared(tuned, unseen(tuned.task, given.validate))
     for name, one in held.items():
         print(f"{name}: {one.text}")
-    margins = _margins(tuned)
-    files = folder.write(place, given.arm, _name(tuned.law), tuned, held, margins)
+    law = controller_name(tuned.task.arm, given.controller, given.gains)
+    margins = margins_said(tuned)
+    files = folder.write(place, _arm_name(given.arm), law, tuned, held, margins)
     print(f"in {place.resolve()}: {', '.join(file.name for file in files)}, {folder.STATE}")
     return 0 if held["found gains"].held.all() else 1
 
@@ -69,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     made.epilog = "--compatibility dynamechs: the published search of five_dof; has its own --help"
     add = made.add_argument
     add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
-    add("--controller", metavar="NAME", help="pid or pid_gravity; default: as the file says")
+    add("--controller", metavar="NAME", help="a law of efforts; default: as the file says")
     add("--gains", type=path, metavar="FILE", help="to start from; default: the arm's own")
     add("--search", default="p,i,d", metavar="NAMES", help="gains that are sought (p,i,d)")
     add("--budget", type=int, default=BUDGET, metavar="N", help=f"gains to be tried ({BUDGET})")
@@ -106,10 +108,9 @@ def _task(given: argparse.Namespace) -> Task:
     return Task(arm, law, names, conditions, cases=given.cases, seed=given.seed)
 
 
-def _name(law: Controller) -> str:
-    """The controller as parameter files name it."""
-    every = {plugins.load("controllers", name): name for name in LAW_NAMES}
-    return every[type(law)]
+def _arm_name(given: str) -> str:
+    """A bundled arm's name, or where the URDF is for whoever stands elsewhere."""
+    return str(Path(given).resolve()) if Path(given).is_file() else given
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -121,20 +122,24 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def _searched(task: Task, budget: Budget, known: Tape, state: Path) -> Tuned:
     """Search with a live line, the state written as it goes and at the end."""
-    known.save(state, task.settings)
-    began, saved, fresh = time.monotonic(), time.monotonic(), 0
+    began, saved, known_already, fresh = time.monotonic(), -inf, 0, False
+    console = Console(stderr=True)
     columns = (
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    lines = ProgressLines(console)
+    with Progress(*columns, console=console) as progress:
         line = progress.add_task("compiling", total=budget.evaluations)
 
         def observe(g: Generation) -> None:
-            nonlocal saved, fresh
-            fresh += 0 if g.replayed else 1
-            rate = g.evaluations / max(time.monotonic() - began, 1e-9)
+            nonlocal began, saved, known_already, fresh
+            fresh = fresh or not g.replayed
+            if g.replayed or g.stage == "start":  # no measure of speed: known, or compiled first
+                began, known_already = time.monotonic(), g.evaluations
+            rate = (g.evaluations - known_already) / max(time.monotonic() - began, 1e-9)
             said = f"{g.stage}: best {g.best:.5g} rad s, spread {g.spread:.3f}, {rate:.0f}/s"
             progress.update(line, completed=g.evaluations, description=said)
+            lines.say(f"{g.evaluations} of {budget.evaluations}, {said}")
             if not g.replayed and time.monotonic() - saved > SAVE_EVERY:
                 known.save(state, task.settings)
                 saved = time.monotonic()
@@ -142,33 +147,5 @@ def _searched(task: Task, budget: Budget, known: Tape, state: Path) -> Tuned:
         try:
             return tune(task, budget, known, observe)
         finally:
-            known.save(state, task.settings)
-
-
-def _say(tuned: Tuned) -> None:
-    names = tuned.task.names
-    table = Table("joint", *names, title=f"J = {tuned.cost:.5g} rad s", title_justify="left")
-    table.caption = f"at the start {tuned.cost_before:.5g} rad s; search ended: {tuned.found.ended}"
-    for joint, row in tuned.gains.items():
-        table.add_row(joint, *(f"{row[name]:g}" for name in names))
-    Console().print(table)
-
-
-def _margins(tuned: Tuned) -> tuple[tuple[Margins, ...], tuple[Margins, ...]] | None:
-    """Margins, told as a table; None, told too, where the loop has none."""
-    try:
-        here, worst = margins_of(tuned)
-    except InvalidValue as error:
-        print(f"no margins: {error}")
-        return None
-    table = Table("joint", "gain factors", "phase, degrees", "delay, ms", "least of all cases")
-    for joint, one, low in zip(tuned.law.arm.joint_names, here, worst, strict=True):
-        table.add_row(
-            joint,
-            f"{one.gain_reduction:.2g} to {one.gain_margin:.3g}",
-            f"{one.phase_margin:.0f}",
-            f"{1e3 * one.delay_margin:.3g}",
-            f"{low.gain_reduction:.2g} to {low.gain_margin:.3g}, {low.phase_margin:.0f}°",
-        )
-    Console().print(table)
-    return here, worst
+            if fresh:
+                known.save(state, task.settings)

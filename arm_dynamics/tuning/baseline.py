@@ -29,7 +29,8 @@ def published_law(names: tuple[str, ...], target: Vector) -> Callable[..., Vecto
         del v, time
         error = target - q
         total[:] += error
-        volts: Vector = p * error + i * total
+        with np.errstate(invalid="ignore", over="ignore"):  # of arms that are lost
+            volts: Vector = p * error + i * total
         return volts
 
     return law

@@ -11,11 +11,15 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import Batch, Noise, rollout_closed_loop
+from arm_dynamics.rollout.pid_loop import LAWS
+from arm_dynamics.simulation import whole_steps
+from arm_dynamics.tuning.any_law import run_in_python
 from arm_dynamics.tuning.conditions import Conditions
 from arm_dynamics.tuning.uncertain import nominal_values, true_arm
 
 SCALED = ("p", "i", "d")
 """Gains that an effort is proportional to."""
+TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +53,22 @@ class Cases:
         gains, n = dict(gains or {}), len(self)
         count = len(next(iter(gains.values()))) if gains else 1
         every = {name: np.tile(rows, (count, 1)) for name, rows in self.vary.items()}
-        every |= self._driven(law, gains, count)
         c, still = self.conditions, np.zeros_like(self.start)
         noisy = _Noise(c.noise_q, c.noise_v, self.seed, n) if c.noise_q or c.noise_v else None
+        states = np.tile(np.hstack([self.start, still]), (count, 1))
+        target, dt = np.tile(self.target, (count, 1)), np.tile(self.dt, count)
+        if type(law) not in LAWS:
+            periods = whole_steps(c.duration, c.period)
+            return run_in_python(
+                self.arm, law, {k.partition(".")[2]: np.repeat(x, n, 0) for k, x in gains.items()},
+                states, target, dt, c, share=np.tile(self._ratio(), (count, 1)),
+                wobble=noisy.table(len(dt), periods, self.arm.nv) if noisy else None,
+                vary=every, **options,  # type: ignore[arg-type]
+            )  # fmt: skip
+        every |= self._driven(law, gains, count)
         given = {
             "interface": c.interface, "delay": c.delay, "noise": noisy, "vary": every, **options
         }  # fmt: skip
-        states = np.tile(np.hstack([self.start, still]), (count, 1))
-        target, dt = np.tile(self.target, (count, 1)), np.tile(self.dt, count)
         return rollout_closed_loop(
             self.arm, states, law, target[:, None, :], dt, c.period, c.duration, **given  # type: ignore[arg-type]
         )  # fmt: skip
@@ -68,15 +80,20 @@ class Cases:
 
         The plant's motors know their own Kt; p, i and d take its ratio to the nominal instead.
         """
-        n, nv = len(self), self.arm.nv
-        ratio = np.ones((n, nv))
-        if self.conditions.interface == "effort" and "motor.kt" in self.vary:
-            ratio = self.vary["motor.kt"] / nominal_values(self.arm, "motor.kt")
+        n, ratio = len(self), self._ratio()
         own = {f"gains.{g}": np.tile(law.gains[g], (count, 1)) for g in SCALED if g in law.gains}
         return {
             name: np.repeat(rows, n, axis=0) * (np.tile(ratio, (count, 1)) if name in own else 1.0)
             for name, rows in {**own, **gains}.items()
         }
+
+    def _ratio(self) -> Vector:
+        """Kt / Kt,nominal (n, nv): of an effort command, and of joints that have a Kt; else 1."""
+        if self.conditions.interface != "effort" or "motor.kt" not in self.vary:
+            return np.ones((len(self), self.arm.nv))
+        nominal = nominal_values(self.arm, "motor.kt")
+        ratio: Vector = np.where(nominal > 0, self.vary["motor.kt"] / np.maximum(nominal, TINY), 1)
+        return ratio
 
 
 @dataclass(frozen=True)

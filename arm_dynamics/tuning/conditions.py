@@ -37,6 +37,10 @@ class Conditions:
         if scalar("error", self.error, lower=0) >= 1:
             raise InvalidValue(f"error = {self.error:g}: a share below 1 is expected")
         scalar("step [rad]", self.step, lower=0)
+        scalar("period [s]", self.period, above=0)
+        scalar("duration [s]", self.duration, lower=self.period)
+        if not self.dts:
+            raise InvalidValue("no time steps: at least one is expected")
         for dt in self.dts:
             whole_steps(self.period, dt)
         whole_steps(self.duration, self.period)

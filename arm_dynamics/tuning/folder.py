@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 
 import yaml
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.tuning.cases import Cases
 from arm_dynamics.tuning.gain_search import Tuned
 from arm_dynamics.tuning.margins import Margins
-from arm_dynamics.tuning.parameter_file import parameter_text, write_text
+from arm_dynamics.tuning.parameter_file import parameter_text, replace_text
 from arm_dynamics.tuning.validation import Held
 
 STATE, GAINS, WORST, MARGINS, REPORT = (
     "state.json", "gains.yaml", "worst_case.yaml", "margins.yaml", "report.png",
 )  # fmt: skip
+BEFORE = "state.before.json"
+"""The state of the search before, which a new one would overwrite."""
 MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
 
 
@@ -38,6 +41,15 @@ def prepare(folder: Path) -> Path:
     return writer.prepare(folder)
 
 
+def set_aside(state: Path) -> None:
+    """Keep an earlier search's state under another name; raises ConfigError when it cannot."""
+    try:
+        if state.exists():
+            os.replace(state, state.with_name(BEFORE))
+    except OSError as error:
+        raise ConfigError(f"{state} cannot be set aside: {error.strerror}") from error
+
+
 def write(
     folder: Path,
     arm: str,
@@ -51,12 +63,12 @@ def write(
     text = parameter_text(arm, controller, tuned.law, tuned.gains, notes)
     worst = case_table(tuned.cases, tuned.worst, float(tuned.after[tuned.worst]))
     files = [
-        write_text(folder / GAINS, text),
-        write_text(folder / WORST, yaml.safe_dump(worst, sort_keys=False)),
+        replace_text(folder / GAINS, text),
+        replace_text(folder / WORST, yaml.safe_dump(worst, sort_keys=False)),
     ]
     if margins is not None:
         table = margin_table(tuned.law.arm.joint_names, margins)
-        files.append(write_text(folder / MARGINS, yaml.safe_dump(table, sort_keys=False)))
+        files.append(replace_text(folder / MARGINS, yaml.safe_dump(table, sort_keys=False)))
     from arm_dynamics.tuning.report import report, save  # noqa: PLC0415 - needs matplotlib
 
     return (*files, save(report(tuned, held, margins), folder / REPORT))
@@ -101,5 +113,6 @@ def _notes(tuned: Tuned, held: Mapping[str, Held]) -> list[str]:
         f" J = {tuned.cost:.4g} rad s, at the start {tuned.cost_before:.4g}.",
         f"Payload up to {c.payload:g} kg, model off by up to {c.error:.0%}, steps of"
         f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control every {c.period:g} s.",
+        f"Commands by {c.interface}: gains found for one interface are not made for another.",
         *(f"Unseen cases, {name}: {one.text}." for name, one in held.items()),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.tuning.any_law import changed
 from arm_dynamics.tuning.baseline import published
 from arm_dynamics.tuning.cases import Cases
 from arm_dynamics.tuning.conditions import Conditions
@@ -19,7 +21,6 @@ from arm_dynamics.tuning.draw import draw
 from arm_dynamics.tuning.gain_space import gain_space
 from arm_dynamics.tuning.margins import Margins, joint_margins, least
 from arm_dynamics.tuning.objective import Objective, Weights
-from arm_dynamics.tuning.reserve import changed
 from arm_dynamics.tuning.search import POPULATION, Budget, Found, Generation, Search
 from arm_dynamics.tuning.tape import Tape
 from arm_dynamics.tuning.validation import Held, validate
@@ -46,10 +47,18 @@ class Task:
         """All that the way of the search depends on, its budget apart."""
         start = {name: self.law.gains[name].tolist() for name in sorted(self.law.gains)}
         return {
-            "arm": self.arm.name, "controller": type(self.law).__name__, "gains": list(self.names),
+            "arm": self.arm.name, "model": _digest(self.arm),
+            "controller": type(self.law).__name__, "gains": list(self.names),
             "start": start, "cases": self.cases, "population": self.population, "seed": self.seed,
             "weights": asdict(self.weights), **asdict(self.conditions),
         }  # fmt: skip
+
+
+def _digest(arm: ArmModel) -> str:
+    """What tells arms of one name apart."""
+    load = arm.payload.mass, np.asarray(arm.payload.centre).tolist()
+    whole = repr((arm.urdf, arm.joints, arm.gravity.tolist(), load))
+    return sha256(whole.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""PID gains as a point: x = ln(g / g₀), so that a step is a ratio whatever the unit."""
+"""A law's gains as a point: x = ln(g / g₀), so that a step is a ratio whatever the unit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.rollout.pid_loop import LAWS
 
 RATIO = 30.0
 """Gains are sought from g₀ / RATIO to g₀ · RATIO."""
@@ -64,16 +63,20 @@ class GainSpace:
 def gain_space(law: Controller, names: tuple[str, ...]) -> GainSpace:
     """The space about the law's own gains; a gain of 0 is sought about what the model suggests.
 
-    Raises UnknownName for a law that no kernel runs and for a gain that it does not have,
-    InvalidValue for one that is 0 or infinite everywhere.
+    Raises InvalidValue for a law that does not command efforts and for a gain that is 0 or
+    infinite, or named twice, UnknownName for one that the law does not have.
     """
-    if type(law) not in LAWS:
-        known = tuple(kind.__name__ for kind in LAWS)
-        raise UnknownName("controller of a gain search", type(law).__name__, known)
+    if law.interface != "effort":
+        raise InvalidValue(
+            f"controller {type(law).__name__} commands {law.interface}: gains are sought of laws"
+            " that command effort, such as pid and pid_gravity"
+        )
     own = tuple(p.name for p in law.parameters)
     for name in names:
         if name not in own:
             raise UnknownName("gain", name, own)
+        if names.count(name) > 1:
+            raise InvalidValue(f"gain {name} is named {names.count(name)} times: once is expected")
     model, joints = law.found_from_model(), law.arm.joint_names
     centre = np.array([law.gains[name] for name in names])
     suggested = np.array([[model.get(j, {}).get(name, 0.0) for j in joints] for name in names])

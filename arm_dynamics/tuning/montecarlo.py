@@ -12,12 +12,15 @@ from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout import rollout_closed_loop
-from arm_dynamics.tuning.quantities import settling, torque_constant
+from arm_dynamics.rollout.memory import require_memory
+from arm_dynamics.tuning.quantities import QUANTITIES, settling, torque_constant
 from arm_dynamics.tuning.step_motion import Motion
 from arm_dynamics.tuning.tolerance import Spread, draw_values
 
 CHUNK = 4096
 """Runs that are computed, and kept in memory with their paths, at a time."""
+COPIES = 2
+"""Of every result in memory, at the end: by chunk, and as a whole."""
 PERCENTILES = (5.0, 50.0, 95.0, 99.0, 99.9)
 
 
@@ -77,8 +80,8 @@ def montecarlo(
     |N Kt i|. peak_current: that over N Kt, of DC motors without gear play. Chunks of CHUNK runs
     bound the memory. progress(done, of) hears of runs.
 
-    Raises InvalidValue for no runs, a negative seed or a spread of nothing, and what
-    ``rollout_closed_loop`` raises.
+    Raises InvalidValue for no runs or more than memory holds, a negative seed or a spread of
+    nothing, and what ``rollout_closed_loop`` raises.
     """
     if runs < 1:
         raise InvalidValue(f"runs = {runs}: at least 1 is expected")
@@ -86,6 +89,7 @@ def montecarlo(
         raise InvalidValue(f"seed = {seed}: at least 0 is expected")
     if not spread:
         raise InvalidValue(f"arm '{arm.name}': no tolerances are given: nothing would differ")
+    _require_room(arm, runs)
     parts: list[dict[str, Vector]] = []
     failed: list[Vector] = []
     for number, count in _chunks(runs):
@@ -96,6 +100,18 @@ def montecarlo(
         progress(min((number + 1) * CHUNK, runs), runs)
     values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return MonteCarlo(arm, motion, spread, seed, values, np.concatenate(failed))
+
+
+def _require_room(arm: ArmModel, runs: int) -> None:
+    """Refuse more runs than half of the memory holds."""
+    numbers = COPIES * len(QUANTITIES) * arm.nv + 1
+    try:
+        require_memory(8 * numbers * runs, None, f"{runs} runs")
+    except InvalidValue as error:
+        raise InvalidValue(
+            f"runs = {runs}: their results take {8e-9 * numbers * runs:.3g} GB, more than half of"
+            " this machine's memory: fewer runs are expected"
+        ) from error
 
 
 def _chunks(runs: int) -> Iterator[tuple[int, int]]:

@@ -94,7 +94,7 @@ def _gains(axis: Any, tuned: Tuned) -> None:
         values = [tuned.gains[joint][name] for joint in joints]
         ratio = np.array(values) / np.where(start[name] > 0, start[name], np.nan)
         place = np.arange(len(joints)) + (k - (len(names) - 1) / 2) * 0.8 / len(names)
-        axis.bar(place, ratio, 0.8 / len(names), color=PALETTE[k], label=name)
+        axis.bar(place, ratio - 1, 0.8 / len(names), bottom=1, color=PALETTE[k], label=name)
     axis.set_yscale("log")
     axis.axhline(1.0, color=INK, linewidth=0.8)
     axis.set_xticks(range(len(joints)), joints)
@@ -115,7 +115,7 @@ def _unseen(axis: Any, held: Mapping[str, Held]) -> None:
     axis.set_ylim(top=axis.get_ylim()[1] * ROOM)
     axis.legend(frameon=False, fontsize=7, loc="upper left")
     axis.set_title("unseen cases held", fontweight="bold", pad=24)
-    label(axis, "case, sorted; a line ends where arms are lost", "largest late error [mrad]")
+    label(axis, "case, sorted; lost ones are not drawn", "largest late error [mrad]")
 
 
 @styled

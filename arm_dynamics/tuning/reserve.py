@@ -17,6 +17,7 @@ from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.stability import closed_loop_map
 from arm_dynamics.stability.loop import NEUTRAL
+from arm_dynamics.tuning.any_law import changed
 from arm_dynamics.tuning.cases import Cases
 from arm_dynamics.tuning.gain_space import GainSpace
 from arm_dynamics.tuning.linear_loop import held_loop, law_about
@@ -90,12 +91,3 @@ class Reserve:
         own: Any = law_about(law, loop.q, c.period, c.interface)
         laws = (replace(own, H=factor * own.H, J=factor * own.J) for factor in FACTORS)
         return [closed_loop_map(loop.whole, loop.pushed, one, delay=int(c.delay)) for one in laws]
-
-
-def changed(law: Controller, rows: dict[str, Vector]) -> Controller:
-    """A law of the same kind and model with other gains, name → (nv,)."""
-    every = {**law.gains, **rows}
-    joints = law.arm.joint_names
-    return type(law)(
-        law.arm, {n: {g: float(v[j]) for g, v in every.items()} for j, n in enumerate(joints)}
-    )

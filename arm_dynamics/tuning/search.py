@@ -39,13 +39,16 @@ class Budget:
     def __post_init__(self) -> None:
         if self.evaluations < 1:
             raise InvalidValue(f"budget = {self.evaluations}: at least 1 evaluation is expected")
-        if self.seconds < inf:
+        if self.seconds != inf:
             scalar("seconds", self.seconds, above=0)
 
 
 @dataclass(frozen=True)
 class Generation:
-    """Points just tried: how many so far, best cost so far, spread (standard deviation) of x."""
+    """Points just tried: how many so far, best cost so far, spread (standard deviation) of x.
+
+    A simplex tries one point after another: the spread is that of its last size + 1.
+    """
 
     stage: str
     evaluations: int
@@ -78,8 +81,9 @@ class Search:
     """min f(x), |x_i| <= bound, from x = 0; the same for a seed and a budget of evaluations.
 
     The start itself is tried first, so that the result is never worse. ``observe`` hears of
-    every generation. Ctrl-C ends the search and keeps the best. Sources: N. Hansen and A.
-    Ostermeier, Evolutionary Computation 9 (2001); J. Nelder and R. Mead, Computer Journal 7 (1965).
+    every generation. Ctrl-C ends the search and keeps the best; before there is one, it goes
+    on to the caller. Sources: N. Hansen and A. Ostermeier, Evolutionary Computation 9 (2001);
+    J. Nelder and R. Mead, Computer Journal 7 (1965).
     """
 
     costs: Costs
@@ -97,7 +101,8 @@ class Search:
         """
         self._budget, self._until = budget, time.monotonic() + budget.seconds
         self._tried, self._history = 0, list[Generation]()
-        self._x, self._best = np.zeros(self.size), inf
+        self._x, self._best, self._last = np.zeros(self.size), inf, np.zeros((0, self.size))
+        require_cma()
         ended = "converged"
         try:
             self._cost("start", np.zeros((1, self.size)))
@@ -106,6 +111,8 @@ class Search:
         except _Spent:
             ended = "budget"
         except KeyboardInterrupt:
+            if not self._history:
+                raise
             ended = "stopped"
         return Found(self._x, self._best, tuple(self._history), ended)
 
@@ -119,6 +126,7 @@ class Search:
     def _refine(self) -> None:
         """From the best so far; a point outside the bounds is tried at its nearest within."""
         mark, start = f"refine from {self._tried}", self._x.copy()
+        self._last = self._last[:0]
 
         def one(x: Vector) -> float:
             return float(self._cost(mark, np.clip(x, -self.bound, self.bound)[None])[0])
@@ -153,7 +161,9 @@ class Search:
         least = int(np.argmin(costs))
         if costs[least] < self._best:
             self._x, self._best = points[least].copy(), float(costs[least])
-        spread = float(points.std(axis=0).mean())
+        alone = len(points) == 1
+        self._last = np.vstack([self._last, points])[-self.size - 1 :] if alone else points
+        spread = float(self._last.std(axis=0).mean())
         told = Generation(mark.split(maxsplit=1)[0], self._tried, self._best, spread, replayed)
         self._history.append(told)
         self.observe(told)
@@ -169,11 +179,11 @@ def _evolution(size: int, bound: float, seed: int, population: int) -> Any:
     }  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of defaults of its own
-        return _cma().CMAEvolutionStrategy(np.zeros(size), SPREAD, options)
+        return require_cma().CMAEvolutionStrategy(np.zeros(size), SPREAD, options)
 
 
-def _cma() -> Any:
-    """The library: an extra, and slow to import."""
+def require_cma() -> Any:
+    """The library: an extra, and slow to import; raises ArmDynamicsError without it."""
     try:
         import cma  # noqa: PLC0415
     except ModuleNotFoundError as error:

@@ -28,6 +28,8 @@ class Motion:
 
     def __post_init__(self) -> None:
         scalar("band [rad]", self.band, above=0)
+        scalar("period [s]", self.period, above=0)
+        scalar("duration [s]", self.duration, lower=self.period)
         whole_steps(self.period, self.dt)
         whole_steps(self.duration, self.period)
 

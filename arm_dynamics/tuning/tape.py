@@ -7,7 +7,6 @@ brings them to where they were, exactly.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ConfigError
+from arm_dynamics.tuning.parameter_file import replace_text
 
 VERSION = 1
 SAME = 1e-9
@@ -69,12 +69,7 @@ class Tape:
         Raises ConfigError when the file cannot be written.
         """
         whole = {"version": VERSION, "settings": dict(settings), "blocks": self._blocks}
-        fresh = file.with_suffix(".new")
-        try:
-            fresh.write_text(json.dumps(whole), encoding="utf-8")
-            os.replace(fresh, file)
-        except OSError as error:
-            raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
+        replace_text(file, json.dumps(whole))
 
 
 def load(file: Path, settings: Mapping[str, Any]) -> Tape:
@@ -84,7 +79,7 @@ def load(file: Path, settings: Mapping[str, Any]) -> Tape:
     """
     try:
         whole = json.loads(file.read_text(encoding="utf-8"))
-        then, version = whole["settings"], whole["version"]
+        then, version = dict(whole["settings"]), whole["version"]
         blocks = [(str(m), float(s), [float(c) for c in costs]) for m, s, costs in whole["blocks"]]
     except FileNotFoundError as error:
         raise ConfigError(

@@ -61,7 +61,8 @@ def read(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     try:
         content: Any = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{file}: not a readable YAML file: {error}") from error
+        said = " ".join(str(error).split())
+        raise ConfigError(f"{file}: not a readable YAML file: {said}") from error
     if not isinstance(content, dict) or not content:
         raise ConfigError(f"{file}: entries such as 'motor.kt: 0.1' are expected")
     found = {str(name): _entry(file, str(name), value) for name, value in content.items()}

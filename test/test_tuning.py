@@ -14,6 +14,7 @@ import pytest
 from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from arm_dynamics import load_arm
@@ -28,7 +29,7 @@ from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue, Unk
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.rollout import Batch
 from arm_dynamics.stability import closed_loop_map, is_stable
-from arm_dynamics.tuning import gain_search, tape
+from arm_dynamics.tuning import gain_search, joint_labels, tape
 from arm_dynamics.tuning import reserve as reserve_module
 from arm_dynamics.tuning.any_law import changed
 from arm_dynamics.tuning.conditions import Conditions
@@ -580,6 +581,20 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch):
     monkeypatch.setattr(tune_search, "tune", interrupted)
     assert tune("--budget", 20) == 130
     assert capsys.readouterr().err.strip().endswith("arm-dynamics tune: interrupted")
+
+
+def test_long_names_do_not_cover_each_other():
+    figure = Figure(figsize=(4, 3), layout="constrained")
+    axis = figure.subplots()
+    names = [f"a_joint_with_a_name_{k}" for k in range(6)]
+    joint_labels.under(axis, names)
+    axis.set_xlim(-0.5, 5.5)
+    figure.draw_without_rendering()
+    told = axis.get_xticklabels()
+    assert [one.get_text() for one in told] == [f"{k} {n}" for k, n in enumerate(names, 1)]
+    assert {one.get_rotation() for one in told} == {30}
+    assert joint_labels.in_legend(names) == ("1", "2", "3", "4", "5", "6")
+    assert joint_labels.in_legend(("R1", "R2")) == ("R1", "R2")
 
 
 def test_gains_for_a_urdf_name_it_from_anywhere(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.style import FAINT, INK, PALETTE, figure, label, styled
+from arm_dynamics.tuning.joint_labels import under
 from arm_dynamics.tuning.montecarlo import MonteCarlo
 from arm_dynamics.tuning.quantities import QUANTITIES
 
@@ -72,7 +73,7 @@ def _joints(axis: Any, found: MonteCarlo, name: str) -> None:
         axis.vlines(j, low, high, color=PALETTE[0], linewidth=8)
         axis.plot(j, middle, "_", color="white", markersize=9)
         axis.plot(j, values.max(), "_", color=FAINT, markersize=12, markeredgewidth=2)
-    axis.set_xticks(range(found.arm.nv), found.arm.joint_names)
+    under(axis, found.arm.joint_names)
     label(axis, "", f"{TITLES[name]} [{QUANTITIES[name]}]")
 
 

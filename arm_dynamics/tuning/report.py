@@ -12,6 +12,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.style import FAINT, INK, PALETTE, curves, figure, label, legend, styled
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.tuning.gain_search import Tuned
+from arm_dynamics.tuning.joint_labels import in_legend, under
 from arm_dynamics.tuning.margins import Margins
 from arm_dynamics.tuning.validation import BOUND, Held
 
@@ -39,7 +40,7 @@ def report(tuned: Tuned, held: Mapping[str, Held], margins: MarginRows | None) -
     for place, case, name in ((0, tuned.best, "best"), (1, tuned.worst, "worst")):
         errors = tuned.cases.target[case] - batch.q[case]
         time = np.broadcast_to(batch.time, batch.q.shape[:2])[case]
-        curves(axes[1, place], time, 1e3 * errors, arm.joint_names)
+        curves(axes[1, place], time, 1e3 * errors, in_legend(arm.joint_names))
         axes[1, place].set_title(f"error, {name} case", fontweight="bold", pad=24)
         label(axes[1, place], "time [s]", "q_ref - q [mrad]")
     _gains(axes[2, 0], tuned)
@@ -97,7 +98,7 @@ def _gains(axis: Any, tuned: Tuned) -> None:
         axis.bar(place, ratio - 1, 0.8 / len(names), bottom=1, color=PALETTE[k], label=name)
     axis.set_yscale("log")
     axis.axhline(1.0, color=INK, linewidth=0.8)
-    axis.set_xticks(range(len(joints)), joints)
+    under(axis, joints)
     legend(axis)
     axis.set_title("gains", fontweight="bold", pad=24)
     label(axis, "", "found / start")
@@ -123,7 +124,7 @@ def _phase(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
     for k, (rows, name) in enumerate(zip(margins, WHERE, strict=True)):
         values = [min(m.phase_margin, 180.0) for m in rows]
         axis.bar(np.arange(len(joints)) + 0.4 * k - 0.2, values, 0.4, color=PALETTE[k], label=name)
-    axis.set_xticks(range(len(joints)), joints)
+    under(axis, joints)
     legend(axis)
     axis.set_title("phase margin", fontweight="bold", pad=24)
     label(axis, "", "degrees")
@@ -137,7 +138,7 @@ def _factors(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
         axis.vlines(place, low, high, color=PALETTE[k], linewidth=8, label=name)
     axis.set_yscale("log")
     axis.axhline(1.0, color=INK, linewidth=0.8)
-    axis.set_xticks(range(len(joints)), joints)
+    under(axis, joints)
     legend(axis)
     axis.set_title("stable gain factors", fontweight="bold", pad=24)
     label(axis, "", "factor on one joint's loop")

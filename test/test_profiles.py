@@ -1,0 +1,81 @@
+"""Profiles of the way: from rest to rest, consistent, within their limits, and the fastest."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.profiles import cubic, quintic, trapezoidal
+
+durations = st.floats(0.05, 20)
+profiles = st.one_of(
+    durations.map(cubic),
+    durations.map(quintic),
+    st.builds(trapezoidal, st.floats(0.05, 20), st.floats(0.05, 20)),
+    st.builds(lambda a, T: trapezoidal(1.0, a).lasting(11 + T), st.floats(0.1, 9), durations),
+)
+
+
+@given(profiles)
+def test_it_goes_from_rest_at_0_to_rest_at_1(profile):
+    T = profile.duration
+    assert profile.at(-1.0) == profile.at(0.0) == (0.0, 0.0, 0.0)
+    assert profile.at(T) == profile.at(T + 1.0) == (1.0, 0.0, 0.0)
+    before, after = profile.at(T * 1e-9), profile.at(T * (1 - 1e-9))
+    assert (before[0], before[1] * T) == pytest.approx((0.0, 0.0), abs=1e-5)
+    assert (after[0], after[1] * T) == pytest.approx((1.0, 0.0), abs=1e-5)
+
+
+@given(profiles, st.floats(0.01, 0.99))
+def test_speed_and_acceleration_are_the_derivatives(profile, share):
+    t, h = share * profile.duration, 1e-6 * profile.duration
+    if min(abs(t - x) for x in profile.times) < 2 * h:
+        return  # the acceleration of a trapezoid jumps there
+    (s0, v0, _), (_, v, a), (s1, v1, _) = (profile.at(x) for x in (t - h, t, t + h))
+    T = profile.duration
+    scale = max(1.0, profile.at(profile.times[1])[2] * T * T if len(profile.times) > 1 else 1.0)
+    assert (s1 - s0) / (2 * h) * T == pytest.approx(v * T, abs=1e-8 * scale)
+    assert (v1 - v0) / (2 * h) * T * T == pytest.approx(a * T * T, abs=1e-6 * scale)
+
+
+@given(st.floats(0.05, 20), st.floats(0.05, 20))
+def test_a_trapezoid_keeps_its_limits_and_takes_the_least_time(v, a):
+    """1/v + v/a with a cruise; 2/√a, the double integrator's least time, without."""
+    profile = trapezoidal(v, a)
+    assert profile.duration == pytest.approx(1 / v + v / a if v * v < a else 2 / np.sqrt(a))
+    samples = np.array([profile.at(t) for t in np.linspace(0, profile.duration, 201)])
+    assert np.abs(samples[:, 1]).max() <= v * (1 + 1e-12)
+    assert np.abs(samples[:, 2]).max() <= a * (1 + 1e-12)
+    assert (np.diff(samples[:, 0]) >= -1e-12).all()
+
+
+def test_peaks_by_hand():
+    assert cubic(2.0).at(1.0)[1] == pytest.approx(1.5 / 2)
+    assert cubic(2.0).at(1e-12)[2] == pytest.approx(6 / 4)
+    assert quintic(2.0).at(1.0)[1] == pytest.approx(1.875 / 2)
+    assert quintic(2.0).at(1e-12)[2] == pytest.approx(0.0, abs=1e-9)
+
+
+@given(st.floats(0.1, 10), st.floats(0.1, 10), st.floats(1, 4))
+def test_slower_is_the_same_way_at_less_speed(v, a, ratio):
+    fast = trapezoidal(v, a)
+    slow = fast.lasting(ratio * fast.duration)
+    for share in (0.1, 0.4, 0.8):
+        s, speed, _ = slow.at(share * slow.duration)
+        expected = fast.at(share * fast.duration)
+        assert (s, speed * ratio) == pytest.approx(expected[:2], abs=1e-9)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", None])
+def test_bad_numbers_are_refused(bad):
+    for make in (cubic, quintic, lambda x: trapezoidal(x, 1.0), lambda x: trapezoidal(1.0, x)):
+        with pytest.raises(InvalidValue):
+            make(bad)
+    with pytest.raises(InvalidValue, match="duration"):
+        trapezoidal(1.0, 1.0).lasting(bad)
+
+
+def test_a_duration_too_short_names_the_least():
+    with pytest.raises(InvalidValue, match=r"duration = 1 s: at least 2 s is needed"):
+        trapezoidal(1.0, 1.0).lasting(1.0)

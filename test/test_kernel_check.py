@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import chain
 
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.rollout import kernel, kernel_check, store
 from arm_dynamics.rollout.kernel import Kernel, KernelRejected, Options
 from arm_dynamics.rollout.law import Law
@@ -100,6 +101,11 @@ def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
     again = Kernel(ARM, options("float64"))
     x = again.block({"dt": np.array([kernel.TRIAL_STEP])})
     assert not again.step(x)
+
+
+def test_a_law_by_voltage_needs_motors_that_tell_voltages():
+    with pytest.raises(InvalidValue, match=r"law.s model: actuator Ideal tells no"):
+        Law(ARM, gravity=False, voltage=True, delay=False, noise=False)
 
 
 def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):

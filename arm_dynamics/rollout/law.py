@@ -9,6 +9,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 
 GAINS = tuple(p.name for p in Pid.parameters)
@@ -31,6 +32,16 @@ class Law:
     voltage: bool
     delay: bool
     noise: bool
+
+    def __post_init__(self) -> None:
+        """Raise InvalidValue for a law by voltage whose model has a motor that tells none."""
+        for actuator in self.arm.actuators if self.voltage else ():
+            if not hasattr(actuator, "voltage_for"):
+                raise InvalidValue(
+                    f"joint '{actuator.joint}' of the law's model: actuator"
+                    f" {type(actuator).__name__} tells no voltage for an effort; dc_motor, or"
+                    " interface 'effort', is expected"
+                )
 
     @property
     def interface(self) -> str:

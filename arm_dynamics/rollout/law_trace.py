@@ -8,9 +8,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from arm_dynamics.actuators.dc_motor import DcMotor
 from arm_dynamics.actuators.dc_motor_inverse import voltage_for_effort
 from arm_dynamics.actuators.winding import REFERENCE_TEMPERATURE
 from arm_dynamics.controllers.pid import pid_effort
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.rollout.law import GAINS, METRICS, Law
 from arm_dynamics.rollout.layout import Layout
@@ -24,7 +26,16 @@ Rows = dict[str, Any]
 
 
 def with_law(trace: Trace, law: Law) -> Trace:
-    """The trace with the law's rows, its tick before and the score after each period."""
+    """The trace with the law's rows, its tick before and the score after each period.
+
+    Raises InvalidValue for a law by voltage whose model has a motor without a compiled law.
+    """
+    for actuator in law.arm.actuators if law.voltage else ():
+        if actuator.kernel != DcMotor.kernel:
+            raise InvalidValue(
+                f"joint '{actuator.joint}' of the law's model: actuator {type(actuator).__name__}"
+                " has no compiled law: no kernel asks it for voltages"
+            )
     layout = Layout.of({**trace.layout.sizes, **law.given, **law.kept})
     tick = _part("tick", "Commands of the next period.", layout, _tick_inputs(law), _tick, law)
     score = _part("score", "What a period adds to the metrics.", layout, SCORED, _score, law)

@@ -61,7 +61,8 @@ def jacobian(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> Vector:
     scratch, number = data(arm), frame_number(arm, frame)
     pin.computeJointJacobians(arm.model, scratch, vector("q", q, arm.nv))
     pin.updateFramePlacement(arm.model, scratch, number)
-    return frozen(pin.getFrameJacobian(arm.model, scratch, number, AXES))
+    found = pin.getFrameJacobian(arm.model, scratch, number, AXES)
+    return frozen(found.reshape(6, arm.nv))  # Pinocchio's is flat for one joint
 
 
 @takes_arm
@@ -73,7 +74,8 @@ def jacobian_derivative(
     scratch = data(arm)
     pin.computeJointJacobiansTimeVariation(arm.model, scratch, q, v)
     pin.updateFramePlacement(arm.model, scratch, number)
-    return frozen(pin.getFrameJacobianTimeVariation(arm.model, scratch, number, AXES))
+    found = pin.getFrameJacobianTimeVariation(arm.model, scratch, number, AXES)
+    return frozen(found.reshape(6, arm.nv))
 
 
 @takes_arm
@@ -96,7 +98,8 @@ def chain_points(arm: ArmModel, q: ArrayLike) -> Vector:
     return frozen([*(placed[i + 1].translation for i in range(arm.nv)), tool])
 
 
-def frame_number(arm: ArmModel, frame: str | None) -> int:
+@takes_arm
+def frame_number(arm: ArmModel, frame: str | None = None) -> int:
     """Pinocchio's number of a link's frame; raises UnknownName listing the links."""
     name = arm.tool_frame if frame is None else expect(str, "frame", frame)
     links = tuple(f.name for f in arm.model.frames if f.type == pin.BODY)

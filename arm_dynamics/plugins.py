@@ -26,6 +26,10 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gravity_compensation": "arm_dynamics.controllers.gravity_compensation:GravityCompensation",
         "pid_gravity": "arm_dynamics.controllers.pid_gravity:PidGravity",
         "position": "arm_dynamics.controllers.position:Position",
+        "lqr": "arm_dynamics.controllers.lqr:Lqr",
+        "resolved_rate": "arm_dynamics.controllers.resolved_rate:ResolvedRate",
+        "task_space": "arm_dynamics.controllers.task_space:TaskSpace",
+        "impedance": "arm_dynamics.controllers.impedance:Impedance",
     },
     "drivers": {
         "simulated": "arm_dynamics.drivers.simulated:Simulated",

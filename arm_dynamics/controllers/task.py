@@ -1,0 +1,69 @@
+"""What all laws of the tool share: their axes, and what they follow within the arm's reach."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.kinematics import acceleration, pose, twist
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.parameters import Parameter
+from arm_dynamics.state import Reference, State, TaskReference
+from arm_dynamics.tool_motion import Tool
+from arm_dynamics.virtual_arm import VirtualArm
+
+
+class TaskController(Controller):
+    """A law that follows a TaskReference by an arm without mass that can go where this one can.
+
+    A plain Reference is followed by its tool. ``virtual`` tells how far the reference is out of
+    reach and how close a singularity is.
+    """
+
+    law_parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("rate", 20.0, "1/s", "rate at which the reference is caught up", above=0),
+        Parameter("posture_rate", 2.0, "1/s", "rate at which spare joints go to q_ref", lower=0),
+        Parameter(
+            "weak", 0.05, "1", "singular values filtered below this share of the reach", above=0
+        ),
+    )
+
+    def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
+        super().__init__(arm, gains)
+        self.tool, self.virtual = Tool(arm), VirtualArm(arm)
+        self.reset(State.of(arm.pose("initial")))
+        self.update(State.of(arm.pose("initial")), Reference.hold(arm.pose("initial")), 0.0)
+        self.reset(State.of(arm.pose("initial")))
+
+    def use_model(self, arm: ArmModel) -> None:
+        """Tell the law another model; errors as in Controller."""
+        super().use_model(arm)
+        old, self.tool, self.virtual = self.virtual, Tool(arm), VirtualArm(arm)
+        self.virtual.q, self.virtual.v, self.virtual.a = old.q, old.v, old.a
+
+    def reset(self, state: State) -> None:
+        """Follow anew from where the arm is."""
+        self.virtual.place(state.q)
+
+    def within_reach(self, reference: Reference, dt: float) -> TaskReference:
+        """What the arm can follow of a reference, dt [s] after the last one."""
+        law = self.law_gains
+        rates = law["rate"], law["posture_rate"], law["weak"]
+        return self.virtual.follow(task_of(self.arm, reference), dt, *rates)
+
+
+def task_of(arm: ArmModel, reference: Reference) -> TaskReference:
+    """A plain reference as that of its tool: x = FK(q), ẋ = J v, ẍ = J a + J̇ v, no wrench."""
+    if isinstance(reference, TaskReference):
+        return reference
+    q, v, a = reference.q, reference.v, reference.a
+    position, rotation = pose(arm, q)
+    rates, changes = twist(arm, q, v), acceleration(arm, q, v, a)
+    return TaskReference(q, v, a, position, rotation, rates, changes, NO_WRENCH)
+
+
+NO_WRENCH: Vector = np.zeros(6)
+NO_WRENCH.flags.writeable = False

@@ -11,6 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from arm_dynamics.cli.path import path
+from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.dynamechs import published_arm
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.forward_model import COMPATIBILITY
@@ -60,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
 def _searched(width: int | None) -> PublishedSearch:
     """The search with a live line."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    lines = ProgressLines(console)
+    with Progress(*columns, console=console, transient=True) as progress:
         line = progress.add_task("making the kernel")
         judge = objectives_of(published_arm())
         began, judged = time.monotonic(), dict[str, int]()
@@ -71,6 +74,7 @@ def _searched(width: int | None) -> PublishedSearch:
             rate = every / max(time.monotonic() - began, 1e-9)
             said = f"{stage}: best {best.cost:.7g} rad, {every} gains, {rate:.0f}/s"
             progress.update(line, description=said)
+            lines.say(said)
 
         return search(judge, width=width, observe=observe)
 

@@ -1,0 +1,295 @@
+"""Inverse kinematics: round trips on every arm, limits, free axes, and targets out of reach."""
+
+import json
+import pickle
+from functools import cache
+from math import hypot, pi
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from conftest import chain
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import load_arm
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue, UnknownName, Unreachable
+from arm_dynamics.four_joint_kinematics import elbow_postures
+from arm_dynamics.inverse_kinematics import TOLERANCE, inverse_kinematics, nearest_reachable
+from arm_dynamics.kinematics import jacobian, pose
+from arm_dynamics.least_squares import least_squares
+from arm_dynamics.pose_target import PoseTarget
+
+ARMS = ("five_dof", "four_joint", "puma560", "two_link", "two_link_pb", "three_link")
+PAIRS = json.loads((Path(__file__).parent / "data/four_joint/fk_ik_pairs.json").read_text())
+arm_of = cache(load_arm)
+share = st.floats(0, 1)
+TIP = (
+    '<link name="tip"/><joint name="tip_joint" type="fixed"><origin xyz="0.5 0 0"/>'
+    '<parent link="{}_link"/><child link="tip"/></joint>'
+)
+
+
+def posture(arm, shares):
+    """Joints at these shares of their ranges, a turn where there is no limit."""
+    lower = np.where(np.isfinite(arm.lower), arm.lower, -pi)
+    upper = np.where(np.isfinite(arm.upper), arm.upper, pi)
+    return lower + np.array(shares[: arm.nv]) * (upper - lower)
+
+
+def angle(R, S):
+    return np.linalg.norm(pin.log3(R @ S.T))
+
+
+# --- round trips ---
+
+
+@pytest.mark.parametrize("name", ARMS)
+@settings(max_examples=25)
+@given(st.tuples(*[st.floats(0.05, 0.95)] * 6))
+def test_a_pose_that_a_posture_has_is_found(name, shares):
+    arm = arm_of(name)
+    position, rotation = pose(arm, posture(arm, shares))
+    found = inverse_kinematics(arm, position, rotation)
+    there = pose(arm, found.q)
+    assert np.linalg.norm(there[0] - position) <= TOLERANCE * 1.01
+    assert angle(there[1], rotation) <= TOLERANCE * 1.01
+    np.testing.assert_array_equal(found.position, there[0])
+    np.testing.assert_array_equal(found.rotation, there[1])
+    assert (found.q >= arm.lower).all()
+    assert (found.q <= arm.upper).all()
+
+
+@pytest.mark.parametrize("name", ARMS)
+@settings(max_examples=25)
+@given(st.tuples(*[share] * 6))
+def test_a_position_that_a_posture_has_is_found(name, shares):
+    arm = arm_of(name)
+    target = pose(arm, posture(arm, shares))[0]
+    found = inverse_kinematics(arm, target)
+    assert np.linalg.norm(pose(arm, found.q)[0] - target) <= TOLERANCE * 1.01
+    assert (arm.lower <= found.q).all()
+    assert (found.q <= arm.upper).all()
+
+
+def test_every_frame_has_an_inverse():
+    arm = arm_of("puma560")
+    q = arm.pose("initial") + 0.2
+    for frame in ("J3_link", "J5_link", "J6_link"):
+        target = pose(arm, q, frame)
+        found = inverse_kinematics(arm, *target, frame=frame)
+        np.testing.assert_allclose(pose(arm, found.q, frame)[0], target[0], atol=1e-8)
+
+
+@given(st.tuples(*[st.floats(0.1, 0.9)] * 6), st.tuples(*[st.floats(-1e-3, 1e-3)] * 6))
+def test_a_warm_start_stays_on_its_branch(shares, off):
+    arm = arm_of("puma560")
+    q = posture(arm, shares)
+    if np.linalg.svd(jacobian(arm, q), compute_uv=False)[-1] < 0.05:
+        return  # branches meet where the arm is singular
+    found = inverse_kinematics(arm, *pose(arm, q), start=q + off)
+    np.testing.assert_allclose(found.q, q, atol=1e-7)
+    assert found.restarts == 0
+    assert found.iterations <= 4
+
+
+@pytest.mark.parametrize("elbow", [0, 1])
+def test_both_elbows_of_four_joint_are_found_from_their_own_side(elbow):
+    arm = arm_of("four_joint")
+    for pair in PAIRS["pairs"]:
+        expected = elbow_postures(pair["xyz"])[elbow]
+        found = inverse_kinematics(arm, *pose(arm, expected), start=expected + 0.05)
+        np.testing.assert_allclose(found.q, expected, atol=1e-7)
+
+
+# --- limits, and turns ---
+
+
+@settings(max_examples=25)
+@given(st.tuples(*[st.floats(-1.2, 1.2)] * 3), st.integers(0, 9))
+def test_limits_hold_wherever_the_target_is(target, seed):
+    arm = arm_of("five_dof")
+    found = nearest_reachable(arm, target, restarts=1, seed=seed)
+    assert (arm.lower <= found.q).all()
+    assert (found.q <= arm.upper).all()
+    assert found.missed == pytest.approx(np.linalg.norm(pose(arm, found.q)[0] - target))
+
+
+def test_a_start_beyond_the_limits_is_brought_within():
+    arm = chain({"lower": 0.0, "upper": 1.0}, {"lower": 0.0, "upper": 1.0}, more=TIP.format("J2"))
+    target = pose(arm, [0.5, 0.5])[0]
+    found = inverse_kinematics(arm, target, start=[-2.0, 9.0])
+    np.testing.assert_allclose(found.q, [0.5, 0.5], atol=1e-7)
+
+
+def test_a_limit_is_where_the_best_posture_is():
+    """One link of 0.5 m, tilted at most to 1 rad, asked to point to 1.4: a chord is missed."""
+    arm = chain({"lower": 0.0, "upper": 1.0, "axis": "0 -1 0"}, more=TIP.format("J1"))
+    target = (0.5 * np.cos(1.4), 0, 0.5 * np.sin(1.4))
+    found = nearest_reachable(arm, target, restarts=2)
+    assert found.q[0] == 1.0
+    assert found.missed == pytest.approx(2 * 0.5 * np.sin(0.2), abs=1e-12)
+
+
+@given(st.integers(-5, 5), st.integers(-5, 5))
+def test_continuous_joints_end_within_half_a_turn_of_the_start(first, second):
+    arm = arm_of("two_link")
+    start = 2 * pi * np.array([first, second]) + [0.3, 0.4]
+    found = inverse_kinematics(arm, pose(arm, [1.5, -0.9])[0], start=start)
+    assert (np.abs(found.q - start) <= pi + 1e-12).all()
+
+
+# --- axes ---
+
+
+def test_a_free_turn_about_the_targets_axis_leaves_two_angles():
+    """five_dof can not take a whole pose, but may point its hand where it can not roll it."""
+    arm = arm_of("five_dof")
+    position, rotation = pose(arm, [0.3, -0.9, 0.2, 0.4, 0.5])
+    rolled = rotation @ pin.exp3(np.array([0, 0.7, 0]))
+    found = inverse_kinematics(
+        arm, position, rolled, weights=[1, 1, 1, 1, 0, 1], along="target", start=[0] * 5
+    )
+    there, turned = pose(arm, found.q)
+    np.testing.assert_allclose(there, position, atol=1e-8)
+    np.testing.assert_allclose(turned[:, 1], rotation[:, 1], atol=1e-8)
+
+
+def test_a_free_yaw_about_the_bases_axis_keeps_a_hand_level():
+    arm = arm_of("four_joint")
+    level = pose(arm, arm.pose("initial"))[1]
+    found = inverse_kinematics(arm, (0.3, -0.4, 0.2), level, weights=[1, 1, 1, 1, 1, 0])
+    assert found.q[1:].sum() % (2 * pi) == pytest.approx(pi / 2)
+    np.testing.assert_allclose(found.position, (0.3, -0.4, 0.2), atol=1e-8)
+
+
+def test_weights_of_two_axes_leave_the_third_free():
+    found = inverse_kinematics(arm_of("two_link"), (1.2, 77, 0.5), weights=[1, 0, 1, 0, 0, 0])
+    np.testing.assert_allclose(found.position, (1.2, 0, 0.5), atol=1e-8)
+    assert found.missed <= TOLERANCE
+
+
+def test_weights_say_what_an_arm_that_can_not_have_all_keeps():
+    arm = arm_of("two_link")
+    target, turned = (1.2, 0.0, 0.5), np.eye(3)
+    place = nearest_reachable(arm, target, turned, weights=[100] * 3 + [0.01] * 3)
+    turn = nearest_reachable(arm, target, turned, weights=[0.01] * 3 + [100] * 3)
+    assert place.missed < 1e-3 < turn.missed
+    assert turn.turned < place.turned
+
+
+@settings(max_examples=30)
+@given(st.tuples(*[share] * 6), st.tuples(*[share] * 6), st.sampled_from(["base", "target"]))
+def test_the_errors_slope_is_its_derivative(here, there, along):
+    arm = arm_of("puma560")
+    q, target = posture(arm, here), PoseTarget.of(*pose(arm, posture(arm, there)), along=along)
+    if np.linalg.norm(target.error(*pose(arm, q))[3:]) > 3:
+        return  # at half a turn the logarithm jumps
+
+    def error(x):
+        return target.error(*pose(arm, x))
+
+    h = 1e-6
+    slope = [(error(q + h * e) - error(q - h * e)) / (2 * h) for e in np.eye(6)]
+    found = target.slope(pose(arm, q)[1], jacobian(arm, q))
+    np.testing.assert_allclose(found, np.transpose(slope), atol=2e-7)
+
+
+# --- out of reach ---
+
+
+@settings(max_examples=25)
+@given(st.floats(-pi, pi), st.floats(0, 4), st.floats(-1, 1))
+def test_the_distance_missed_is_the_one_to_the_ring(direction, radius, side):
+    """two_link_pb reaches a ring of radii 0.4 to 1.6 in the plane y = 0."""
+    target = (radius * np.cos(direction), side, radius * np.sin(direction))
+    expected = hypot(side, radius - np.clip(radius, 0.4, 1.6))
+    found = nearest_reachable(arm_of("two_link_pb"), target, restarts=5)
+    assert found.missed == pytest.approx(expected, abs=2e-9)
+
+
+@pytest.mark.parametrize("target", PAIRS["unreachable"])
+def test_unreachable_targets_of_four_joint_agree_with_the_closed_form(target):
+    """The hand level and pointing away from the axis; the tool's x axis is the hand's."""
+    with pytest.raises(Unreachable) as closed:
+        elbow_postures(target)
+    arm = arm_of("four_joint")
+    level = pose(arm, closed.value.q)[1]
+    with pytest.raises(Unreachable) as found:
+        inverse_kinematics(arm, target, level, weights=[1, 1, 1, 1e3, 1e3, 1e3])
+    assert found.value.missed == pytest.approx(closed.value.missed, abs=1e-6)
+    np.testing.assert_allclose(found.value.nearest, closed.value.nearest, atol=1e-5)
+
+
+def test_a_refusal_names_target_distance_and_nearest_point():
+    with pytest.raises(Unreachable) as refusal:
+        inverse_kinematics(arm_of("two_link"), (3, 0, 0))
+    said = str(refusal.value)
+    assert "arm 'two_link', frame 'tool': position (3, 0, 0) m is out of reach" in said
+    assert "missed by 1 m; the nearest point found is (2, 0, 0) m" in said
+    assert isinstance(refusal.value, ArmDynamicsError)
+    np.testing.assert_allclose(refusal.value.nearest, (2, 0, 0), atol=1e-12)
+    sent = pickle.loads(pickle.dumps(refusal.value))
+    assert (str(sent), sent.missed, sent.q) == (said, refusal.value.missed, refusal.value.q)
+
+
+def test_a_rotation_out_of_reach_is_told_in_radians():
+    with pytest.raises(Unreachable, match=r"and its rotation is out of reach.* rad") as refusal:
+        inverse_kinematics(arm_of("two_link"), (2, 0, 0), np.eye(3), restarts=2)
+    assert refusal.value.turned == pytest.approx(pi / 2, abs=0.2)
+
+
+def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
+    arm = arm_of("puma560")
+    target = pose(arm, posture(arm, [0.9, 0.1, 0.2, 0.8, 0.3, 0.6]))
+    first, second = (inverse_kinematics(arm, *target, seed=4) for _ in range(2))
+    np.testing.assert_array_equal(first.q, second.q)
+    assert nearest_reachable(arm, (9, 9, 9), restarts=0).restarts == 0
+    assert nearest_reachable(arm, (9, 9, 9), restarts=3).restarts == 3
+
+
+def test_bounded_least_squares_of_a_line():
+    """min |A x - b|² with x >= 0 where the free minimum has a negative entry."""
+    A, b = np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 2.0, -1.0])
+    bounds = (np.zeros(2), np.full(2, np.inf))
+    found = least_squares(
+        lambda x: A @ x - b, lambda _: A, np.ones(2), bounds, lambda _: False, 100
+    )
+    np.testing.assert_allclose(found.x, [0.0, (A.T @ b)[1] / (A.T @ A)[1, 1]], atol=1e-9)
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("given_input", "message"),
+    [
+        ({"position": (1, 2)}, r"position: shape \(2,\)"),
+        ({"position": (1, 2, np.nan)}, r"position\[2\] = nan"),
+        ({"rotation": np.eye(2)}, r"rotation: shape \(2, 2\)"),
+        ({"rotation": np.ones((3, 3))}, "rotation: no rotation matrix"),
+        ({"rotation": -np.eye(3)}, "determinant -1"),
+        ({"rotation": np.full((3, 3), np.inf)}, r"rotation\[0\] = inf"),
+        ({"weights": [1] * 5}, r"weights: shape \(5,\)"),
+        ({"weights": [0] * 6}, "weights .* are expected"),
+        ({"weights": [1, 1, -1, 0, 0, 0]}, "none below 0"),
+        ({"weights": [1] * 6}, "count rotation, and none is given"),
+        ({"start": [0.0]}, r"start: shape \(1,\)"),
+        ({"tolerance": 0.0}, "tolerance = 0.0"),
+        ({"restarts": -1}, "restarts = -1"),
+        ({"seed": 0.5}, "seed = 0.5"),
+    ],
+)
+def test_bad_input_is_named(given_input, message):
+    with pytest.raises(InvalidValue, match=message):
+        inverse_kinematics(arm_of("two_link"), **{"position": (1, 0, 0), **given_input})
+
+
+def test_unknown_names_are_named():
+    with pytest.raises(UnknownName, match="unknown frame of arm 'two_link' 'hand'"):
+        inverse_kinematics(arm_of("two_link"), (1, 0, 0), frame="hand")
+    with pytest.raises(UnknownName, match="known: base, target"):
+        inverse_kinematics(arm_of("two_link"), (1, 0, 0), along="world")
+    with pytest.raises(InvalidValue, match="load_arm"):
+        inverse_kinematics("two_link", (1, 0, 0))

@@ -33,6 +33,7 @@ sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends 
 	@$(BIN)/python scripts/foreground.py $(VENV)/bin/arm-dynamics sim $(ARGS)
 
 test: setup-test ## all tests: ARGS="-k motor" chooses
+	@$(BIN)/python test/interfaces/build.py
 	@$(BIN)/python -m pytest $(ARGS)
 
 lint: setup-test ## ruff, mypy and the contracts between layers

@@ -1,0 +1,118 @@
+"""Builds control_msgs, which has no wheel, into this Python's environment; once.
+
+    .venv/bin/python test/interfaces/build.py
+
+``make test`` runs it. Where ROS 2 itself brings control_msgs, that one is used.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PREFIX = Path(sys.prefix)
+MARK = PREFIX / "share" / "control_msgs" / "built_from"
+"""Hash of the definitions that the environment's control_msgs was built from."""
+BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"
+"""Where the machine that made the wheels kept the Python that their CMake files still name."""
+
+
+def main() -> int:
+    """Build unless it is there already; the exit code."""
+    if find_spec("rclpy") is None:
+        return say("no ROS 2 in this environment: control_msgs is not built")
+    if exists_elsewhere():
+        return say("control_msgs is part of the installed ROS 2")
+    if MARK.exists() and MARK.read_text() == fingerprint():
+        return 0
+    started = time.monotonic()
+    say("building control_msgs for the tests: half a minute")
+    try:
+        run(sys.executable, "-m", "pip", "install", "--quiet", "-r", str(HERE / "requirements.txt"))
+        name_this_python()
+        build()
+    except subprocess.CalledProcessError as error:
+        print(error.stdout)
+        say(f"control_msgs could not be built: '{error.cmd[0]}' failed, see above; it needs a C++"
+            " compiler, make and the headers of this Python")  # fmt: skip
+        return 1
+    MARK.write_text(fingerprint())
+    return say(f"control_msgs built in {time.monotonic() - started:.0f} s")
+
+
+def exists_elsewhere() -> bool:
+    """Whether there is a control_msgs that was not built here."""
+    found = find_spec("control_msgs")  # the folder beside this file is no such thing: no origin
+    return found is not None and found.origin is not None and not MARK.exists()
+
+
+def fingerprint() -> str:
+    """A hash of all that decides what is built."""
+    files = sorted(path for path in HERE.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    digest = hashlib.sha256(f"{sys.version}|{PREFIX}".encode())
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def name_this_python() -> None:
+    """Have the wheels' CMake files name this Python's headers, and numpy's."""
+    import numpy
+
+    headers, arrays = sysconfig.get_path("include"), numpy.get_include()
+    for file in PREFIX.glob("share/*/cmake/*Export.cmake"):
+        text = file.read_text()
+        found = re.sub(BUILD_HOST + r"include/python3\.\d+", headers, text)
+        found = re.sub(BUILD_HOST + r'lib/[^;"]*/numpy/_core/include', arrays, found)
+        if found != text:
+            file.unlink()  # it may be a link into an installer's cache
+            file.write_text(found)
+
+
+def build() -> None:
+    """Build and install with colcon, beside the wheels."""
+    with tempfile.TemporaryDirectory() as work:
+        run(
+            *(str(PREFIX / "bin" / "colcon"), "--log-base", f"{work}/log", "build"),
+            *("--base-paths", str(HERE), "--build-base", f"{work}/build"),
+            *("--install-base", str(PREFIX), "--merge-install"),
+            *("--event-handlers", "console_direct+"),
+            *("--cmake-args", "-DBUILD_TESTING=OFF", "-Wno-dev", f"-DPython3_ROOT_DIR={PREFIX}"),
+        )
+
+
+def run(*command: str) -> None:
+    """Run ``command``; raises CalledProcessError with all that it said."""
+    environment = {
+        **os.environ,
+        "PATH": f"{PREFIX / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "VIRTUAL_ENV": str(PREFIX),
+        "AMENT_PREFIX_PATH": str(PREFIX),
+        "CMAKE_PREFIX_PATH": str(PREFIX),
+        "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1),
+    }
+    subprocess.run(
+        command,
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+    )
+
+
+def say(text: str) -> int:
+    """Print a line at once; 0."""
+    print(text, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -87,7 +87,7 @@ def test_company_does_not_matter(lanes):
 
 @pytest.mark.parametrize("lanes", [8, 16])
 def test_size_of_the_blocks_does_not_matter(lanes, monkeypatch):
-    for room in ("backends", "work", "executor"):
+    for room in ("backends", "run", "executor"):
         monkeypatch.setattr(f"arm_dynamics.rollout.{room}.BLOCK", lanes)
     assert same(run(), reference())
 

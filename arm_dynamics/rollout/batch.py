@@ -36,6 +36,12 @@ class Batch:
     backend: str
     metrics: Mapping[str, Vector] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """From here on nobody changes what was found."""
+        own = (self.time, self.failed, self.end, *self.arrays.values(), *self.metrics.values())
+        for array in own:
+            array.flags.writeable = False
+
     def __getitem__(self, name: str) -> Vector:
         """An output by name; raises UnknownName for one that was not asked for."""
         if name not in self.arrays:

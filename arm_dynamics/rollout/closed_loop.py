@@ -31,6 +31,7 @@ from arm_dynamics.rollout.rollout import (
     stride_of,
 )
 from arm_dynamics.rollout.variation import known
+from arm_dynamics.rollout.varied import variations
 from arm_dynamics.rollout.work import Work
 from arm_dynamics.trajectory import JointTrajectory
 
@@ -91,7 +92,7 @@ def rollout_closed_loop(
     sizes = sizes_of(arm, outputs)
     work = Work(
         arm, backend, setup, repeated(inputs.starts(arm, states), lanes), given,
-        inputs.time_steps(dt, lanes), inputs.variations(arm, plain, lanes), 1,
+        inputs.time_steps(dt, lanes), variations(arm, plain, lanes), 1,
         stride_of(stride, periods, sizes), sizes,
     )  # fmt: skip
     inputs.commands_of(arm, setup[1], np.zeros(arm.nv), lanes)

@@ -8,7 +8,8 @@ from threading import Lock
 
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.rollout.backends import BLOCK
-from arm_dynamics.rollout.work import Done, Work, done
+from arm_dynamics.rollout.run import done
+from arm_dynamics.rollout.work import Done, Work
 
 Progress = Callable[[int, int], None]
 """Told how many steps of lanes are done, and of how many."""

@@ -13,7 +13,6 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.pid import Pid
 from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.rollout import inputs
 from arm_dynamics.rollout.backends import chosen
 from arm_dynamics.rollout.batch import Batch
 from arm_dynamics.rollout.executor import Progress, spread
@@ -21,6 +20,7 @@ from arm_dynamics.rollout.law import GAINS, Law
 from arm_dynamics.rollout.memory import require_memory
 from arm_dynamics.rollout.pid_loop import LAWS, PidLoop, memory
 from arm_dynamics.rollout.rollout import batch_of
+from arm_dynamics.rollout.varied import by_lane
 from arm_dynamics.rollout.work import Done, Work
 
 
@@ -74,7 +74,7 @@ def _gains(controller: Controller, given: Mapping[str, ArrayLike], lanes: int) -
         if gain not in GAINS:
             raise UnknownName("gain", gain, GAINS)
         i = GAINS.index(gain)
-        gains[:, i] = inputs.by_lane(name, values, lanes, n)
+        gains[:, i] = by_lane(name, values, lanes, n)
         for at in (gains[:, i].argmin(), gains[:, i].argmax()):
             lane, joint = divmod(int(at), n)
             owner = f"lane {lane}: gains of joint '{controller.arm.joint_names[joint]}'"

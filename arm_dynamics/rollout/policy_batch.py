@@ -19,7 +19,8 @@ from arm_dynamics.rollout.law import METRICS
 from arm_dynamics.rollout.loop_lanes import BlockLanes, LoopLanes, Tick
 from arm_dynamics.rollout.memory import require_memory
 from arm_dynamics.rollout.rollout import batch_of
-from arm_dynamics.rollout.work import Done, Work, cores, maker, run
+from arm_dynamics.rollout.run import cores, maker, run
+from arm_dynamics.rollout.work import Done, Work
 
 Policy = Callable[[Vector, Vector, float], ArrayLike]
 """Measured q and v (lane, nv), time since the start [s] → commands (lane, nv)."""

@@ -21,6 +21,7 @@ from arm_dynamics.rollout.batch import OUTPUTS, Batch
 from arm_dynamics.rollout.executor import Progress, spread
 from arm_dynamics.rollout.inputs import Start, States
 from arm_dynamics.rollout.memory import require_memory
+from arm_dynamics.rollout.varied import named, variations
 from arm_dynamics.rollout.work import Done, Work
 
 MOST_STEPS = 2**62
@@ -77,7 +78,7 @@ def rollout(
         start,
         given,
         inputs.time_steps(dt, lanes),
-        inputs.variations(arm, vary, lanes),
+        variations(arm, vary, lanes),
         every,
         stride_of(stride, given.shape[1] * every, sizes),
         sizes,
@@ -102,8 +103,6 @@ def finished(
 def batch_of(work: Work, found: Done) -> Batch:
     """What was found of ``work`` as a batch."""
     time = work.dt[:, None] * ((np.arange(work.records) + 1) * work.stride)
-    for array in (time, found.failed, found.end, *found.arrays.values(), *found.metrics.values()):
-        array.flags.writeable = False
     return Batch(work.arm, time, found.arrays, found.failed, found.end, work.backend, found.metrics)
 
 
@@ -112,7 +111,7 @@ def lanes_of(
 ) -> int:
     """Number of lanes that the arguments speak of; 1 where none tells. Raises InvalidValue."""
     sizes = [len(states)] if isinstance(states, Sequence | np.ndarray) else []
-    told = inputs.named(vary).items()
+    told = named(vary).items()
     sizes += [len(np.atleast_1d(inputs.numbers(name, values))) for name, values in told]
     sizes += [np.size(dt)] if np.ndim(dt) == 1 else []
     sizes += [len(np.asarray(commands))] if np.ndim(commands) == 3 else []

@@ -1,0 +1,373 @@
+"""Batches under bad input, callbacks that fail, executors that die and spoilt files."""
+
+import hashlib
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+
+from arm_dynamics import Command, State, load_arm
+from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.errors import (
+    ArmDynamicsError,
+    CommandRefused,
+    ConfigError,
+    InvalidValue,
+    UnknownName,
+)
+from arm_dynamics.kinematics import tool_position
+from arm_dynamics.rollout import Noise, rollout, rollout_closed_loop, simulate, store, variation
+from arm_dynamics.rollout.tool import tool_positions
+
+LANES, DT = 3, 1e-4
+HERE = State.of(five_dof().pose("initial"))
+
+
+def starts(lanes=LANES):
+    return np.tile(np.concatenate([HERE.q, HERE.v]), (lanes, 1))
+
+
+def run(**changes):
+    options = {
+        "arm": five_dof(), "states": starts(), "commands": np.zeros(5), "dt": DT,
+        "interface": "voltage", "backend": "plant",
+    } | changes  # fmt: skip
+    return rollout(**options)
+
+
+def loop(**changes):
+    options = {
+        "arm": five_dof(), "states": starts(), "controller": Pid(five_dof()),
+        "reference": np.zeros(5), "dt": DT, "period": 2e-3, "duration": 0.01, "backend": "plant",
+    } | changes  # fmt: skip
+    return rollout_closed_loop(**options)
+
+
+def one(**changes):
+    options = {
+        "arm": five_dof(), "state": HERE, "command": Command("voltage", np.zeros(5)), "dt": DT,
+        "steps": 2, "backend": "plant",
+    } | changes  # fmt: skip
+    return simulate(**options)
+
+
+BOTH = [
+    ({"arm": "five_dof"}, "load_arm"),
+    ({"states": [HERE, 3]}, "lane 1: state = 3"),
+    ({"states": [State("x", HERE.q, HERE.v, HERE.tau)]}, r"lane 0: time \[s\] = 'x'"),
+    ({"states": [State(np.nan, HERE.q, HERE.v, HERE.tau)]}, r"lane 0: time \[s\] = nan"),
+    ({"states": [State(0.0, HERE.q, HERE.v, np.zeros(3))]}, r"lane 0: tau.*shape \(3,\)"),
+    ({"states": starts().astype(complex)}, "states = .*real numbers"),
+    ({"states": starts().astype(str)}, "states = .*real numbers"),
+    ({"dt": []}, r"dt \[s\]: shape \(0,\)"),
+    ({"dt": True}, r"dt \[s\] = True"),
+    ({"stride": "x"}, "stride = 'x': a whole number"),
+    ({"stride": np.nan}, "stride = nan: a whole number"),
+    ({"stride": 10**30, "outputs": ("q",)}, "at most the"),
+    ({"outputs": None}, "outputs = None: a list of names"),
+    ({"outputs": "q"}, "outputs = 'q': a list of names"),
+    ({"threads": 0}, "threads = 0: a whole number of at least 1"),
+    ({"threads": np.nan}, "threads = nan"),
+    ({"executor": 3}, "executor = 3: an Executor"),
+    ({"progress": 3}, "progress = 3: a callable"),
+    ({"memory_limit": np.nan, "outputs": ("q",)}, "memory_limit = nan"),
+    ({"vary": "x"}, "vary = 'x': a Mapping"),
+    ({"vary": {3: [1, 1, 1]}}, "name in vary = 3"),
+    ({"vary": {"payload": ["a"] * 3}}, "payload = .*real numbers"),
+    ({"vary": {"link.mass": [[1.0] * 5, [1, 1, -2, 1, 1], [-9.0] * 5]}}, "'R3' = -2"),
+    ({"vary": {"motor.kt": [[1.0] * 5, [1, 1, -2, 1, 1], [9.0] * 5]}}, "lane 1: actuator .* 'R3'"),
+]
+
+
+@pytest.mark.parametrize("call", [run, loop])
+@pytest.mark.parametrize(("changes", "words"), BOTH)
+def test_bad_input_is_refused_by_name(call, changes, words):
+    with pytest.raises(InvalidValue, match=words):
+        call(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"every": np.inf}, "every = inf: a whole number"),
+        ({"every": 10**30, "outputs": ()}, "can be counted"),
+        ({"commands": [[0.0] * 5, [0.0] * 4]}, "voltage commands = .*real numbers"),
+        ({"commands": [True] * 5}, "voltage commands = .*real numbers"),
+        ({"interface": 3}, "interface = 3: a str"),
+    ],
+)
+def test_bad_commands_are_refused_by_name(changes, words):
+    with pytest.raises(InvalidValue, match=words):
+        run(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": 1.5}, "steps = 1.5"),
+        ({"state": starts()}, "a State is expected"),
+        ({"dt": [DT, DT]}, r"dt \[s\] = .*a number"),
+        ({"command": np.zeros((2, 1, 5)), "interface": "voltage"}, "voltage command: shape"),
+        ({"interface": "effort"}, "the command's is 'voltage'"),
+    ],
+)
+def test_one_arm_is_one_lane(changes, words):
+    with pytest.raises(InvalidValue, match=words):
+        one(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"controller": Pid}, r"controller = .*a Pid\(arm\)"),
+        ({"controller": 3}, "controller = 3"),
+        ({"delay": "x"}, "delay = 'x': a bool"),
+        ({"noise": (0, 0)}, "noise = .*a Noise"),
+        ({"duration": 1e300}, r"duration 1e\+300 s: at most"),
+        ({"duration": 1e9}, "reference and noise of 500000000000 periods"),
+        ({"duration": 0.0}, r"duration \[s\] = 0"),
+        ({"duration": 5e-3}, "duration 0.005 s is no whole multiple of period"),
+        ({"period": 0.0}, r"period \[s\] = 0"),
+        ({"dt": 3e-4}, "period 0.002 s is no whole multiple of dt"),
+        ({"vary": {"gains.p": [1.0, -2.0, 1.0]}}, "lane 1: gains of joint 'R1': p = -2"),
+        ({"controller": lambda q, v, t: q, "executor": ThreadPoolExecutor(1)}, "executor: none"),
+        ({"controller": lambda q, v, t: q, "dt": [1e-4, 2e-4, 1e-4]}, "of lane 1 = 0.0002"),
+    ],
+)
+def test_bad_loops_are_refused_by_name(changes, words):
+    with pytest.raises(InvalidValue, match=words):
+        loop(**changes)
+
+
+def test_efforts_are_no_positions():
+    arm = five_dof().with_actuator("rate_limited")
+    with pytest.raises(UnknownName, match="interface of a law 'position'; known: effort, voltage"):
+        loop(arm=arm, states=HERE, controller=Pid(arm), interface="position")
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", None])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(InvalidValue, match="seed of the noise = "):
+        Noise(seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("x", "'x': real numbers"),
+        (None, "None: real numbers"),
+        (np.zeros((3, 5), complex), "real numbers"),
+        ([[0.0] * 5, [0.0] * 4, [0.0] * 5], "real numbers"),
+        (np.full((3, 5), [0, 0, np.inf, 0, 0]), r"commands\[0, 2\] = inf"),
+    ],
+)
+def test_what_a_policy_says_is_looked_at(told, words):
+    with pytest.raises(CommandRefused, match=f"policy at tick 0: .*{words}"):
+        loop(controller=lambda q, v, t: told)
+
+
+def test_a_policy_can_not_change_the_states():
+    def greedy(q, v, time):
+        q[:], v[:] = 9.0, 1e9
+        return np.zeros_like(q)
+
+    still, meddled = (loop(controller=p, outputs=("q",)) for p in (lambda q, v, t: 0 * q, greedy))
+    np.testing.assert_array_equal(still.q, meddled.q)
+
+
+def test_gains_are_none_of_a_policy():
+    with pytest.raises(UnknownName, match=r"'gains.p'; known: joint.damping"):
+        loop(controller=lambda q, v, t: q, vary={"gains.p": np.ones(3)})
+
+
+def test_lanes_that_there_are():
+    batch = run()
+    assert batch.final(-1).time == batch.final(2).time
+    for lane in (3, -4, "x"):
+        with pytest.raises(InvalidValue, match="lane = "):
+            batch.final(lane)
+
+
+def test_a_batch_can_not_be_changed():
+    batch = loop(outputs=("q",))
+    for array in (batch.q, batch.time, batch.end, batch.failed, *batch.metrics.values()):
+        assert not array.flags.writeable
+
+
+# What is recorded -----------------------------------------------------------------------------
+
+
+SLIDING = chain({"kind": "prismatic", "axis": "0 0.6 0.8"}, {}, {"axis": "0.6 0 0.8"})
+
+
+@pytest.mark.parametrize("arm", [five_dof(), load_arm("puma560"), SLIDING], ids=lambda a: a.name)
+def test_tool_positions_are_those_of_the_kinematics(arm):
+    q = np.random.default_rng(0).normal(size=(2, 3, arm.nv))
+    expected = [[tool_position(arm, row) for row in lane] for lane in q]
+    np.testing.assert_allclose(tool_positions(arm, q), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["generated", "tree", "plant"])
+def test_the_tool_is_recorded(backend):
+    options = {"commands": np.ones(5), "every": 40, "stride": 20, "backend": backend}
+    alone = run(**options, outputs=("tool_position",))
+    both = run(**options, outputs=("q", "tool_position"))
+    assert list(alone.arrays) == ["tool_position"]
+    np.testing.assert_array_equal(alone.tool_position, both.tool_position)
+    expected = [[tool_position(five_dof(), q) for q in lane] for lane in both.q]
+    np.testing.assert_allclose(both.tool_position, expected, atol=1e-14)
+
+
+def test_without_outputs_only_the_end_is_kept():
+    batch = run(outputs=(), every=10)
+    np.testing.assert_allclose(batch.time, np.full((LANES, 1), 10 * DT))
+    need = LANES * (10 * 8 + 10 * 5 * 8)
+    with pytest.raises(InvalidValue, match=f"{need} bytes"):
+        run(outputs=("q",), every=10, memory_limit=need - 1)
+    run(outputs=("q",), every=10, memory_limit=need)
+
+
+@pytest.mark.parametrize("backend", ["generated", "tree", "plant"])
+def test_nothing_of_a_lost_lane_looks_well(backend):
+    states = starts()
+    states[1, 5] = 1e160
+    batch = run(
+        states=states, every=20, stride=5, backend=backend,
+        outputs=("q", "v", "effort", "tool_position"),
+    )  # fmt: skip
+    first = -(-batch.failed[1] // 5) - 1
+    assert batch.failed[[0, 2]].tolist() == [-1, -1]
+    for array in batch.arrays.values():
+        assert np.isnan(array[1, first:]).all()
+        assert np.isfinite(array[[0, 2]]).all()
+    assert np.isnan(batch.end[1, 1:]).all()
+
+
+# What varies ----------------------------------------------------------------------------------
+
+
+def test_the_arm_of_a_lane_is_the_arm_changed_joint_by_joint():
+    arm, random = five_dof().with_payload(0.1, (0.0, 0.1, 0.0)), np.random.default_rng(0)
+    varied = {
+        name: random.uniform(0.5, 1.0, variation.size(arm, name))
+        for name in ("payload", "joint.friction", "joint.damping", "motor.kt", "motor.resistance")
+    }
+    expected = arm.with_payload(varied["payload"][0], arm.payload.centre)
+    for i, name in enumerate(arm.joint_names):
+        joint = {n: float(varied[f"joint.{n}"][i]) for n in ("friction", "damping")}
+        motor = {n: float(varied[f"motor.{n}"][i]) for n in ("kt", "resistance")}
+        expected = expected.with_joint(name, **joint).with_motor(name, **motor)
+    found = variation.lane_arm(arm, varied)
+    assert found.joints == expected.joints
+    assert found.payload.mass == expected.payload.mass
+    for mine, theirs in zip(found.model.inertias, expected.model.inertias, strict=True):
+        assert mine == theirs
+
+
+def test_what_is_possible_in_every_lane_is_no_fault_of_their_ends():
+    """Least resistance with the largest constant is of no lane, and not refused."""
+    vary = {"motor.kt": [1e160, 0.1, 0.1], "motor.resistance": [1e300, 1.0, 1.0]}
+    assert len(run(vary=vary)) == LANES
+
+
+# What fails beside ----------------------------------------------------------------------------
+
+
+class Boom(Exception):
+    pass
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_callback_that_fails_stops_the_rest(threads):
+    heard = []
+
+    def progress(done, total):
+        heard.append(done / total)
+        raise Boom
+
+    with pytest.raises(Boom):
+        run(states=starts(200), backend="tree", every=30_000, threads=threads, progress=progress,
+            outputs=())  # fmt: skip
+    assert max(heard) < 1
+
+
+def test_threads_stop_when_one_fails():
+    heard = []
+
+    def progress(done, total):
+        heard.append(done)
+        raise Boom
+
+    with pytest.raises(Boom):
+        run(states=starts(320), backend="generated", every=50_000, threads=2, progress=progress,
+            outputs=())  # fmt: skip
+    assert len(heard) <= 4
+
+
+class Idle(Executor):
+    """Calls off whatever it is given."""
+
+    def submit(self, function, *arguments):
+        task = Future()
+        task.cancel()
+        task.set_running_or_notify_cancel()
+        return task
+
+
+def test_an_executor_that_gives_up_is_named():
+    closed = ThreadPoolExecutor(1)
+    closed.shutdown()
+    for executor, words in ((Idle(), "Idle gave up.*CancelledError"), (closed, "ThreadPool.*shut")):
+        with pytest.raises(ConfigError, match=words):
+            run(executor=executor)
+
+
+# Files ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(store, "_LOADED", {})
+    return tmp_path
+
+
+@pytest.mark.parametrize("spoilt", [b"x = (", b"", b"\xff\xfe", b"x = 2\n"])
+def test_a_spoilt_file_is_made_anew(folder, spoilt, monkeypatch):
+    made = []
+
+    def make():
+        return store.module("a", lambda: made.append(1) or "x = 1\n", lambda module: None)
+
+    assert make().x == 1
+    assert make() is make()
+    (folder / "kernel_a.py").write_bytes(spoilt)
+    monkeypatch.setattr(store, "_LOADED", {})
+    assert make().x == 1
+    assert len(made) == 2
+
+
+def test_a_file_that_passed_is_loaded_and_not_made(folder):
+    (folder / "kernel_b.py").write_text("x = 5\n")
+    (folder / "kernel_b.checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
+    assert store.module("b", lambda: pytest.fail("made"), lambda module: None).x == 5
+
+
+def test_what_did_not_pass_does_not_stay(folder):
+    def refuse(module):
+        raise InvalidValue("wrong")
+
+    with pytest.raises(ArmDynamicsError, match="wrong"):
+        store.module("c", lambda: "x = 1\n", refuse)
+    assert not list(folder.iterdir())
+
+
+def test_a_folder_that_can_not_be_written_is_named(folder, monkeypatch):
+    def full(path, text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "_write", full)
+    with pytest.raises(ConfigError, match=r"kernel_d.py cannot be written.*No space left"):
+        store.module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())

@@ -69,6 +69,20 @@ def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
 
 
 @takes_arm
+def aba_derivatives(
+    arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike
+) -> tuple[Vector, Vector, Vector]:
+    """∂a/∂q, ∂a/∂v and ∂a/∂tau = M⁻¹ of a = aba(q, v, tau), each (nv, nv), analytical.
+
+    Source: J. Carpentier and N. Mansard, RSS XIV (2018).
+    """
+    q, v, tau = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("tau", tau, arm.nv)
+    by_q, by_v, upper = pin.computeABADerivatives(arm.model, data(arm), q, v, tau)
+    inverse = np.triu(upper) + np.triu(upper, 1).T
+    return _finite("∂a/∂q", by_q), _finite("∂a/∂v", by_v), _finite("M(q)⁻¹", inverse)
+
+
+@takes_arm
 def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
     """T = ½ vᵀ M(q) v [J], rotors included."""
     v = vector("v", v, arm.nv)

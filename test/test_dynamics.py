@@ -203,3 +203,18 @@ def test_results_are_read_only_and_threads_do_not_mix():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@exactly
+@given(arms, seeds)
+def test_slopes_of_forward_dynamics(arm, seed):
+    """Against central differences; M⁻¹ against the mass matrix."""
+    q, v, tau = drawn(arm, seed)
+    by_q, by_v, by_tau = dynamics.aba_derivatives(arm, q, v, tau)
+    for found, expected in (
+        (by_q, slope(lambda x: dynamics.aba(arm, x, v, tau), q)),
+        (by_v, slope(lambda x: dynamics.aba(arm, q, x, tau), v)),
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-5 * (1 + np.abs(found).max()))
+    unit = by_tau @ dynamics.mass_matrix(arm, q)
+    np.testing.assert_allclose(unit, np.eye(arm.nv), atol=1e-8)

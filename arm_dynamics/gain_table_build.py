@@ -1,0 +1,113 @@
+"""A table of regulator gains solved for, in parallel where an executor is given."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, as_completed
+from math import pi
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.arrays import Vector, frozen, scalar, vector, whole
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.gain_table import GainTable, table_key
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.regulator import Weights, regulator_gain, require_held
+
+PART = 32
+"""Poses that one task solves for."""
+Axis = tuple[float, float, int]
+"""Lowest and highest position [rad or m], and number of poses from one to the other."""
+Progress = Callable[[int, int], None]
+"""Told how many poses are done, and of how many."""
+
+
+@takes_arm
+def build_gain_table(
+    arm: ArmModel,
+    weights: Weights,
+    grid: Mapping[str, Axis],
+    pose: ArrayLike | None = None,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> GainTable:
+    """The regulator's gains at every pose of ``grid``, joint → (lower, upper, count).
+
+    Joints that are not named stay as in ``pose``, the initial one if none is given: right for
+    those that turn the arm about the vertical, since no gain depends on them. ``executor`` solves
+    in parallel. Raises UnknownName for a joint, InvalidValue for an axis that is none, and, with
+    the pose and the joint, where the weight is beyond an effort limit or nothing stabilises.
+    """
+    axes = {arm.index(name): _axis(name, axis) for name, axis in grid.items()}
+    if not axes:
+        raise InvalidValue(f"grid = {grid!r}: at least one joint of {arm.joint_names} is expected")
+    start = arm.pose("initial") if pose is None else vector("pose", pose, arm.nv)
+    points = list(itertools.product(*(np.linspace(*axis) for axis in axes.values())))
+    poses = np.tile(start, (len(points), 1))
+    poses[:, list(axes)] = points
+    gains = _solved(arm, weights, poses, executor, progress)
+    lower, upper, counts = (np.array(column) for column in zip(*axes.values(), strict=True))
+    kinds = [arm.joints[j].kind for j in axes]
+    return GainTable(
+        table_key(arm, weights),
+        np.array(list(axes), dtype=np.int64),
+        frozen(lower),
+        frozen(upper),
+        frozen([2 * pi if kind == "continuous" else np.inf for kind in kinds]),
+        frozen(gains.reshape(*counts.tolist(), arm.nv, 2 * arm.nv)),
+    )
+
+
+def _axis(name: str, axis: Axis) -> Axis:
+    try:
+        lower, upper, count = axis
+    except (TypeError, ValueError):
+        said = f"grid of joint '{name}' = {axis!r}: (lower, upper, count) is expected"
+        raise InvalidValue(said) from None
+    low = scalar(f"grid of joint '{name}': lower", lower)
+    high = scalar(f"grid of joint '{name}': upper", upper, above=low)
+    return low, high, whole(f"grid of joint '{name}': count", count, lower=2)
+
+
+def _solved(
+    arm: ArmModel,
+    weights: Weights,
+    poses: Vector,
+    executor: Executor | None,
+    progress: Progress | None,
+) -> Vector:
+    """K (n, nv, 2 nv) at ``poses`` (n, nv), in parts."""
+    gains, done = np.empty((len(poses), arm.nv, 2 * arm.nv)), 0
+    for first, found in _parts(arm, weights, poses, executor):
+        gains[first : first + len(found)] = found
+        done += len(found)
+        if progress is not None:
+            progress(done, len(poses))
+    return gains
+
+
+def _parts(
+    arm: ArmModel, weights: Weights, poses: Vector, executor: Executor | None
+) -> Iterator[tuple[int, Vector]]:
+    """Number of the first pose, and gains, of every part as it is done."""
+    firsts = range(0, len(poses), PART)
+    if executor is None:
+        yield from ((k, _gains(arm, weights, poses[k : k + PART])) for k in firsts)
+        return
+    tasks = {executor.submit(_gains, arm, weights, poses[k : k + PART]): k for k in firsts}
+    try:
+        for task in as_completed(tasks):
+            yield tasks[task], task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _gains(arm: ArmModel, weights: Weights, poses: Vector) -> Vector:
+    for pose in poses:
+        require_held(arm, pose)
+    return np.array([regulator_gain(arm, pose, weights) for pose in poses])

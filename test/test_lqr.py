@@ -1,0 +1,293 @@
+"""Linear-quadratic regulation: the Riccati equation, published gains, tables of gains."""
+
+import json
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import chain
+from continuous import DATA, columns, followed, table
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov
+
+from arm_dynamics import dynamics, load_arm
+from arm_dynamics.controllers.lqr import FASTEST, Lqr
+from arm_dynamics.errors import CommandRefused, ConfigError, InvalidValue, UnknownName
+from arm_dynamics.gain_table import load
+from arm_dynamics.gain_table_build import PART, build_gain_table
+from arm_dynamics.model_error import with_model_error
+from arm_dynamics.regulator import Weights, equations, regulator_gain, require_held, riccati
+from arm_dynamics.state import Reference, State
+from arm_dynamics.trajectory import JointTrajectory
+
+TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
+(REACH,) = TRUTH["configs"]
+ARM = load_arm("four_joint")
+Q, R = np.diag(TRUTH["Q_diag"]), np.diag(TRUTH["R_diag"])
+WEIGHTS = Weights(np.diag(Q)[:4], np.diag(Q)[4:], np.diag(R))
+GAINS = {
+    name: {"position_weight": 100.0, "velocity_weight": 1.0, "effort_weight": 1.0}
+    for name in ARM.joint_names
+}
+GRID = {"J2": (-0.6, 1.2, 5), "J3": (0.2, 1.6, 5), "J4": (-0.8, 1.0, 5)}
+ARMS = [load_arm(n) for n in ("five_dof", "four_joint", "puma560", "two_link", "three_link")]
+seeds = st.integers(0, 2**32 - 1)
+
+
+def cost(K, x):
+    """∫ (xᵀ Q x + uᵀ R u) dt of ẋ = (A - B K) x from ``x``, on the true equations."""
+    A, B = equations(ARM, REACH["theta"])
+    return x @ solve_continuous_lyapunov((A - B @ K).T, -(Q + K.T @ R @ K)) @ x
+
+
+def displaced():
+    first = table("four_joint/lqr_closed_loop_reach.csv")[0]
+    return np.array(list(first)[1:]) - np.r_[REACH["theta"], np.zeros(4)]
+
+
+def hurwitz(arm, q, K):
+    A, B = equations(arm, q)
+    return np.linalg.eigvals(A - B @ K).real.max() < 0
+
+
+# The gain -------------------------------------------------------------------------------------
+
+
+def test_equations_and_gain_as_published():
+    A, B = equations(ARM, REACH["theta"])
+    np.testing.assert_allclose(A, REACH["A"], rtol=1e-11, atol=1e-10)
+    np.testing.assert_allclose(B, REACH["B"], rtol=1e-11, atol=1e-10)
+    K, truth = regulator_gain(ARM, REACH["theta"], WEIGHTS), np.array(REACH["K"])
+    np.testing.assert_allclose(K, truth, rtol=1e-7, atol=1e-7 * np.abs(truth).max())
+    rates = np.sort_complex(np.linalg.eigvals(A - B @ K))
+    published = np.sort_complex([complex(*pair) for pair in REACH["closed_loop_eigs"]])
+    np.testing.assert_allclose(rates, published, rtol=1e-8)
+
+
+def test_gains_of_a_diagonal_inertia_cost_more():
+    """The published shortcut, diag(M) for M, costs 12 % more from the published start."""
+    A, _ = equations(ARM, REACH["theta"])
+    M = dynamics.mass_matrix(ARM, REACH["theta"])
+    inverse = np.diag(1 / np.diag(M))
+    short, drive = A.copy(), np.vstack([np.zeros((4, 4)), inverse])
+    short[4:] = inverse @ M @ A[4:]
+    K = drive.T @ riccati(short, drive @ drive.T, Q)
+    published = np.array(REACH["K_diagonal_inertia_model"])
+    np.testing.assert_allclose(K, published, rtol=1e-7, atol=1e-7 * np.abs(published).max())
+    best = cost(regulator_gain(ARM, REACH["theta"], WEIGHTS), displaced())
+    assert best == pytest.approx(REACH["cost_opt"], rel=1e-9)
+    assert cost(K, displaced()) == pytest.approx(REACH["cost_diag_model"], rel=1e-9)
+
+
+@given(seeds, st.sampled_from(ARMS))
+def test_gains_solve_the_equation_and_stabilise(seed, arm):
+    """Against another solver, at any pose; A against differences of the dynamics."""
+    rng = np.random.default_rng(seed)
+    q, nv = rng.uniform(-2, 2, arm.nv), arm.nv
+    weights = Weights(*rng.uniform(0.5, 5, (3, nv)))
+    A, B = equations(arm, q)
+    tau, still = dynamics.gravity(arm, q), np.zeros(nv)
+    ends = [[dynamics.aba(arm, q + h, still, tau) for h in s * np.eye(nv)] for s in (1e-6, -1e-6)]
+    near = 1e-6 * (1 + np.abs(A).max())
+    np.testing.assert_allclose(A[nv:, :nv], np.subtract(*ends).T / 2e-6, atol=near)
+    cost_of_x = np.diag(np.concatenate([weights.position, weights.velocity]))
+    P = solve_continuous_are(A, B, cost_of_x, np.diag(weights.effort))
+    K = regulator_gain(arm, q, weights)
+    expected = B.T @ P / weights.effort[:, None]
+    np.testing.assert_allclose(K, expected, atol=1e-6 * np.abs(expected).max())
+    assert hurwitz(arm, q, K)
+
+
+def test_one_joint_in_closed_form():
+    """m ë = u: k = √(q/r), d = √(2 m k + v/r); friction b takes its place in A."""
+    arm = chain({"mass": 2.0, "centre": "0 0 0", "ixx": 0.3})
+    K = regulator_gain(arm, [0.4], Weights(np.array([8.0]), np.array([3.0]), np.array([2.0])))
+    np.testing.assert_allclose(K, [[2.0, np.sqrt(2 * 0.3 * 2 + 1.5)]], rtol=1e-12)
+    A, _ = equations(chain({"centre": "0 0 0", "ixx": 0.3, "damping": 0.6}), [0.4])
+    np.testing.assert_allclose(A, [[0, 1], [0, -2]], atol=1e-15)
+
+
+# What can not be regulated --------------------------------------------------------------------
+
+
+def passive(arm, name):
+    """The arm with a joint that no effort drives."""
+    j = arm.index(name)
+    joint = replace(arm.joints[j], effort=0.0)
+    return replace(arm, joints=(*arm.joints[:j], joint, *arm.joints[j + 1 :]))
+
+
+def test_a_passive_joint_is_balanced_where_the_others_reach_it():
+    """An acrobot upright; gravity makes it fall, and one torque holds it."""
+    arm = passive(chain({}, {}), "J1")
+    up = [-np.pi / 2, 0.0]
+    K = regulator_gain(arm, up, Weights(np.ones(2), np.ones(2), np.ones(2)))
+    assert not K[0].any()
+    assert np.linalg.eigvals(equations(arm, up)[0]).real.max() > 1
+    assert hurwitz(arm, up, K)
+
+
+def test_an_unstabilisable_point_is_refused_by_name():
+    """Turning the first joint does not move the passive one."""
+    arm = passive(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "centre": "0 0 0"}), "J2")
+    with pytest.raises(InvalidValue, match=r"can not be stabilised .* joint 'J2' moves"):
+        regulator_gain(arm, [0.1, 0.0], Weights(np.ones(2), np.ones(2), np.ones(2)))
+    with pytest.raises(InvalidValue, match="joint 'J2'"):
+        Lqr(arm)
+
+
+def test_a_weight_beyond_the_limit_is_no_equilibrium():
+    arm = chain({"mass": 60.0, "effort": 100.0})
+    with pytest.raises(InvalidValue, match=r"'J1' carries -147.2 N·m, its effort limit is 100"):
+        require_held(arm, [0.0])
+    require_held(arm, [1.5])
+    with pytest.raises(InvalidValue, match="joint 'J1' carries"):
+        build_gain_table(arm, Weights(*np.ones((3, 1))), {"J1": (0.0, 1.5, 3)})
+
+
+# The law --------------------------------------------------------------------------------------
+
+
+def test_the_published_reach():
+    truth = table("four_joint/lqr_closed_loop_reach.csv")
+    law, goal = Lqr(ARM, GAINS), JointTrajectory.hold(REACH["theta"])
+    start = np.array(REACH["theta"]) + displaced()[:4]
+    q, v, _ = followed(ARM, law, goal, start, truth["t"])
+    np.testing.assert_allclose(q, columns(truth, "th1", "th2", "th3", "th4"), atol=1e-7)
+    np.testing.assert_allclose(v, columns(truth, "w1", "w2", "w3", "w4"), atol=1e-7)
+
+
+def test_on_the_reference_it_is_inverse_dynamics_with_friction():
+    arm = load_arm("two_link")
+    law, rng = Lqr(arm), np.random.default_rng(2)
+    q, v, a = rng.normal(size=(3, 2))
+    tau = law.update(State.of(q, v), Reference(q, v, a), 0.0).value
+    np.testing.assert_allclose(tau, dynamics.rnea(arm, q, v, a) + 0.1 * v, atol=1e-12)
+
+
+@pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm.name)
+def test_weights_from_the_model_are_stable_and_not_too_fast(arm):
+    q = arm.pose("initial")
+    A, B = equations(arm, q)
+    rates = np.linalg.eigvals(A - B @ Lqr(arm).gain(q))
+    assert rates.real.max() < 0
+    assert np.abs(rates).max() < 1.2 * FASTEST
+
+
+def test_the_law_refuses_a_reference_that_no_gain_stabilises():
+    """The passive link level where M_12 = 0: neither mass nor weight couples it to the first."""
+    arm = passive(chain({"centre": "0 0 0.25"}, {"xyz": "0 0 0.5", "centre": "0 0 0.25"}), "J2")
+    law, fold = Lqr(arm), np.arccos(-(0.02 + 0.25**2) / (0.5 * 0.25))
+    level = np.array([np.pi / 2 - fold, fold])
+    assert dynamics.mass_matrix(arm, level)[0, 1] == pytest.approx(0, abs=1e-15)
+    with pytest.raises(CommandRefused, match="joint 'J2' moves"):
+        law.update(State.of(level), Reference.hold(level), 0.0)
+    law.update(State.of(level), Reference.hold(level + 0.1), 0.0)
+
+
+# Tables ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gains():
+    return build_gain_table(ARM, WEIGHTS, GRID)
+
+
+def test_a_table_is_exact_at_its_poses_and_close_between(gains):
+    for J2, J3, J4 in ((-0.6, 0.2, -0.8), (1.2, 1.6, 1.0), (0.3, 0.55, 0.1)):
+        q = np.array([0.0, J2, J3, J4])
+        np.testing.assert_allclose(gains.at(q), regulator_gain(ARM, q, WEIGHTS), atol=1e-9)
+    finer = build_gain_table(ARM, WEIGHTS, {n: (*ends, 9) for n, (*ends, _) in GRID.items()})
+    rng = np.random.default_rng(5)
+    worst = [0.0, 0.0]
+    for q in rng.uniform([-3, -0.6, 0.2, -0.8], [3, 1.2, 1.6, 1.0], (60, 4)):
+        exact = regulator_gain(ARM, q, WEIGHTS)
+        worst = [
+            max(w, np.abs(t.at(q) - exact).max())
+            for w, t in zip(worst, (gains, finer), strict=True)
+        ]
+        assert hurwitz(ARM, q, gains.at(q))
+    assert worst[1] < 0.4 * worst[0]  # second order in the spacing
+
+
+def test_outside_of_its_grid_a_table_has_nothing_and_the_law_solves(gains):
+    outside, law = np.array([0.0, 1.3, 0.5, 0.0]), Lqr(ARM, GAINS)
+    law.use_table(gains)
+    assert gains.at(outside) is None
+    np.testing.assert_array_equal(law.gain(outside), regulator_gain(ARM, outside, WEIGHTS))
+    turned = np.array([0.0, 0.4 + 2 * np.pi, 0.5 - 2 * np.pi, 0.0])
+    np.testing.assert_allclose(
+        gains.at(turned), gains.at(np.array([0.0, 0.4, 0.5, 0.0])), atol=1e-12
+    )
+
+
+def test_from_anywhere_in_its_table_the_law_reaches(gains):
+    law, rng = Lqr(ARM, GAINS), np.random.default_rng(1)
+    law.use_table(gains)
+    assert law.gain(ARM.pose("initial")) is not None
+    for q, start in rng.uniform([-1, -0.6, 0.2, -0.8], [1, 1.2, 1.6, 1.0], (4, 2, 4)):
+        reached, _, _ = followed(
+            ARM, law, JointTrajectory.hold(q), start, np.array([0.0, 4.0]), 1e-7
+        )
+        np.testing.assert_allclose(reached[-1], q, atol=1e-3)
+
+
+def test_a_table_is_kept_in_a_file(gains, tmp_path):
+    gains.save(tmp_path / "gains.npz")
+    q = np.array([0.2, 0.1, 0.9, 0.3])
+    np.testing.assert_array_equal(load(tmp_path / "gains.npz", ARM, WEIGHTS).at(q), gains.at(q))
+    others = (
+        with_model_error(ARM, mass=0.1),
+        ARM.with_payload(0.1),
+        ARM.with_joint("J1", damping=0.1),
+    )
+    for arm in others:
+        with pytest.raises(ConfigError, match="another arm than 'four_joint'"):
+            load(tmp_path / "gains.npz", arm, WEIGHTS)
+    with pytest.raises(ConfigError, match="other weights"):
+        load(tmp_path / "gains.npz", ARM, replace(WEIGHTS, effort=2 * WEIGHTS.effort))
+    (tmp_path / "text.npz").write_text("no table")
+    for name in ("text.npz", "missing.npz"):
+        with pytest.raises(ConfigError, match=name):
+            load(tmp_path / name, ARM, WEIGHTS)
+    with pytest.raises(ConfigError, match="nowhere"):
+        gains.save(tmp_path / "nowhere" / "gains.npz")
+
+
+def test_a_law_takes_its_own_table_alone(gains):
+    law = Lqr(ARM, GAINS)
+    law.use_table(gains)
+    q = np.array([0.0, 0.1, 0.9, 0.3])
+    assert np.abs(law.gain(q) - regulator_gain(ARM, q, WEIGHTS)).max() > 0
+    law.use_model(ARM.with_payload(0.2))
+    np.testing.assert_array_equal(law.gain(q), regulator_gain(ARM.with_payload(0.2), q, WEIGHTS))
+    with pytest.raises(InvalidValue, match=r"law\.arm and law\.weights"):
+        law.use_table(gains)
+
+
+def test_processes_solve_the_same_table_and_tell_how_far(gains):
+    told = []
+    with ProcessPoolExecutor(2) as executor:
+        again = build_gain_table(
+            ARM, WEIGHTS, GRID, executor=executor, progress=lambda *done: told.append(done)
+        )
+    np.testing.assert_array_equal(again.gains, gains.gains)
+    assert told[-1] == (125, 125)
+    assert len(told) == -(-125 // PART)
+
+
+@pytest.mark.parametrize(
+    ("grid", "error", "said"),
+    [
+        ({}, InvalidValue, "at least one joint"),
+        ({"J9": (0.0, 1.0, 3)}, UnknownName, "J9"),
+        ({"J2": (1.0, 1.0, 3)}, InvalidValue, "'J2': upper = 1.0: must be above 1.0"),
+        ({"J2": (0.0, 1.0, 1)}, InvalidValue, "'J2': count = 1"),
+        ({"J2": (0.0, 1.0)}, InvalidValue, "'J2'.*lower, upper, count"),
+    ],
+)
+def test_a_grid_that_is_none_is_refused(grid, error, said):
+    with pytest.raises(error, match=said):
+        build_gain_table(ARM, WEIGHTS, grid)

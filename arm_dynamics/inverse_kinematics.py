@@ -182,13 +182,19 @@ def _solution(problem: _Problem, q: Vector, iterations: int, restarts: int) -> S
 
 
 def _starts(arm: ArmModel, first: Vector, restarts: int, seed: int) -> Iterator[Vector]:
-    """The start, then points between the limits; half a turn to each side where there are none."""
+    """The start, then points drawn evenly between the limits."""
     yield first
     random = np.random.default_rng(seed)
-    lower = np.where(np.isfinite(arm.lower), arm.lower, first - np.pi)
-    upper = np.where(np.isfinite(arm.upper), arm.upper, first + np.pi)
+    lower, upper = joint_ranges(arm, first)
     for _ in range(restarts):
         yield random.uniform(lower, upper)
+
+
+def joint_ranges(arm: ArmModel, centre: Vector) -> tuple[Vector, Vector]:
+    """Limits (nv,), and half a turn to each side of ``centre`` (nv,) where there are none."""
+    lower = np.where(np.isfinite(arm.lower), arm.lower, centre - np.pi)
+    upper = np.where(np.isfinite(arm.upper), arm.upper, centre + np.pi)
+    return lower, upper
 
 
 def _within_half_a_turn(arm: ArmModel, q: Vector, first: Vector) -> Vector:

@@ -1,16 +1,27 @@
 """The tool's place: published points, and rotation matrices that are rotations."""
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from conftest import chain_urdf, five_dof
+from conftest import chain, chain_urdf, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.kinematics import tool_pose, tool_position
+from arm_dynamics import load_arm
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.kinematics import (
+    acceleration,
+    jacobian,
+    jacobian_derivative,
+    pose,
+    tool_pose,
+    tool_position,
+    twist,
+)
 from arm_dynamics.model.load import parse_arm
 
 DATA = Path(__file__).parent / "data/five_dof/dynamics_samples.csv"
@@ -61,3 +72,69 @@ def test_wrong_positions_are_named():
         tool_pose(five_dof(), [0, 0, 0])
     with pytest.raises(InvalidValue, match=r"q\[1\] = nan"):
         tool_pose(five_dof(), [0, np.nan, 0, 0, 0])
+
+
+# --- how frames move, by central differences ---
+
+FRAMES = (
+    ("five_dof", "R3_link"), ("five_dof", None), ("puma560", "J4_link"), ("puma560", None),
+    ("four_joint", None), ("three_link", None), ("two_link", "J1_link"),
+)  # fmt: skip
+H = 1e-5
+arm_of = cache(load_arm)
+number = st.floats(-2, 2)
+six = st.tuples(*[number] * 6)
+
+
+def framed(case, *vectors):
+    arm = arm_of(case[0])
+    return arm, *(np.array(x[: arm.nv]) for x in vectors)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(FRAMES), six, six)
+def test_a_twist_is_how_a_pose_changes(case, q, v):
+    """ṗ, and ω of Ṙ = [ω]× R, along the axes of the base."""
+    arm, q, v = framed(case, q, v)
+    (before, R), (after, S) = (pose(arm, q + s * H * v, case[1]) for s in (-1, 1))
+    found = twist(arm, q, v, case[1])
+    np.testing.assert_allclose(found[:3], (after - before) / (2 * H), atol=1e-7)
+    np.testing.assert_allclose(found[3:], pin.log3(S @ R.T) / (2 * H), atol=1e-7)
+    np.testing.assert_allclose(found, jacobian(arm, q, case[1]) @ v, atol=1e-12)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(FRAMES), six, six)
+def test_the_jacobians_derivative_is_its_change_along_v(case, q, v):
+    arm, q, v = framed(case, q, v)
+    before, after = (jacobian(arm, q + s * H * v, case[1]) for s in (-1, 1))
+    found = jacobian_derivative(arm, q, v, case[1])
+    np.testing.assert_allclose(found, (after - before) / (2 * H), atol=1e-7)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(FRAMES), six, six, six)
+def test_an_acceleration_is_how_a_twist_changes(case, q, v, a):
+    arm, q, v, a = framed(case, q, v, a)
+    after, before = (
+        twist(arm, q + s * H * v + H**2 / 2 * a, v + s * H * a, case[1]) for s in (1, -1)
+    )
+    found = acceleration(arm, q, v, a, case[1])
+    np.testing.assert_allclose(found, (after - before) / (2 * H), atol=1e-6)
+    by_parts = jacobian(arm, q, case[1]) @ a + jacobian_derivative(arm, q, v, case[1]) @ v
+    np.testing.assert_allclose(found, by_parts, atol=1e-10)
+
+
+def test_a_jacobian_of_one_joint_is_a_column():
+    arm = chain({})
+    assert jacobian(arm, [0.1]).shape == jacobian_derivative(arm, [0.1], [0.2]).shape == (6, 1)
+    np.testing.assert_allclose(jacobian(arm, [0.1])[3:, 0], [0, 1, 0], atol=1e-12)
+
+
+def test_what_is_no_frame_is_refused_with_those_that_are():
+    with pytest.raises(UnknownName, match=r"unknown frame of arm 'five_dof' 'hand'; known: .*R5"):
+        jacobian(five_dof(), [0] * 5, "hand")
+    with pytest.raises(InvalidValue, match="frame = 3"):
+        twist(five_dof(), [0] * 5, [0] * 5, 3)
+    with pytest.raises(InvalidValue, match=r"v\[0\] = inf"):
+        jacobian_derivative(five_dof(), [0] * 5, [np.inf] * 5)

@@ -1,0 +1,38 @@
+"""Rotation vectors that change: rates against finite differences, and back."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics.turning import turning, turning_rates
+
+vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
+sizes = st.sampled_from([0.0, 1e-6, 1e-3, 0.0099, 0.0101, 1.0])
+
+
+def motion(phi, rate, second, t):
+    return turning(phi + t * rate + t * t / 2 * second, rate + t * second, second)
+
+
+@given(vectors, vectors, vectors, sizes)
+def test_rates_are_the_derivatives(phi, rate, second, size):
+    phi, h = size * phi, 1e-5
+    (R0, w0, _), (_, w, alpha), (R1, w1, _) = (motion(phi, rate, second, t) for t in (-h, 0, h))
+    np.testing.assert_allclose(pin.log3(R1 @ R0.T) / (2 * h), w, atol=1e-8)
+    np.testing.assert_allclose((w1 - w0) / (2 * h), alpha, atol=1e-7)
+
+
+@given(vectors, vectors, vectors, sizes)
+def test_rates_come_back(phi, rate, second, size):
+    _, omega, alpha = turning(size * phi, rate, second)
+    back = turning_rates(size * phi, omega, alpha)
+    np.testing.assert_allclose(back, [rate, second], atol=1e-9)
+
+
+def test_about_one_axis_it_is_the_plain_derivative():
+    phi, rate, second = (np.array([0, 0, x]) for x in (0.7, -2.0, 3.0))
+    R, omega, alpha = turning(phi, rate, second)
+    assert R[0, 0] == pytest.approx(np.cos(0.7))
+    np.testing.assert_allclose((omega, alpha), (rate, second), atol=1e-15)

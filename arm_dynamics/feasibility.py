@@ -22,11 +22,15 @@ from arm_dynamics.tool_motion import controlled_axes
 from arm_dynamics.trajectory import JointTrajectory, Trajectory
 
 PERIOD = 0.02
-"""Time [s] between two samples."""
+"""Longest time [s] between two samples."""
+FEWEST = 32
+"""Samples of a short way."""
 TOLERANCE = 1e-4
 """Distance [m] and angle [rad] that count as reached."""
 SINGULAR = 1e-2
 """Least share of the smallest in the largest singular value of a regular Jacobian."""
+NEAR = 0.01
+"""Distance [rad or m] from a limit at which a joint is said to be there."""
 EDGE = 1e-3
 """Time [s] to which the edge of a part out of reach is found."""
 FINE = 1e-8
@@ -90,11 +94,11 @@ def follow(
 
     ``weights`` (6,) of inverse kinematics say which axes count; None: those that the arm
     controls. What is nearest is followed where a pose is out of reach. ``period`` [s] is the
-    time between samples; the edges of parts out of reach are found to 1 ms.
+    longest time between samples; the edges of parts out of reach are found to 1 ms.
     """
     leader = _Leader(arm, trajectory, weights)
     span = trajectory.end - trajectory.start
-    count = max(ceil(span / scalar("period [s]", period, above=0)), 1)
+    count = max(ceil(span / scalar("period [s]", period, above=0)), FEWEST if span > 0 else 1)
     times = trajectory.start + span * np.arange(count + 1) / count
     found = [leader.first(float(times[0]))]
     for time in times[1:]:
@@ -192,7 +196,7 @@ def _out_of_reach(arm: ArmModel, begin: float, end: float, at: float, solution: 
     stuck = [
         f"'{joint.name}'"
         for joint, x in zip(arm.joints, solution.q.tolist(), strict=True)
-        if min(x - joint.lower, joint.upper - x) < 1e-6
+        if min(x - joint.lower, joint.upper - x) < NEAR
     ]
     hint = f", with {', '.join(stuck)} at its limit" if stuck else ""
     text = (

@@ -1,0 +1,107 @@
+"""Parts of a tool's way that the arm can not follow are found, with time and distance."""
+
+import numpy as np
+import pytest
+from conftest import chain
+
+from arm_dynamics import feasibility, joint_moves, kinematics, load_arm
+from arm_dynamics.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.profiles import quintic
+from arm_dynamics.tool_paths import ToolLimits
+
+ARM = load_arm("two_link")  # both links 1 m long
+BENT = np.array([0.6, 1.2])
+BASE = kinematics.chain_points(ARM, BENT)[0]
+
+
+def tool(q=BENT):
+    return kinematics.tool_position(ARM, q)
+
+
+def rest(arm=ARM, q=BENT):
+    return CartesianTrajectory.rest(arm, q, start=2.0)
+
+
+def reaching(far, speed=0.5):
+    """Straight away from the base to a distance ``far`` [m] from it, and back."""
+    away = (tool() - BASE) / np.linalg.norm(tool() - BASE)
+    limits = ToolLimits(speed, 1e6)
+    return rest().line(BASE + far * away, limits).line(tool(), limits)
+
+
+def test_the_joints_follow_a_way_within_reach():
+    way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
+    found = feasibility.follow(ARM, way)
+    assert found.parts == ()
+    way.check(ARM)
+    joints = found.joints()
+    assert (joints.start, joints.end) == (2.0, 4.0)
+    for t in np.linspace(2.0, 4.0, 33):
+        miss = kinematics.tool_position(ARM, joints.at(t).q) - way.at(t).position
+        assert np.abs(miss).max() < 1e-5
+    t = 3.1
+    twist = kinematics.twist(ARM, joints.at(t).q, joints.at(t).v)
+    np.testing.assert_allclose(twist[:3], way.at(t).twist[:3], atol=1e-3)
+
+
+def test_a_part_out_of_reach_is_told_with_its_times_and_the_distance():
+    """At even speed away from the base and back, the edge of 2 m is passed at known times."""
+    way, before = reaching(2.2), np.linalg.norm(tool() - BASE)
+    crossing = 2.0 + (2.0 - before) / 0.5
+    turning = 2.0 + (2.2 - before) / 0.5
+    (part,) = feasibility.follow(ARM, way).faults
+    assert part.kind == "out of reach"
+    assert part.begin == pytest.approx(crossing, abs=5e-3)
+    assert part.end == pytest.approx(2 * turning - crossing, abs=5e-3)
+    assert part.at == pytest.approx(turning, abs=0.02)
+    assert part.amount == pytest.approx(0.2, abs=0.01)
+    with pytest.raises(TrajectoryRefused, match=r"from 2\.\d+ s to .* misses by 0\.\d+ m at"):
+        way.check(ARM)
+
+
+def test_what_may_go_beyond_passes_the_check():
+    way = reaching(2.2)
+    type(way)(
+        way.arm, way.position, way.rotation, way.posture, way.start, way.pieces, beyond=True
+    ).check(ARM)
+
+
+def test_a_stretched_arm_is_told_to_be_singular_and_is_no_fault():
+    q = np.array([0.6, 1e-3])
+    parts = feasibility.follow(ARM, rest(q=q).hold(1.0)).parts
+    assert [part.kind for part in parts] == ["singular"]
+    assert parts[0].amount < feasibility.SINGULAR
+
+
+def test_a_joint_limit_on_the_way_is_named():
+    """Two links of 0.5 m whose elbow opens no further than 1 rad."""
+    arm = chain({}, {"lower": 1.0}, more=TIP)
+    q = np.array([0.2, 1.4])
+    start, base = (kinematics.chain_points(arm, q)[i] for i in (-1, 0))
+    outward = start - base
+    way = rest(arm, q).line(base + 1.2 * outward, quintic(2.0))
+    (part,) = feasibility.follow(arm, way, weights=np.array([1.0, 0, 1, 0, 0, 0])).faults
+    assert "'J2' at its limit" in part.text
+    longest = np.sqrt(0.5 + 0.5 * np.cos(1.0))
+    assert part.amount == pytest.approx(1.2 * np.linalg.norm(outward) - longest, abs=2e-3)
+
+
+TIP = """<link name="tip"/><joint name="end" type="fixed"><origin xyz="0.5 0 0"/>
+<parent link="J2_link"/><child link="tip"/></joint>"""
+
+
+def test_joints_that_had_to_be_too_fast_are_named():
+    way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(0.004))
+    (part,) = feasibility.follow(ARM, way).faults
+    assert (part.kind, part.at) == ("too fast", pytest.approx(2.002, abs=1e-3))
+    assert part.amount > 1
+    with pytest.raises(TrajectoryRefused, match=r"joint '\w+': velocity .* exceeds the limit 100"):
+        way.check(ARM)
+
+
+def test_joint_trajectories_and_bad_periods_are_refused():
+    with pytest.raises(TrajectoryRefused, match="one of the tool is expected"):
+        feasibility.follow(ARM, joint_moves.cubic([BENT, BENT + 0.1], [0.0, 1.0]))
+    with pytest.raises(InvalidValue, match="period"):
+        feasibility.follow(ARM, rest(), period=0.0)

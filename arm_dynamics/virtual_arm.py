@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,8 @@ FASTEST = 100.0
 
 class VirtualArm:
     """q̇ = J# (ẋ_ref + rate e) + (1 - J# J) posture_rate (q_ref - q), within the arm's limits.
+
+    Its acceleration is limited too, and what it catches up with is slow enough to be braked.
 
     Its tool is where the real one can go: beyond the workspace it comes to rest where J's remaining
     directions no longer lead nearer. J# filters directions weaker than ``weak`` of the arm's
@@ -43,20 +47,24 @@ class VirtualArm:
         self.q, self.v, self.a = q.copy(), np.zeros(q.size), np.zeros(q.size)
         self.distance = 0.0
 
-    def follow(
-        self, task: TaskReference, dt: float, rate: float, posture_rate: float, weak: float
-    ) -> TaskReference:
-        """Move on by dt [s]; its joints and its tool, as a reference that lies within reach."""
+    def follow(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:
+        """Move on by dt [s]; its joints and its tool, as a reference that lies within reach.
+
+        ``law`` has rate, posture_rate, weak and acceleration as ``TaskController`` describes them.
+        """
         self.q = self._within(self.q + dt * self.v + 0.5 * dt * dt * self.a)
         at = self._tool.motion(self.q, self.v)
         error = self.scale * task_error(at, task)
         self.distance = float(np.linalg.norm(error[self.axes]))
         J = (self.scale[:, None] * at.jacobian)[self.axes]
-        inverse, self.weakest = filtered_inverse(J, weak * self.reach)
-        wanted = (self.scale * task.twist + rate * error)[self.axes]
-        inner = posture_rate * (task.q - self.q)
-        self.v = self._slowed(inner + inverse @ (wanted - J @ inner))
-        self.a = inverse @ (self.scale * (task.acceleration - at.drift))[self.axes]
+        inverse, self.weakest = filtered_inverse(J, law["weak"] * self.reach)
+        most = law["acceleration"]
+        inner = law["posture_rate"] * (task.q - self.q)
+        caught = inner + inverse @ (law["rate"] * error[self.axes] - J @ inner)
+        asked = inverse @ (self.scale * task.twist)[self.axes]
+        wanted = within(asked + within(caught, most / law["rate"]), self._fastest)
+        self.v = self.v + np.clip(wanted - self.v, -most * dt, most * dt)
+        self.a = within(inverse @ (self.scale * (task.acceleration - at.drift))[self.axes], most)
         twist, acceleration = at.jacobian @ self.v, at.jacobian @ self.a + at.drift
         return TaskReference(
             self.q, self.v, self.a, at.position, at.rotation, twist, acceleration, task.wrench
@@ -65,10 +73,11 @@ class VirtualArm:
     def _within(self, q: Vector) -> Vector:
         return np.minimum(np.maximum(q, self._lower), self._upper)
 
-    def _slowed(self, v: Vector) -> Vector:
-        """``v`` in its direction, as fast as the slowest joint allows."""
-        excess = float(np.max(np.abs(v) / self._fastest))
-        return v if excess <= 1.0 else v / excess
+
+def within(rates: Vector, most: Vector | float) -> Vector:
+    """``rates`` in their direction, as large as ``most`` of each allows."""
+    excess = float(np.max(np.abs(rates) / most))
+    return rates if excess <= 1.0 else rates / excess
 
 
 def task_error(at: ToolMotion, task: TaskReference) -> Vector:

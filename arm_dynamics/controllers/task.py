@@ -24,7 +24,10 @@ class TaskController(Controller):
     """
 
     law_parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("rate", 20.0, "1/s", "rate at which the reference is caught up", above=0),
+        Parameter("rate", 10.0, "1/s", "rate at which the reference is caught up", above=0),
+        Parameter(
+            "acceleration", 100.0, "rad/s²", "largest change of a joint's reference", above=0
+        ),
         Parameter("posture_rate", 2.0, "1/s", "rate at which spare joints go to q_ref", lower=0),
         Parameter(
             "weak", 0.05, "1", "singular values filtered below this share of the reach", above=0
@@ -50,9 +53,7 @@ class TaskController(Controller):
 
     def within_reach(self, reference: Reference, dt: float) -> TaskReference:
         """What the arm can follow of a reference, dt [s] after the last one."""
-        law = self.law_gains
-        rates = law["rate"], law["posture_rate"], law["weak"]
-        return self.virtual.follow(task_of(self.arm, reference), dt, *rates)
+        return self.virtual.follow(task_of(self.arm, reference), dt, self.law_gains)
 
 
 def task_of(arm: ArmModel, reference: Reference) -> TaskReference:

@@ -1,6 +1,6 @@
 """Robot-arm dynamics, motors and control: a URDF arm simulated, controlled and driven."""
 
-from arm_dynamics.errors import ArmDynamicsError, Unreachable
+from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.forward_model import forward_model, pack_state, unpack_state
 from arm_dynamics.inverse_kinematics import inverse_kinematics, nearest_reachable
 from arm_dynamics.loop import ControlLoop
@@ -19,7 +19,6 @@ __all__ = [
     "Reference",
     "Simulation",
     "State",
-    "Unreachable",
     "forward_model",
     "inverse_kinematics",
     "load_arm",

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.arms.four_joint import LENGTHS
-from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import Unreachable
+from arm_dynamics.pose_target import place
 
 ROUNDING = 1e-12
 """Distance [m] beyond reach that is taken for rounding: the arm is stretched or folded there."""
@@ -30,7 +31,7 @@ def elbow_postures(position: ArrayLike) -> tuple[Vector, Vector]:
     distance missed and the nearest reachable point, where d is not within [L1 - L2, L1 + L2].
     Source: the published arm's geometry; J. Craig, Introduction to Robotics, section 4.4.
     """
-    point = vector("position", position, 3)
+    point = place("position", position, 3)
     goal = nearest_reachable_point(point)
     up, down = _posture(goal, 1.0), _posture(goal, -1.0)
     missed = float(np.linalg.norm(goal - point))
@@ -46,7 +47,7 @@ def nearest_reachable_point(position: ArrayLike) -> Vector:
     The wrist's d is brought into [L1 - L2, L1 + L2] along its own direction, which is the
     vertical where it has none. Raises InvalidValue for what is no point.
     """
-    x, y, z = vector("position", position, 3).tolist()
+    x, y, z = place("position", position, 3).tolist()
     first, second, hand = LENGTHS
     yaw, r = atan2(x, y), hypot(x, y) - hand
     d = hypot(r, z)

@@ -13,12 +13,14 @@ from arm_dynamics.errors import InvalidValue, UnknownName
 
 ORTHONORMAL = 1e-6
 """Largest entry of RᵀR - 1 that is taken for rounding."""
+FARTHEST = 1e6
+"""Largest coordinate [m] of a target: a posture's millimetres are lost in the digits of more."""
 ALONG = ("base", "target")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoseTarget:
-    """Position p* (3,) [m], rotation R* (3, 3), weights w (6,), the weights' axes A (3, 3).
+    """Position p* (3,) [m], rotation R* (3, 3), weights w (6,) up to 1, their axes A (3, 3).
 
     e = (Aᵀ (p* - p), Aᵀ log(R* Rᵀ)) (6,) [m, rad]; a weight of 0 leaves that axis free.
     """
@@ -49,7 +51,7 @@ class PoseTarget:
         if rotation is None and weight[3:].any():
             raise InvalidValue(f"weights {weight.tolist()} count rotation, and none is given")
         axes = turned if along == "target" else frozen(np.eye(3))
-        return cls(vector("position", position, 3), turned, weight, axes)
+        return cls(place("position", position, 3), turned, weight, axes)
 
     def error(self, position: Vector, rotation: Vector) -> Vector:
         """e (6,) of a frame that stands there; no angles where none counts."""
@@ -78,6 +80,14 @@ class PoseTarget:
         return f"position ({point}) m{turn}" + ("" if whole else f" under weights ({kept})")
 
 
+def place(name: str, value: ArrayLike, size: int | None = None) -> Vector:
+    """Return ``value`` as a vector of coordinates [m]; raises InvalidValue for one out of sight."""
+    found = vector(name, value, size)
+    for i in np.flatnonzero(np.abs(found) > FARTHEST):
+        raise InvalidValue(f"{name}[{i}] = {found[i]:.6g} m: at most {FARTHEST:g} m is expected")
+    return found
+
+
 def rotation_matrix(name: str, value: ArrayLike) -> Vector:
     """Return ``value`` as a read-only rotation matrix (3, 3); raises InvalidValue if it is none."""
     R = frozen(value)
@@ -97,4 +107,4 @@ def _weights(value: ArrayLike) -> Vector:
     weights = vector("weights", value, 6)
     if (weights < 0).any() or not weights.any():
         raise InvalidValue(f"weights {weights.tolist()}: none below 0, one above it are expected")
-    return weights
+    return frozen(weights / weights.max())  # the best posture is the same, whatever their scale

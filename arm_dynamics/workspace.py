@@ -13,6 +13,7 @@ from arm_dynamics.inverse_kinematics import TOLERANCE, joint_ranges, nearest_rea
 from arm_dynamics.kinematics import pose
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.pose_target import place
 
 SAMPLES = 20_000
 STARTS = 8
@@ -81,8 +82,8 @@ def workspace_slice(
     few milliseconds for a point out of reach. Raises InvalidValue for a wrong size, a non-finite
     entry or a direction of length 0, UnknownName for an unknown frame.
     """
-    columns, rows = vector("across", across), vector("up", up)
-    corner, right, high = vector("origin", origin, 3), _unit("u", u), _unit("v", v)
+    columns, rows = place("across", across), place("up", up)
+    corner, right, high = place("origin", origin, 3), _unit("u", u), _unit("v", v)
     random = np.random.default_rng(whole("seed", seed))
     seeds = [int(n) for n in random.integers(2**32, size=whole("starts", starts, lower=1))]
     clouds = [reachable_points(arm, CLOUD, n, frame) for n in seeds]
@@ -105,7 +106,7 @@ def _missed(arm: ArmModel, target: Vector, clouds: list[Workspace], frame: str |
 
 def _unit(name: str, value: ArrayLike) -> Vector:
     direction = vector(name, value, 3)
-    length = float(np.linalg.norm(direction))
-    if length == 0:
+    if not direction.any():
         raise InvalidValue(f"{name} = {direction.tolist()}: a direction is expected")
-    return frozen(direction / length)
+    direction = direction / np.abs(direction).max()
+    return frozen(direction / np.linalg.norm(direction))

@@ -73,3 +73,5 @@ def test_what_is_no_point_is_refused():
         elbow_postures((0, 0.3, np.nan))
     with pytest.raises(InvalidValue, match=r"position: shape \(2,\)"):
         elbow_postures((0, 0.3))
+    with pytest.raises(InvalidValue, match="at most"):
+        elbow_postures((1e300, 0, 0))

@@ -179,6 +179,16 @@ def test_weights_say_what_an_arm_that_can_not_have_all_keeps():
     assert turn.turned < place.turned
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_scale_of_all_weights_does_not_matter(scale):
+    weights = np.array([1, 0, 2, 0, 0, 0])
+    one, other = (
+        nearest_reachable(arm_of("two_link"), (3, 0, 1), weights=w, restarts=2)
+        for w in (weights, scale * weights)
+    )
+    np.testing.assert_allclose(one.q, other.q, atol=1e-12)
+
+
 @settings(max_examples=30)
 @given(st.tuples(*[share] * 6), st.tuples(*[share] * 6), st.sampled_from(["base", "target"]))
 def test_the_errors_slope_is_its_derivative(here, there, along):
@@ -267,6 +277,7 @@ def test_bounded_least_squares_of_a_line():
     [
         ({"position": (1, 2)}, r"position: shape \(2,\)"),
         ({"position": (1, 2, np.nan)}, r"position\[2\] = nan"),
+        ({"position": (1, -1e7, 0)}, r"position\[1\] = -1e\+07 m: at most 1e\+06 m"),
         ({"rotation": np.eye(2)}, r"rotation: shape \(2, 2\)"),
         ({"rotation": np.ones((3, 3))}, "rotation: no rotation matrix"),
         ({"rotation": -np.eye(3)}, "determinant -1"),

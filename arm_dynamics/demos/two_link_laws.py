@@ -134,7 +134,7 @@ def run(
         lifted = gravity(told, q) if weightless else np.zeros(n)
         known = kp * (v_r - v) + ki * total + kd * a_r + lifted
         rest = known - nle(arm, q, v) - friction * v
-        a = np.linalg.solve(mass_matrix(arm, q) + np.diag(kd), rest)
+        a: Vector = np.linalg.solve(mass_matrix(arm, q) + np.diag(kd), rest)
         return a, known - kd * a, v_r
 
     def rate(t: float, y: Vector) -> Vector:

@@ -105,6 +105,6 @@ def test_unknown_frames_and_counts_are_named():
         reachable_points(arm_of("two_link"), 0)
     with pytest.raises(UnknownName, match="unknown frame"):
         reachable_points(arm_of("two_link"), 5, frame="hand")
-    for function in (lambda arm: reachable_points(arm), lambda arm: workspace_slice(arm, [0], [0])):
+    for function in (reachable_points, lambda arm: workspace_slice(arm, [0], [0])):
         with pytest.raises(InvalidValue, match="load_arm"):
             function("two_link")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from threading import Lock
 
 import numpy as np
 
+from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import CommandRefused, DriverFault, TrajectoryRefused
+from arm_dynamics.effort_check import check_effort
+from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue, TrajectoryRefused
 from arm_dynamics.expect import expect
+from arm_dynamics.following import Following
+from arm_dynamics.handover import Handover
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
 from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.stop_trajectory import StopTrajectory, usual_deceleration
 from arm_dynamics.trajectory import JointTrajectory, Trajectory
 
 STALE = 0.25
@@ -25,6 +29,8 @@ LARGEST_SPEED = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
 FAR_AHEAD = 3600.0
 """Start of a trajectory [s from now] beyond which its clock must be another one."""
+LED = 0.05
+"""Distance from the reference [rad or m] beyond which a new law does not bring the arm back."""
 
 
 class ControlLoop:
@@ -43,9 +49,11 @@ class ControlLoop:
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events)
         self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)
-        self._lock = Lock()  # a reference may come from another thread than the ticks
-        self.trajectory: Trajectory | None = None
-        self._next: Trajectory | None = None
+        self.following = Following()
+        self.takeovers = 0
+        """How often the loop began anew from the measured state, whatever it followed."""
+        self._successor: Controller | None = None
+        self._handover: Handover | None = None
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
@@ -57,6 +65,11 @@ class ControlLoop:
         """The arm whose joints and limits hold here."""
         return self.driver.arm
 
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """What is followed."""
+        return self.following.trajectory
+
     def step(self) -> Command | None:
         """One tick; the written command, or None when nothing may be written."""
         try:
@@ -66,7 +79,7 @@ class ControlLoop:
             return None
         if not self.guard.check_state(state):
             return None
-        if self.trajectory is None or self._interrupted(state):
+        if self.following.trajectory is None or self._interrupted(state):
             self.take_over(state)
         elif self.state is not None and state.time == self.state.time:
             return self._repeat(state)
@@ -74,9 +87,14 @@ class ControlLoop:
 
     def _tick(self, state: State) -> Command | None:
         dt = 0.0 if self.state is None else state.time - self.state.time
-        self.state, self.reference = state, self._reference(state.time)
+        if self._successor is not None:
+            self._hand_over(state)
+        self.state = state
+        self.reference = self.following.reference(state.time, self.reference)
         try:
             wanted = self.controller.update(state, self.reference, dt)
+            if self._handover is not None:
+                wanted = self._blended(wanted)
             self.command = self.guard.check_command(wanted)
         except CommandRefused:
             self.command = None
@@ -86,26 +104,69 @@ class ControlLoop:
         self.latest = (state, self.reference, self.command)
         return self.command
 
-    def _reference(self, time: float) -> Reference:
-        """The trajectory's reference; a new trajectory is entered here, between two ticks."""
-        with self._lock:
-            following, self._next = self._next, None
-        if following is not None and self.reference is not None:
-            self.trajectory = following.after(time, self.reference)
-        assert self.trajectory is not None
-        return self.trajectory.at(time)
-
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference at the measured position."""
+        self._handover = None
         self.controller.reset(state)
-        self.trajectory, self._next = self.controller.rest(state), None
+        self.following.begin(self.controller.rest(state))
+        self.takeovers += 1
         self.state = self.reference = None
 
-    def follow(self, trajectory: Trajectory) -> None:
+    def use(self, controller: Controller) -> None:
+        """Have another law take over at the next tick, without a step of the command.
+
+        It goes on along the trajectory; an arm that is further than LED from its reference (a
+        law that lets it be led by hand) is brought to rest where it is. Raises InvalidValue for
+        a law with another command interface.
+        """
+        law = expect(Controller, "controller", controller)  # type: ignore[type-abstract]
+        now, then = self.controller.interface, law.interface
+        if now != then:
+            raise InvalidValue(
+                f"the law in force commands {now}, {type(law).__name__} {then}: the interface"
+                f" stays while the loop runs"
+            )
+        self._successor = law
+
+    def _hand_over(self, state: State) -> None:
+        assert self._successor is not None
+        self.controller, self._successor = self._successor, None
+        self.controller.reset(state)
+        if self.command is not None:
+            self._handover = Handover(self.command.value)
+        if self.reference is not None and (np.abs(self.reference.q - state.q) > LED).any():
+            self.stop(state)
+
+    def _blended(self, wanted: Command) -> Command:
+        assert self._handover is not None
+        blended = self._handover.blended(wanted)
+        if blended is wanted:
+            self._handover = None
+        return blended
+
+    def stop(self, state: State, deceleration: Vector | None = None) -> None:
+        """Leave the trajectory: come to rest from the measured state; only between two ticks.
+
+        deceleration (nv,) [rad/s²], by default what is usual for the arm's velocity limits.
+        """
+        self.following.begin(self.stopping(deceleration).after(state.time, _measured(state)))
+        self.takeovers += 1
+
+    def brake(self, deceleration: Vector | None = None) -> None:
+        """Leave the trajectory at the next tick: the reference comes to rest, as in ``stop``."""
+        self.following.post(self.stopping(deceleration))
+
+    def stopping(self, deceleration: Vector | None) -> StopTrajectory:
+        """How this arm stops, for ``after``."""
+        rate = usual_deceleration(self.arm) if deceleration is None else deceleration
+        return StopTrajectory.of(self.arm, rate)
+
+    def follow(self, trajectory: Trajectory, *, within_effort: bool = False) -> None:
         """Enter a trajectory at the next tick from the reference then, without a jump.
 
         Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, when it ends
-        in the past, and before the first state; the old trajectory then goes on.
+        in the past, and before the first state; the old trajectory then goes on. With
+        ``within_effort`` also where the law's own model needs more than the arm's effort limits.
         """
         state, reference = self.state, self.reference
         if state is None or reference is None:
@@ -120,9 +181,11 @@ class ControlLoop:
                 f"the first waypoint is due at {trajectory.start:.6g} s and it is"
                 f" {state.time:.6g} s: at most {FAR_AHEAD:g} s ahead is allowed (another clock?)"
             )
-        trajectory.after(state.time, reference).check(self.arm)
-        with self._lock:
-            self._next = trajectory
+        entered = trajectory.after(state.time, self.following.clock.unscaled(reference))
+        entered.check(self.arm)
+        if within_effort:
+            check_effort(self.controller.arm, entered, self.arm.effort_limit)
+        self.following.post(trajectory)
 
     def hold(self, positions: Mapping[str, float]) -> None:
         """Step the reference of the named joints [rad] at once; the others keep theirs.
@@ -132,12 +195,14 @@ class ControlLoop:
         reference = self.reference
         if reference is None:
             raise TrajectoryRefused("no state of the arm has come yet: nothing to hold")
-        with self._lock:
-            pending = self._next
+
+        def changed(pending: Trajectory | None) -> JointTrajectory:
             q = (reference if pending is None else pending.at(pending.end)).q.copy()
             for name, value in positions.items():
                 q[self.arm.index(name)] = value
-            self._next = JointTrajectory.hold(self.arm.check_position("reference", q))
+            return JointTrajectory.hold(self.arm.check_position("reference", q))
+
+        self.following.amend(changed)
 
     def _interrupted(self, state: State) -> bool:
         if self.state is None:
@@ -166,3 +231,7 @@ class ControlLoop:
         if self.command is not None:
             self.driver.write(self.command)
         return self.command
+
+
+def _measured(state: State) -> Reference:
+    return Reference(state.q, state.v, np.zeros_like(state.v))

@@ -1,0 +1,75 @@
+"""Which trajectory a loop follows, on a clock that may run slower than time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+
+from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.speed_scaling import ScaledClock
+from arm_dynamics.state import Reference
+from arm_dynamics.trajectory import Trajectory
+
+
+class Following:
+    """A trajectory, the one that comes next, and how far the first one is.
+
+    Another thread than the loop's may ``post`` and ask ``at``.
+    """
+
+    def __init__(self) -> None:
+        self.clock = ScaledClock()
+        self.trajectory: Trajectory | None = None
+        self.time = 0.0
+        """Trajectory time [s] of the latest reference."""
+        self.entered = 0
+        """How many trajectories were entered."""
+        self._next: Trajectory | None = None
+        self._lock = Lock()
+
+    @property
+    def pending(self) -> bool:
+        """Whether another trajectory is entered at the next reference."""
+        return self._next is not None
+
+    def begin(self, trajectory: Trajectory) -> None:
+        """Follow this one from now on, as it stands; only between two references."""
+        with self._lock:
+            self.trajectory, self._next = trajectory, None
+            self.entered += 1
+            self.clock.restart()
+
+    def post(self, trajectory: Trajectory) -> None:
+        """Enter this one at the next reference, from the reference then."""
+        with self._lock:
+            self._next = trajectory
+
+    def amend(self, change: Callable[[Trajectory | None], Trajectory]) -> None:
+        """Post what ``change`` makes of the trajectory that is pending, if any."""
+        with self._lock:
+            self._next = change(self._next)
+
+    def reference(self, now: float, present: Reference | None) -> Reference:
+        """Reference at the time ``now`` [s]; a posted trajectory is entered here."""
+        with self._lock:
+            following, self._next = self._next, None
+        if following is not None and present is not None:
+            self.begin(following.after(now, self.clock.unscaled(present)))
+        assert self.trajectory is not None
+        self.time = self.clock.advance(now)
+        return self.clock.scaled(self.trajectory.at(self.time))
+
+    def at(self, time: float) -> Reference:
+        """Reference at another time [s], were the speed to stay as it is.
+
+        Raises TrajectoryRefused before the trajectory's start.
+        """
+        trajectory, s = self.trajectory, self.clock.at(time)
+        if trajectory is None or s < trajectory.start:
+            begun = (
+                "none is followed"
+                if trajectory is None
+                else f"it began at {trajectory.start:.6g} s"
+            )
+            raise TrajectoryRefused(f"no trajectory at {time:.6g} s: {begun}")
+        return self.clock.scaled(trajectory.at(s))

@@ -1,0 +1,114 @@
+"""Trajectories on a slower clock: no jump of position or velocity, exact areas, limits kept."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.speed_scaling import RAMP, ScaledClock
+from arm_dynamics.state import Reference, TaskReference
+
+FACTORS = st.lists(st.tuples(st.floats(0, 1), st.integers(1, 400)), min_size=1, max_size=6)
+DT = 1e-3
+
+
+def wave(s):
+    """q = sin s, with its derivatives."""
+    return Reference(np.array([np.sin(s)]), np.array([np.cos(s)]), np.array([-np.sin(s)]))
+
+
+def test_time_is_time_until_something_else_is_asked_for():
+    clock = ScaledClock()
+    times = np.linspace(3.0, 7.0, 1001)
+    assert [clock.advance(t) for t in times] == times.tolist()
+    reference = wave(1.0)
+    assert clock.scaled(reference) is reference
+    assert clock.unscaled(reference) is reference
+
+
+@given(FACTORS)
+def test_the_scaled_reference_is_the_motion_that_happens(asked):
+    """Its v and a are the derivatives of q(s(t)), whatever was asked for when."""
+    clock, now, q, v, a = ScaledClock(), 0.0, [], [], []
+    for factor, ticks in asked:
+        clock.ask(factor)
+        for _ in range(ticks):
+            now += DT
+            reference = clock.scaled(wave(clock.advance(now)))
+            q.append(reference.q[0])
+            v.append(reference.v[0])
+            a.append(reference.a[0])
+    q, v = np.array(q), np.array(v)
+    between = 0.5 * (v[1:] + v[:-1])
+    within_a_tick = 0.5 * DT / RAMP  # a ramp may end between two ticks
+    np.testing.assert_allclose(np.diff(q) / DT, between, atol=within_a_tick)
+    assert np.abs(np.diff(v)).max(initial=0.0) <= DT * (1 / RAMP + 1) + 1e-9
+    assert np.abs(a).max() <= 1 / RAMP + 1 + 1e-9
+
+
+def test_a_pause_takes_half_a_ramp_and_then_stands():
+    clock = ScaledClock()
+    clock.advance(0.0)
+    clock.ask(0.0)
+    for now in np.arange(DT, 1.0, DT):
+        s = clock.advance(now)
+    assert s == pytest.approx(RAMP / 2, abs=1e-12)
+    held = clock.scaled(wave(s))
+    assert held.q == np.sin(s)
+    assert not held.v.any()
+    assert not held.a.any()
+
+
+def test_the_ramp_does_not_depend_on_the_ticks():
+    ends = []
+    for dt in (1e-3, 7e-3, 0.4):
+        clock = ScaledClock()
+        clock.advance(0.0)
+        clock.ask(0.3)
+        for now in np.arange(1, round(2.8 / dt) + 1) * dt:
+            s = clock.advance(now)
+        ends.append(s - 0.3 * now)
+    np.testing.assert_allclose(ends, 0.7**2 * RAMP / 2, atol=1e-12)
+
+
+def test_a_trajectory_entered_on_a_slow_clock_takes_the_motion_there_is():
+    clock = ScaledClock()
+    clock.advance(0.0)
+    clock.ask(0.5)
+    clock.advance(1.0)
+    moving = wave(0.3)
+    np.testing.assert_allclose(clock.scaled(clock.unscaled(moving)).v, moving.v)
+    np.testing.assert_allclose(clock.scaled(clock.unscaled(moving)).a, moving.a)
+    clock.restart()
+    assert clock.advance(1.0) == 1.0
+    assert clock.at(3.0) == 2.0
+
+
+def test_nothing_moves_out_of_a_pause():
+    clock = ScaledClock()
+    clock.advance(0.0)
+    clock.ask(0.0)
+    clock.advance(1.0)
+    assert not clock.unscaled(wave(0.3)).v.any()
+
+
+def test_the_tool_s_motion_is_scaled_too():
+    clock = ScaledClock()
+    clock.advance(0.0)
+    clock.ask(0.5)
+    clock.advance(1.0)
+    one, six = np.ones(2), np.ones(6)
+    task = TaskReference(one, one, one, np.zeros(3), np.eye(3), six, six, six)
+    scaled = clock.scaled(task)
+    np.testing.assert_array_equal(scaled.twist, 0.5 * six)
+    np.testing.assert_array_equal(scaled.acceleration, 0.25 * six)
+    np.testing.assert_array_equal(scaled.wrench, six)
+
+
+@pytest.mark.parametrize("factor", [-0.1, 1.01, np.nan, np.inf, "fast", None])
+def test_other_factors_are_refused(factor):
+    clock = ScaledClock()
+    with pytest.raises(InvalidValue, match="speed scaling factor"):
+        clock.ask(factor)
+    assert clock.wanted == 1.0

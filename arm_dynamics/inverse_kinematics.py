@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, scalar, vector, whole
-from arm_dynamics.dynamics import data
+from arm_dynamics.arrays import Vector, frozen, vector, whole
 from arm_dynamics.errors import Unreachable
-from arm_dynamics.kinematics import AXES, frame_number
 from arm_dynamics.least_squares import least_squares
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.pose_problem import PoseProblem
 from arm_dynamics.pose_target import PoseTarget
 
 TOLERANCE = 1e-9
@@ -68,7 +65,7 @@ def inverse_kinematics(
     and the nearest point found.
     """
     target = PoseTarget.of(position, rotation, weights, along)
-    problem = _Problem.of(arm, target, frame, tolerance)
+    problem = PoseProblem.of(arm, target, frame, tolerance)
     found = _search(problem, start, restarts, seed)
     if max(found.missed, found.turned) > tolerance:
         who = f"arm '{arm.name}', frame '{frame or arm.tool_frame}': {target}"
@@ -108,58 +105,10 @@ def nearest_reachable(
     target may be out of reach; ``least_squares`` for the step.
     """
     target = PoseTarget.of(position, rotation, weights, along)
-    return _search(_Problem.of(arm, target, frame, tolerance), start, restarts, seed)
+    return _search(PoseProblem.of(arm, target, frame, tolerance), start, restarts, seed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
-    """The weighted error of a frame as a function of q."""
-
-    arm: ArmModel
-    target: PoseTarget
-    tip: int
-    tolerance: float
-    scratch: Any
-    counts: NDArray[np.bool_]
-    weights: Vector
-
-    @classmethod
-    def of(cls, arm: ArmModel, target: PoseTarget, frame: str | None, tolerance: float) -> _Problem:
-        limit = scalar("tolerance", tolerance, above=0)
-        counts = target.weights > 0
-        tip, weights = frame_number(arm, frame), target.weights[counts]
-        return cls(arm, target, tip, limit, data(arm), counts, weights)
-
-    def pose(self, q: Vector) -> tuple[Vector, Vector]:
-        """Where the frame is, (3,) and (3, 3), not copied; its Jacobian is ready to be read."""
-        pin.computeJointJacobians(self.arm.model, self.scratch, q)
-        placed = pin.updateFramePlacement(self.arm.model, self.scratch, self.tip)
-        return placed.translation, placed.rotation
-
-    def residual(self, q: Vector) -> Vector:
-        """w e(q), the entries that count (m,)."""
-        e = self.target.error(*self.pose(q))
-        return np.asarray(self.weights * e[self.counts])
-
-    def slope(self, _: Vector) -> Vector:
-        """∂(w e)/∂q (m, nv) where ``residual`` was last asked."""
-        J = pin.getFrameJacobian(self.arm.model, self.scratch, self.tip, AXES)
-        J = J.reshape(6, self.arm.nv)  # Pinocchio's is flat for one joint
-        rotation = self.scratch.oMf[self.tip].rotation
-        return np.asarray(self.weights[:, None] * self.target.slope(rotation, J)[self.counts])
-
-    def missed(self, residual: Vector) -> tuple[float, float]:
-        """Distance [m] and angle [rad] in a weighted residual."""
-        e = np.zeros(6)
-        e[self.counts] = residual / self.weights
-        return float(np.linalg.norm(e[:3])), float(np.linalg.norm(e[3:]))
-
-    def reached(self, residual: Vector) -> bool:
-        """Whether neither is more than the tolerance."""
-        return max(self.missed(residual)) <= self.tolerance
-
-
-def _search(problem: _Problem, start: ArrayLike | None, restarts: int, seed: int) -> Solution:
+def _search(problem: PoseProblem, start: ArrayLike | None, restarts: int, seed: int) -> Solution:
     arm, found = problem.arm, []
     bounds = (arm.lower, arm.upper)
     first = vector("start", arm.pose("initial") if start is None else start, arm.nv)
@@ -175,7 +124,7 @@ def _search(problem: _Problem, start: ArrayLike | None, restarts: int, seed: int
     return _solution(problem, q, sum(end.iterations for end in found), len(found) - 1)
 
 
-def _solution(problem: _Problem, q: Vector, iterations: int, restarts: int) -> Solution:
+def _solution(problem: PoseProblem, q: Vector, iterations: int, restarts: int) -> Solution:
     missed, turned = problem.missed(problem.residual(q))
     position, rotation = (frozen(part) for part in problem.pose(q))
     return Solution(frozen(q), position, rotation, missed, turned, iterations, restarts)

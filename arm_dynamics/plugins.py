@@ -26,6 +26,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gravity_compensation": "arm_dynamics.controllers.gravity_compensation:GravityCompensation",
         "pid_gravity": "arm_dynamics.controllers.pid_gravity:PidGravity",
         "position": "arm_dynamics.controllers.position:Position",
+        "velocity_pid": "arm_dynamics.controllers.velocity_pid:VelocityPid",
+        "computed_torque": "arm_dynamics.controllers.computed_torque:ComputedTorque",
         "lqr": "arm_dynamics.controllers.lqr:Lqr",
         "resolved_rate": "arm_dynamics.controllers.resolved_rate:ResolvedRate",
         "task_space": "arm_dynamics.controllers.task_space:TaskSpace",

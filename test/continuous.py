@@ -21,7 +21,7 @@ def columns(data, *names):
     return np.stack([data[name] for name in names], axis=1)
 
 
-def followed(arm, law, trajectory, q, times, rtol=1e-11):
+def followed(arm, law, trajectory, q, times, rtol=1e-10):
     """q, v (n, nv) each and tau (n, nv) at ``times``, from rest at ``q``; DOP853."""
     motion, nv = ArmMotion(arm), arm.nv
     law.reset(State.of(q, time=times[0]))

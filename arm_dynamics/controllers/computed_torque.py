@@ -1,0 +1,115 @@
+"""Computed torque: the arm as decoupled double integrators."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.dynamics import aba, rnea
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.parameters import Parameter
+from arm_dynamics.regulator import viscous
+from arm_dynamics.scalar import clip, compiled, where
+from arm_dynamics.state import Command, Reference, State
+
+
+@compiled
+def grown_integral(
+    ki: float, clamp: float, error: float, saturated: bool, integral: float, dt: float
+) -> float:
+    """∫ [rad/s²] of one joint a period later; while an effort is saturated it may only shrink."""
+    free = (not saturated) | (integral * error < 0)
+    return clip(where(free, integral + dt * ki * error, integral), -clamp, clamp)
+
+
+@compiled
+def wanted_accelerations(
+    gains: Vector, integral: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, q: Vector,
+    v: Vector,
+) -> Vector:  # fmt: skip
+    """a_ref + kp e + kd ė + ∫ (nv,) [rad/s²]; gains (4, nv): the parameters in their order."""
+    wanted = np.empty(q.size)
+    for j in range(q.size):
+        feedback = gains[0, j] * (q_ref[j] - q[j]) + gains[2, j] * (v_ref[j] - v[j])
+        wanted[j] = a_ref[j] + feedback + integral[j]
+    return wanted
+
+
+@compiled
+def limit_and_integrate(
+    gains: Vector, integral: Vector, wanted: Vector, limit: Vector, q_ref: Vector, q: Vector,
+    dt: float,
+) -> Vector:  # fmt: skip
+    """Efforts (nv,) [N·m] within ±limit; ``integral`` (nv,) is changed in place."""
+    effort, saturated = np.empty(q.size), False
+    for j in range(q.size):
+        effort[j] = clip(wanted[j], -limit[j], limit[j])
+        saturated = saturated | (effort[j] != wanted[j])
+    for j in range(q.size):
+        error = q_ref[j] - q[j]
+        integral[j] = grown_integral(gains[1, j], gains[3, j], error, saturated, integral[j], dt)
+    return effort
+
+
+class ComputedTorque(Controller):
+    """tau = M(q) (a_ref + kp e + kd ė + ki ∫e dt) + C(q, v) v + g(q) + b v_ref,  e = q_ref - q.
+
+    With a true model every joint obeys ë + kd ė + kp e + ki ∫e = 0 by itself, whatever the pose;
+    so the gains are no matter of the arm, and the default ones of 30 rad/s suit any. M, C, g and
+    the viscous friction b are those of the law's own model. While any effort is saturated the
+    arm does not accelerate as told: integrals then only shrink. They never pass i_clamp.
+
+    Source: Siciliano et al., Robotics (2009), section 8.5.2 (inverse dynamics control).
+    """
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("kp", 900.0, "1/s²", "acceleration per position error", lower=0, upper=1e6),
+        Parameter("ki", 4500.0, "1/s³", "integral gain", lower=0, upper=1e8),
+        Parameter("kd", 48.0, "1/s", "acceleration per velocity error", lower=0, upper=1e4),
+        Parameter("i_clamp", inf, "rad/s²", "largest acceleration of the integral", lower=0),
+    )
+
+    def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
+        super().__init__(arm, gains)
+        self._integral: Vector = np.zeros(arm.nv)
+        state = State.of(arm.pose("initial"))
+        self.update(state, Reference.hold(state.q), 0.0)  # compiled here, before time runs
+
+    def reset(self, state: State) -> None:
+        """Take over without a step of the effort, where the arm's effort is known.
+
+        ∫ = aba(q, v, tau) + kd v, so that the first output at rest on the reference is the effort
+        measured now; 0 where the effort is unknown (NaN), and for a joint with ki = 0.
+        """
+        self._integral = np.zeros(self.arm.nv)
+        if np.isfinite(state.tau).all():
+            carried = aba(self.arm, state.q, state.v, state.tau) + self.gains["kd"] * state.v
+            clamp = self.gains["i_clamp"]
+            self._integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
+
+    def configure(self, gains: Gains) -> None:
+        """Take new gains without disturbing the integral; errors as in Controller."""
+        super().configure(gains)
+        self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
+        self._viscous = viscous(self.arm)
+
+    def use_model(self, arm: ArmModel) -> None:
+        """Tell the law another model; errors as in Controller."""
+        super().use_model(arm)
+        self._viscous = viscous(arm)
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        wanted = wanted_accelerations(
+            self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
+        )
+        tau = rnea(self.arm, state.q, state.v, wanted) + self._viscous * reference.v
+        effort = limit_and_integrate(
+            self._table, self._integral, tau, self._limit, reference.q, state.q, dt
+        )
+        effort.flags.writeable = False
+        return Command(self.interface, effort, state.time)

@@ -1,0 +1,101 @@
+"""Computed torque: linear error dynamics, its own model, saturation."""
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+from continuous import followed
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import expm
+
+from arm_dynamics import Plant, dynamics, load_arm
+from arm_dynamics.controllers.computed_torque import ComputedTorque
+from arm_dynamics.model_error import with_model_error
+from arm_dynamics.state import Reference, State
+from arm_dynamics.trajectory import JointTrajectory, Waypoint
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def gains(arm, **values):
+    return dict.fromkeys(arm.joint_names, values)
+
+
+@given(seeds)
+def test_the_arm_accelerates_as_told(seed):
+    """In a true model the acceleration is a_ref + kp e + kd ė, whatever pose and speed."""
+    arm, rng = load_arm("two_link").with_actuator("ideal"), np.random.default_rng(seed)
+    q, v, q_ref, v_ref, a_ref = rng.normal(size=(5, 2)) * 0.5
+    law = ComputedTorque(arm, gains(arm, kp=20.0, ki=0.0, kd=9.0))
+    tau = law.update(State.of(q, v), Reference(q_ref, v_ref, a_ref), 1e-3).value
+    a = dynamics.aba(arm, q, v, tau - 0.1 * v_ref)
+    np.testing.assert_allclose(a, a_ref + 20 * (q_ref - q) + 9 * (v_ref - v), atol=1e-10)
+
+
+def test_errors_decay_as_a_double_integrator_s():
+    """ë + kd ė + kp e = 0 for every joint of a moving arm, against the matrix exponential."""
+    arm = load_arm("four_joint")
+    law = ComputedTorque(arm, gains(arm, kp=100.0, ki=0.0, kd=16.0))
+    zero, ends = np.zeros(4), np.array([[0.0, 0.3, 0.8, 0.5], [0.6, 0.1, 1.2, 0.1]])
+    rest = [Waypoint(t, q, zero, zero) for t, q in zip((0.0, 1.0), ends, strict=True)]
+    away, times = np.array([0.1, -0.1, 0.05, 0.2]), np.linspace(0, 1, 11)
+    way = JointTrajectory(tuple(rest))
+    q, v, _ = followed(arm, law, way, ends[0] + away, times)
+    for t, angles, speeds in zip(times, q, v, strict=True):
+        e, rate = expm(np.array([[0, 1], [-100, -16]]) * t) @ [away, zero]
+        reference = way.at(t)
+        np.testing.assert_allclose(angles - reference.q, e, atol=1e-8)
+        np.testing.assert_allclose(speeds - reference.v, rate, atol=1e-7)
+
+
+def test_the_integral_takes_away_what_a_wrong_model_leaves():
+    arm, plant = five_dof(), Plant(five_dof())
+    law = ComputedTorque(with_model_error(arm, mass=5, length=5), gains(arm, ki=4500.0))
+    q, dt = arm.pose("initial"), 1e-3
+    state, reference = State.of(q), Reference.hold(q)
+    law.reset(state)
+    for _ in range(2000):
+        state = plant.step(state, law.update(state, reference, dt), dt / 4, 4)
+    np.testing.assert_allclose(state.q, q, atol=1e-5)
+
+
+@given(seeds)
+def test_taking_over_goes_on_with_the_effort_at_hand(seed):
+    arm, rng = five_dof(), np.random.default_rng(seed)
+    q, v = rng.uniform(-1, 1, (2, 5))
+    tau = 0.9 * rng.uniform(-1, 1, 5) * arm.effort_limit
+    law = ComputedTorque(arm)
+    law.reset(State.of(q, v, tau))
+    first = law.update(State.of(q, v, tau), Reference.hold(q), 0.0).value
+    np.testing.assert_allclose(first, tau, atol=1e-9)
+
+
+def test_an_integral_shrinks_but_does_not_grow_while_saturated():
+    arm = chain({"effort": 10.0, "centre": "0 0 0"})  # M = 0.02
+    law = ComputedTorque(arm, gains(arm, kp=0.0, ki=1000.0, kd=0.0, i_clamp=300.0))
+    q, goal = State.of([0.0]), Reference.hold([1.0])
+    for _ in range(1000):
+        law.update(q, goal, 1e-3)
+    assert law.update(q, goal, 0.0).value[0] == pytest.approx(0.02 * 300)  # the clamp
+    law.configure(gains(arm, kp=1e6, ki=1000.0, kd=0.0))
+    for _ in range(1000):
+        assert law.update(q, goal, 1e-3).value[0] == 10.0
+    law.configure(gains(arm, kp=0.0, ki=1000.0, kd=0.0))
+    assert law.update(q, goal, 0.0).value[0] == pytest.approx(0.02 * 300)
+    law.configure(gains(arm, kp=1e6, ki=1000.0, kd=0.0))
+    for _ in range(100):
+        law.update(q, Reference.hold([-1.0]), 1e-3)
+    law.configure(gains(arm, kp=0.0, ki=0.0, kd=0.0))
+    assert law.update(q, goal, 0.0).value[0] == pytest.approx(0.02 * 200)
+
+
+def test_the_other_joints_integrals_wait_for_a_saturated_one():
+    arm = load_arm("two_link")
+    law = ComputedTorque(arm, gains(arm, kp=10.0, ki=100.0, kd=1.0))
+    q, far = State.of([0.0, 0.0]), Reference.hold([100.0, 0.01])
+    before = law.update(q, far, 0.0).value
+    assert before[0] == arm.effort_limit[0]
+    for _ in range(100):
+        law.update(q, far, 1e-3)
+    near = Reference.hold([0.0, 0.0])
+    np.testing.assert_allclose(law.update(q, near, 0.0).value, dynamics.gravity(arm, [0, 0]))

@@ -1,0 +1,102 @@
+"""The published joint-space law and gravity compensation on ``two_link``, against truth data."""
+
+import numpy as np
+import pytest
+from continuous import columns, followed, table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import dynamics, load_arm
+from arm_dynamics.arrays import frozen
+from arm_dynamics.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.controllers.velocity_pid import VelocityPid
+from arm_dynamics.model_error import with_model_error
+from arm_dynamics.state import Reference, State
+from arm_dynamics.trajectory import JointTrajectory, Waypoint
+
+ARM = load_arm("two_link")
+GAINS = {"J1": {"kv": 100.0, "kx": 200.0, "ka": 0.5}, "J2": {"kv": 20.0, "kx": 50.0, "ka": 0.05}}
+NONE = frozen([0.0, 0.0])
+START, END = frozen([-1.0, 1.2]), frozen([0.8, 0.5])
+CUBIC = JointTrajectory((Waypoint(0.0, START, NONE), Waypoint(4.0, END, NONE)))
+vectors = st.lists(st.floats(-10, 10), min_size=2, max_size=2).map(np.array)
+
+
+def published(model=ARM, gravity=1.0):
+    return VelocityPid(model, GAINS | {"law": {"gravity": gravity}})
+
+
+def test_the_published_motion_with_gravity_compensation():
+    truth = table("two_link/jointspace_pid_g.csv")
+    reference = [CUBIC.at(t) for t in truth["t"]]
+    given = columns(truth, "q1_ref", "q2_ref")
+    np.testing.assert_allclose([r.q for r in reference], given, atol=1e-11)
+    q, v, tau = followed(ARM, published(), CUBIC, START, truth["t"])
+    np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-7)
+    np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-7)
+    smooth = ~np.isin(truth["t"], [0.0, 4.0])  # where a_ref does not jump
+    published_tau = columns(truth, "tau1", "tau2")
+    np.testing.assert_allclose(tau[smooth], published_tau[smooth], atol=1e-6)
+    first = published().update(State.of(START), CUBIC.at(1e-12), 0.0).value
+    np.testing.assert_allclose(first, published_tau[0], atol=1e-9)
+    np.testing.assert_allclose(given - q, columns(truth, "int_e1", "int_e2"), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("gravity", "errors", "digit"),
+    [
+        (0.0, (-0.063, -0.035), 1e-3),
+        (1.0, (7e-4, 5e-4), 1e-4),
+        (1.05**2, (6.6e-3, 3.1e-3), 1e-4),  # masses and lengths 5 % too large
+    ],
+    ids=["PID", "PID+G", "PID+G with 5 % error"],
+)
+def test_published_errors_at_the_end(gravity, errors, digit):
+    """q - q_ref at 5 s, to the digits published."""
+    q, _, _ = followed(ARM, published(gravity=gravity), CUBIC, START, np.array([0.0, 5.0]), 1e-8)
+    np.testing.assert_allclose(q[-1] - END, errors, atol=0.51 * digit)
+
+
+@pytest.mark.parametrize("wrong", [{"mass": 5}, {"mass": 5, "length": 5}])
+def test_a_wrong_model_errs_by_its_weight(wrong):
+    """In the end kx (q - q_ref) = (1 + ka M⁻¹) (g_model - g): the model expects a to be there."""
+    model = with_model_error(ARM, **wrong)
+    q, _, _ = followed(ARM, published(model), CUBIC, START, np.array([0.0, 25.0]), 1e-8)
+    excess = dynamics.gravity(model, q[-1]) - dynamics.gravity(ARM, q[-1])
+    expected = np.linalg.solve(dynamics.mass_matrix(model, q[-1]), excess)
+    moved = (excess + [0.5, 0.05] * expected) / [200.0, 50.0]
+    np.testing.assert_allclose(q[-1] - END, moved, atol=1e-7)
+
+
+@given(q=vectors, v=vectors, goal=vectors, speed=vectors, push=vectors)
+def test_the_acceleration_in_the_law_is_what_it_causes(q, v, goal, speed, push):
+    law = VelocityPid(ARM, GAINS)
+    tau = law.update(State.of(q, v), Reference(goal, speed, push), 0.0).value
+    a = dynamics.aba(ARM, q, v, tau - 0.1 * v)
+    kv, kx, ka = (law.gains[name] for name in ("kv", "kx", "ka"))
+    wanted = kv * (speed - v) + kx * (goal - q) + ka * (push - a) + dynamics.gravity(ARM, q)
+    inside = np.abs(tau) < ARM.effort_limit
+    if inside.all():
+        np.testing.assert_allclose(tau, wanted, atol=1e-8)
+
+
+# Gravity compensation -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "error"), [("exact", 0.0), ("mass_0.1pct_high", 0.1)])
+def test_gravity_compensation_as_published(name, error):
+    truth = table(f"two_link/gravcomp_{name}.csv")
+    law = GravityCompensation(with_model_error(ARM, mass=error))
+    still = JointTrajectory.hold(NONE)
+    q, v, _ = followed(ARM, law, still, NONE, truth["t"], 1e-12)
+    np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-9)
+    np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-9)
+
+
+def test_too_much_compensation_does_not_run_away():
+    """The report calls its drift unbounded; friction makes it settle, arm up."""
+    law = GravityCompensation(with_model_error(ARM, mass=0.1))
+    times = np.array([0.0, 1000.0])
+    q, v, _ = followed(ARM, law, JointTrajectory.hold(NONE), NONE, times, 1e-8)
+    np.testing.assert_allclose(q[-1], [np.pi / 2, 0.0], atol=0.01)
+    np.testing.assert_allclose(v[-1], 0.0, atol=1e-3)

@@ -59,6 +59,7 @@ setup(
         "plot": ["matplotlib>=3.8"],
         "record": ["rosbags>=0.11"],
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
+        "trajectories": ["toppra>=0.6"],  # time scaling
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "bench": ["mujoco>=3.2", "casadi>=3.6", "example-robot-data==6.0.0"],
         "unit": UNIT,
@@ -70,6 +71,7 @@ setup(
             "types-PyYAML",
             "casadi>=3.6",
             "cma>=3.3",
+            "toppra>=0.6",
             "distributed>=2024.1",  # rollouts spread over a local dask cluster
             "example-robot-data==6.0.0",  # URDFs and meshes of other makers' arms, any Python
             "colcon-common-extensions>=0.3",

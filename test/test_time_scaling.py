@@ -1,0 +1,154 @@
+"""Time scaling: closed forms, limits touched and never exceeded, paths kept, clear refusals."""
+
+import sys
+
+import numpy as np
+import pytest
+from conftest import chain, five_dof
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import dynamics, joint_moves, kinematics, load_arm
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.time_scaling import fastest
+
+FLAT = chain({"axis": "0 0 1"}, {"axis": "0 0 1"})  # no weight on its joints
+FREE = [1e6, 1e6]
+A, B = np.array([0.2, -0.5]), np.array([1.2, -0.9])
+
+
+def loads(arm, trajectory, count=2001):
+    """Largest share of each limit in use: velocity and effort (nv,), by RNEA at many times."""
+    times = np.linspace(trajectory.start, trajectory.end, count)[1:-1]
+    samples = [trajectory.at(t) for t in times]
+    effort = [dynamics.rnea(arm, r.q, r.v, r.a) / arm.effort_limit for r in samples]
+    speed = [r.v / arm.velocity_limit for r in samples]
+    return np.abs(speed), np.abs(effort)
+
+
+@pytest.mark.parametrize("a", [0.1, 1.0, 100.0])
+def test_a_double_integrator_takes_its_least_time(a):
+    """Full acceleration, then full deceleration: 2 √(h / a)."""
+    found = fastest(FLAT, [A, B], acceleration=[a, a], effort=FREE, start=3.0)
+    assert found.start == 3.0
+    assert found.end - 3.0 == pytest.approx(2 * np.sqrt(1.0 / a), rel=1e-3)
+    quarter = found.at(3.0 + (found.end - 3.0) / 4)
+    np.testing.assert_allclose(quarter.q, A + (B - A) / 8, atol=2e-3)
+    np.testing.assert_allclose(quarter.a, (B - A) * a, rtol=5e-3)
+
+
+def test_a_straight_way_within_velocity_and_acceleration_is_the_trapezoid():
+    v, a = np.array([0.5, 0.7]), np.array([1.0, 2.0])
+    expected = joint_moves.trapezoidal([A, B], v, a)
+    found = fastest(FLAT, [A, B], velocity=v, acceleration=a, effort=FREE)
+    assert found.end == pytest.approx(expected.end, rel=2e-3)
+    for share in (0.1, 0.5, 0.8):
+        reached, wanted = (x.at(share * x.end).q for x in (found, expected))
+        np.testing.assert_allclose(reached, wanted, atol=3e-3)
+
+
+def test_one_joint_without_weight_takes_the_least_time_of_its_inertia():
+    """h = 1 rad with the full effort either way: 2 √(h I / tau)."""
+    arm = chain({"axis": "0 0 1", "effort": 2.0})
+    inertia = dynamics.mass_matrix(arm, [0.0])[0, 0]
+    found = fastest(arm, [[0.0], [1.0]])
+    assert found.end == pytest.approx(2 * np.sqrt(inertia / 2.0), rel=1e-3)
+
+
+def test_a_pendulum_under_full_effort_gains_its_energy():
+    """Lifted by the full effort until it brakes: kinetic energy = tau Δq - ΔU."""
+    arm = chain({"effort": 5.0})
+    found = fastest(arm, [[0.5], [-0.8]])
+    assert found.end > 2 * np.sqrt(1.3 * dynamics.mass_matrix(arm, [0.0])[0, 0] / 5.0)
+    early = found.at(found.end / 4)
+    effort = dynamics.rnea(arm, early.q, early.v, early.a)
+    assert effort[0] == pytest.approx(-5.0, rel=1e-2)
+    gained = dynamics.potential_energy(arm, early.q) - dynamics.potential_energy(arm, [0.5])
+    work = -5.0 * (early.q[0] - 0.5)
+    assert dynamics.kinetic_energy(arm, early.q, early.v) == pytest.approx(work - gained, rel=1e-2)
+
+
+@pytest.mark.parametrize("name", ["five_dof", "puma560", "two_link"])
+def test_limits_are_touched_and_never_exceeded(name):
+    arm = load_arm(name)
+    q = np.array(arm.pose("initial"))
+    way = np.where(arm.upper > q + 1, 1, -1)  # towards the farther limit
+    points = [q, q + way * np.linspace(0.5, 0.2, arm.nv), q + way * np.linspace(0.7, 0.8, arm.nv)]
+    found = fastest(arm, points)
+    found.check(arm)
+    speed, effort = loads(arm, found)
+    assert max(speed.max(), effort.max()) <= 1 + 1e-6
+    used = np.maximum(speed.max(axis=1), effort.max(axis=1))
+    assert np.mean(used > 0.98) > 0.9  # at all times one of them is at its limit
+
+
+@settings(max_examples=10)
+@given(st.lists(st.lists(st.floats(-0.4, 0.4), min_size=5, max_size=5), min_size=1, max_size=3))
+def test_any_path_is_kept_within_the_limits(ways):
+    arm, home = five_dof(), np.array([0.3, -0.4, -0.3, 0.2, 0.1])
+    points = [home, *(home + np.array(way) + 0.01 * k for k, way in enumerate(ways, 1))]
+    if np.linalg.norm(np.diff(points, axis=0), axis=1).min() < 0.1:
+        return
+    acceleration = np.full(5, 4.0)
+    found = fastest(arm, points, acceleration=acceleration, grid=60)
+    speed, effort = loads(arm, found, 601)
+    assert max(speed.max(), effort.max()) <= 1 + 1e-6
+    times = np.linspace(0, found.end, 601)[1:-1]
+    assert np.abs([found.at(t).a for t in times]).max() <= 4.0 * (1 + 1e-6)
+    q = np.array([found.at(t).q for t in times])
+    for point in points:
+        assert np.linalg.norm(q - point, axis=1).min() < 0.03
+    np.testing.assert_allclose(found.at(found.end).q, points[-1], atol=1e-12)
+
+
+def test_twice_the_effort_without_weight_is_faster_by_the_root_of_two():
+    slow, fast = (fastest(FLAT, [A, B], effort=[x, x]).end for x in (1.0, 2.0))
+    assert slow / fast == pytest.approx(np.sqrt(2), rel=1e-6)
+
+
+def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
+    """Inverse kinematics along a line, then time scaling: the tool stays on the line."""
+    from arm_dynamics import feasibility
+    from arm_dynamics.cartesian_trajectory import CartesianTrajectory
+    from arm_dynamics.profiles import quintic
+
+    arm, q = load_arm("two_link"), np.array([0.6, 1.2])
+    start = kinematics.tool_position(arm, q)
+    way = np.array([-0.5, 0.0, 0.3])
+    line = CartesianTrajectory.rest(arm, q).line(start + way, quintic(1.0))
+    found = fastest(arm, list(feasibility.follow(arm, line, period=0.05).q))
+    assert found.end < 1.0
+    for t in np.linspace(0, found.end, 41):
+        off = kinematics.tool_position(arm, found.at(t).q) - start
+        assert np.linalg.norm(np.cross(off, way)) / np.linalg.norm(way) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "said"),
+    [
+        ([A], {}, "1 points: at least 2"),
+        ([A, A], {}, "points 0 and 1 are the same"),
+        ([A, B[:1]], {}, r"points\[1\]: shape"),
+        ([A, [np.nan, 0]], {}, r"points\[1\]\[0\] = nan"),
+        ([A, B], {"velocity": [1, 0]}, r"velocity\[1\] = 0"),
+        ([A, B], {"effort": [1, -1]}, r"effort\[1\] = -1"),
+        ([A, B], {"acceleration": [1]}, r"acceleration: shape"),
+        ([A, B], {"acceleration": [1, np.nan]}, r"acceleration\[1\] = nan"),
+        ([A, B], {"grid": 2}, "grid = 2: a whole number of at least 4"),
+        ([A, B + 3], {}, r"joint 'J1': position 3.* rad at .* s is outside \[-3, 3\]"),
+    ],
+)
+def test_refusals_say_what_is_wrong(points, options, said):
+    with pytest.raises(ArmDynamicsError, match=said):
+        fastest(FLAT, points, **options)
+
+
+def test_a_path_on_which_the_arm_can_not_stand_is_refused():
+    with pytest.raises(ArmDynamicsError, match=r"'J1': holding the arm at q = .* the limit is 1"):
+        fastest(chain({"effort": 1.0}), [[0.5], [-0.5]])
+
+
+def test_without_toppra_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "toppra", None)
+    with pytest.raises(ConfigError, match=r"arm_dynamics\[trajectories\]"):
+        fastest(FLAT, [A, B])

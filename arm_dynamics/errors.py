@@ -62,6 +62,14 @@ class Unreachable(ArmDynamicsError):
         return type(self), (self.target, self.missed, self.turned, self.nearest, self.q)
 
 
+class GoalRefused(TrajectoryRefused):
+    """A goal that is not taken up; ``code`` says why in the numbers of ``goal.Code``."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class ConfigError(ArmDynamicsError):
     """A parameter file or option that cannot be used as it stands."""
 

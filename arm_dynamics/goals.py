@@ -1,0 +1,105 @@
+"""Goals on a control loop: taken up or refused, judged at every tick, canceled, preempted."""
+
+from __future__ import annotations
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.constraints import Constraints
+from arm_dynamics.errors import GoalRefused
+from arm_dynamics.goal import Code, Goal
+from arm_dynamics.goal_request import (
+    Request,
+    check_joints,
+    completed,
+    demands_of,
+    refusing,
+    trajectory_of,
+)
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.state import Reference, State
+
+OVERRIDDEN = "; meanwhile another trajectory than the goal's was followed"
+
+
+class Goals:
+    """At most one goal at a time, by the rules of joint_trajectory_controller.
+
+    ``observe`` is called after every tick by the loop's thread, all others by one other thread.
+    """
+
+    def __init__(self, loop: ControlLoop) -> None:
+        self.loop = loop
+        self.constraints = Constraints.of(loop.arm)
+        self.allow_partial = False
+        self.active: Goal | None = None
+        self._entered = self._takeovers = 0
+
+    def accept(self, request: Request) -> Goal:
+        """Follow a goal's trajectory from the next tick on; the one before it is aborted.
+
+        Raises GoalRefused with its code for what cannot be followed as it stands, be it for
+        limits of position, velocity or effort; what is under way then goes on.
+        """
+        state, reference = self.loop.state, self.loop.reference
+        if state is None or reference is None:
+            raise GoalRefused(Code.INVALID_GOAL, "not active: no state of the arm has come yet")
+        check_joints(self.loop.arm, request.names, partial=self.allow_partial)
+        whole = completed(self.loop.arm, request, self._at_rest(state, reference))
+        trajectory = trajectory_of(self.loop.arm, whole, state.time)
+        demands = demands_of(self.loop.arm, request, self.constraints)
+        entered, takeovers = self.loop.following.entered + 1, self.loop.takeovers
+        effort = self.loop.controller.interface == "effort"
+        with refusing(Code.INVALID_GOAL):
+            self.loop.follow(trajectory, within_effort=effort)
+        self._preempt()
+        self._entered, self._takeovers = entered, takeovers
+        self.active = Goal(self.loop.arm.joint_names, demands)
+        return self.active
+
+    def cancel(self, goal: Goal) -> None:
+        """Bring the arm to rest; the goal has its verdict when the reference stands."""
+        if goal is self.active and goal.verdict is None:
+            self._entered = self.loop.following.entered + 1
+            goal.canceling = True
+            self.loop.brake(self.constraints.max_deceleration)
+
+    def observe(self) -> None:
+        """Judge the tick that just ended."""
+        goal, following = self.active, self.loop.following
+        state, reference = self.loop.state, self.loop.reference
+        if goal is None or following.pending or state is None or reference is None:
+            return
+        if self.loop.takeovers != self._takeovers:
+            why = self.loop.events.latest.get("took_over", "another control law took over")
+            goal.finish(Code.INVALID_GOAL, f"interrupted: {why}", canceled=goal.canceling)
+        elif goal.canceling:
+            self._observe_stop(goal)
+        else:
+            self._judge(goal, state, reference)
+        if goal.verdict is not None and self.active is goal:
+            self.active = None
+
+    def _observe_stop(self, goal: Goal) -> None:
+        following = self.loop.following
+        overridden = following.entered != self._entered
+        if overridden or (following.trajectory and following.time >= following.trajectory.end):
+            goal.finish(Code.SUCCESSFUL, "canceled: stopped", canceled=True)
+
+    def _judge(self, goal: Goal, state: State, reference: Reference) -> None:
+        following = self.loop.following
+        assert following.trajectory is not None
+        if following.entered != self._entered:
+            goal.note = OVERRIDDEN
+        goal.observe(following.time, following.trajectory.end, state, reference)
+        if goal.verdict is not None and goal.verdict.code != Code.SUCCESSFUL:
+            self.loop.stop(state, self.constraints.max_deceleration)
+
+    def _preempt(self) -> None:
+        before, self.active = self.active, None
+        if before is not None:
+            text = "preempted by another goal"
+            before.finish(Code.INVALID_GOAL, text, canceled=before.canceling)
+
+    def _at_rest(self, state: State, reference: Reference) -> Vector:
+        """Where joints come to rest (nv,) that no goal names."""
+        stop = self.loop.stopping(self.constraints.max_deceleration).after(state.time, reference)
+        return stop.at(stop.end).q

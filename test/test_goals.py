@@ -1,0 +1,363 @@
+"""Goals on a loop, without ROS: rules, tolerances, codes, cancel, preemption."""
+
+import numpy as np
+import pytest
+from conftest import five_dof
+
+from arm_dynamics.config import build_controller
+from arm_dynamics.constraints import Constraints
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import GoalRefused, InvalidValue, UnknownName
+from arm_dynamics.goal import Code
+from arm_dynamics.goal_request import Request
+from arm_dynamics.goals import OVERRIDDEN, Goals
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.state import State
+from arm_dynamics.tolerances import Tolerances
+from arm_dynamics.trajectory import parse
+
+ARM = five_dof()
+NAMES = ARM.joint_names
+HOME = ARM.pose("initial")
+AWAY = HOME + np.array([0.3, 0.2, -0.3, 0.3, 0.2])
+REST = np.zeros(5)
+NAN = float("nan")
+
+
+class Session:
+    """A simulated arm with goals, ticked by hand."""
+
+    def __init__(self, payload=0.0, law="pid_gravity"):
+        self.simulation = Simulation(ARM.with_payload(payload), known=ARM)
+        controller = build_controller(ARM, law)
+        self.loop = ControlLoop(Simulated(ARM, self.simulation), controller)
+        self.goals = Goals(self.loop)
+        self.tick()
+
+    def tick(self, count=1):
+        for _ in range(count):
+            self.loop.step()
+            self.goals.observe()
+
+    def finish(self, goal, ticks=4000):
+        """Its verdict, and the time it took."""
+        for _ in range(ticks):
+            if goal.verdict is not None:
+                return goal.verdict
+            self.tick()
+        raise AssertionError(f"no verdict after {ticks} ticks")
+
+    @property
+    def now(self):
+        return self.loop.state.time
+
+
+def to(q=AWAY, seconds=1.0, **more):
+    given = {"velocities": [REST], "accelerations": [REST], **more}
+    return Request(NAMES, [seconds], [q], **given)
+
+
+def within(position, velocity=0.0):
+    return dict.fromkeys(NAMES, (position, velocity))
+
+
+def test_a_goal_is_reached():
+    session = Session()
+    start = session.now
+    goal = session.goals.accept(to(goal=within(0.01)))
+    verdict = session.finish(goal)
+    assert verdict.code == Code.SUCCESSFUL
+    assert not verdict.canceled
+    assert session.now >= start + 1.0
+    assert np.abs(session.simulation.state.q - AWAY).max() < 0.01
+    assert session.goals.active is None
+
+
+def test_it_is_not_reached_before_the_trajectory_ends():
+    session = Session()
+    goal = session.goals.accept(to(HOME, 1.0))
+    session.tick(495)
+    assert goal.verdict is None
+    session.tick(10)
+    assert goal.verdict.code == Code.SUCCESSFUL
+
+
+def test_without_a_goal_time_it_waits_for_ever():
+    session = Session(payload=0.5, law="pid_gravity")
+    goal = session.goals.accept(to(goal=within(1e-12)))
+    session.tick(1500)
+    assert goal.verdict is None
+
+
+REFUSED = {
+    "no joints": (Request([], [1.0], [[]]), Code.INVALID_JOINTS, "missing joint 'R1'"),
+    "unknown": (
+        Request([*NAMES[:4], "R9"], [1.0], [AWAY]), Code.INVALID_JOINTS, "unknown joint 'R9'"
+    ),
+    "repeated": (
+        Request([*NAMES[:4], "R4"], [1.0], [AWAY]), Code.INVALID_JOINTS, "repeated joint 'R4'"
+    ),
+    "missing": (
+        Request(NAMES[:4], [1.0], [AWAY[:4]]), Code.INVALID_JOINTS, "missing joint 'R5'"
+    ),
+    "no waypoints": (Request(NAMES, [], []), Code.INVALID_GOAL, "no waypoints"),
+    "equal times": (
+        Request(NAMES, [1.0, 1.0], [HOME, AWAY]), Code.INVALID_GOAL, "strictly increasing"
+    ),
+    "sizes": (Request(NAMES, [1.0], [AWAY[:3]]), Code.INVALID_GOAL, "3 positions for 5 joints"),
+    "not finite": (
+        Request(NAMES, [1.0], [[0, 0, 0, NAN, 0]]), Code.INVALID_GOAL, "joint 'R4': positions"
+    ),
+    "infinite velocity": (
+        to(velocities=[[0, 0, np.inf, 0, 0]]), Code.INVALID_GOAL, "joint 'R3': velocities"
+    ),
+    "moving at the end": (
+        to(velocities=[[0, 0.1, 0, 0, 0]]), Code.INVALID_GOAL, "joint 'R2': velocity 0.1"
+    ),
+    "long ago": (to(start=1e-9, seconds=1e-9), Code.OLD_HEADER_TIMESTAMP, "the last waypoint"),
+    "another clock": (to(start=1.8e9), Code.INVALID_GOAL, "another clock"),
+    "position": (
+        to([0, 0, 0.9, 0, 0], 9.0), Code.INVALID_GOAL, "joint 'R3': position 0.9 rad at"
+    ),
+    "velocity": (to(seconds=0.2), Code.INVALID_GOAL, "exceeds the limit 1.2"),
+    "unknown tolerance": (to(path={"R9": (0.1, 0.0)}), Code.INVALID_GOAL, "'R9'"),
+    "bad tolerance": (
+        to(goal={"R2": (-2.0, 0.0)}), Code.INVALID_GOAL, "joint 'R2': goal tolerance"
+    ),
+    "odd tolerance": (to(goal={"R2": (NAN, 0.0)}), Code.INVALID_GOAL, "position = nan"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def standing():
+    session = Session()
+    session.tick(10)
+    return session
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_followed_is_refused_with_its_code(standing, kind):
+    request, code, words = REFUSED[kind]
+    with pytest.raises(GoalRefused) as refused:
+        standing.goals.accept(request)
+    assert refused.value.code == code
+    assert words in str(refused.value)
+    assert standing.goals.active is None
+    assert not standing.loop.following.pending
+
+
+def test_an_effort_beyond_the_limit_is_refused_by_the_law_s_model():
+    session = Session()
+    session.loop.controller.use_model(ARM.with_payload(50.0))
+    with pytest.raises(GoalRefused, match=r"joint 'R\d': effort .* at .* exceeds the limit") as it:
+        session.goals.accept(to())
+    assert it.value.code == Code.INVALID_GOAL
+
+
+def test_before_the_first_state_nothing_is_accepted():
+    simulation = Simulation(ARM)
+    loop = ControlLoop(Simulated(ARM, simulation), build_controller(ARM, "pid_gravity"))
+    with pytest.raises(GoalRefused, match="no state of the arm"):
+        Goals(loop).accept(to())
+
+
+def test_a_refused_goal_leaves_the_one_before_it_alone():
+    session = Session()
+    goal = session.goals.accept(to())
+    session.tick(100)
+    with pytest.raises(GoalRefused):
+        session.goals.accept(Request(NAMES, [], []))
+    assert session.goals.active is goal
+    assert session.finish(goal).code == Code.SUCCESSFUL
+
+
+# --- tolerances
+
+
+def test_an_error_on_the_path_aborts_and_stops_the_arm():
+    session = Session(payload=0.5)
+    goal = session.goals.accept(to(path={"R2": (1e-3, 0.0)}))
+    verdict = session.finish(goal)
+    assert verdict.code == Code.PATH_TOLERANCE_VIOLATED
+    assert "joint 'R2': position error" in verdict.text
+    assert "exceeds the tolerance 0.001 at " in verdict.text
+    where = session.simulation.state.q
+    session.tick(1000)
+    assert np.abs(session.simulation.state.q - where).max() < 0.15
+    assert not session.loop.reference.v.any()
+
+
+def test_an_error_at_the_end_aborts_after_the_goal_time():
+    session = Session(payload=0.5, law="pid")
+    goal = session.goals.accept(to(seconds=0.6, goal={"R2": (1e-6, -1.0)}, goal_time=0.1))
+    start = session.now
+    verdict = session.finish(goal)
+    assert verdict.code == Code.GOAL_TOLERANCE_VIOLATED
+    assert session.now == pytest.approx(start + 0.7, abs=0.005)
+    assert "joint 'R2': position error" in verdict.text
+    assert "0.1 s after the trajectory's end" in verdict.text
+
+
+def test_zero_is_the_default_and_minus_one_is_none():
+    default = Tolerances.of(np.array([0.1, 0.0]), np.array([0.0, 0.2]))
+    assert default.position.tolist() == [0.1, np.inf]
+    changed = default.changed("path", ("a", "b"), {"a": (0.0, 0.3), "b": (0.5, -1.0)})
+    assert changed.position.tolist() == [0.1, 0.5]
+    assert changed.velocity.tolist() == [0.3, np.inf]
+    assert default.changed("path", ("a", "b"), {"a": (-1.0, 0.0)}).position[0] == np.inf
+
+
+def test_defaults_come_from_the_parameters():
+    session = Session(payload=0.5)
+    session.goals.constraints = Constraints.of(ARM, {"R2": {"trajectory": 1e-3}})
+    assert session.finish(session.goals.accept(to())).code == Code.PATH_TOLERANCE_VIOLATED
+    session.tick(1000)
+    erased = session.goals.accept(to(HOME, path={"R2": (-1.0, -1.0)}))
+    assert session.finish(erased).code == Code.SUCCESSFUL
+
+
+def test_a_state_that_is_not_finite_is_no_success():
+    tolerance = Tolerances.of(np.array([0.0, 0.1]), np.zeros(2))
+    bad = State(0.0, np.array([0.0, NAN]), np.zeros(2), np.zeros(2))
+    reference = parse(two := five_dof(), two.joint_names, [1.0], [HOME]).at(0.0)
+    reference = type(reference)(*(x[:2] for x in (reference.q, reference.v, reference.a)))
+    assert not tolerance.met(bad, reference)
+    assert "nan" in next(tolerance.violations(("a", "b"), bad, reference))
+
+
+def test_constraints_are_checked():
+    with pytest.raises(UnknownName):
+        Constraints.of(ARM, {"R1": {"path": 1.0}})
+    with pytest.raises(InvalidValue, match="at least 0"):
+        Constraints.of(ARM, general={"goal_time": -1.0})
+
+
+# --- cancel, preemption, what comes between
+
+
+def test_cancel_decelerates_and_ends_when_the_arm_is_told_to_stand():
+    session = Session()
+    goal = session.goals.accept(to())
+    session.tick(250)
+    speed = session.loop.reference.v
+    assert np.abs(speed).max() > 0.3
+    session.goals.cancel(goal)
+    assert goal.verdict is None
+    before, steps = speed, []
+    for _ in range(300):
+        session.tick()
+        steps.append(np.abs(session.loop.reference.v - before))
+        before = session.loop.reference.v
+    rate = session.goals.constraints.max_deceleration * 2e-3
+    assert (np.array(steps) <= rate + 1e-9).all()
+    assert goal.verdict.canceled
+    assert goal.verdict.code == Code.SUCCESSFUL
+    assert not session.loop.reference.v.any()
+    session.tick(500)
+    assert np.abs(session.simulation.state.q - session.loop.reference.q).max() < 2e-3
+
+
+def test_cancel_of_a_goal_that_is_over_changes_nothing():
+    session = Session()
+    goal = session.goals.accept(to(seconds=0.5))
+    session.finish(goal)
+    session.goals.cancel(goal)
+    assert not session.loop.following.pending
+    assert not goal.verdict.canceled
+
+
+def test_a_new_goal_preempts_without_a_jump():
+    session = Session()
+    first = session.goals.accept(to())
+    session.tick(250)
+    before = session.loop.reference
+    second = session.goals.accept(to(HOME, 1.5))
+    assert first.verdict.code == Code.INVALID_GOAL
+    assert "preempted" in first.verdict.text
+    session.tick()
+    assert np.abs(session.loop.reference.q - before.q).max() < 3e-3
+    assert session.finish(second).code == Code.SUCCESSFUL
+    assert np.abs(session.loop.reference.q - HOME).max() == 0
+
+
+def test_a_trajectory_from_elsewhere_overrides_without_aborting():
+    session = Session()
+    goal = session.goals.accept(to())
+    session.tick(100)
+    session.loop.follow(parse(ARM, NAMES, [1.0], [HOME], start=session.now))
+    session.tick(100)
+    assert goal.verdict is None
+    verdict = session.finish(goal)
+    assert verdict.code == Code.SUCCESSFUL
+    assert verdict.text.endswith(OVERRIDDEN)
+
+
+def test_a_reset_of_the_arm_aborts():
+    session = Session()
+    goal = session.goals.accept(to())
+    session.tick(400)
+    session.simulation.reset(HOME)
+    session.tick(2)
+    assert goal.verdict.code == Code.INVALID_GOAL
+    assert "interrupted: " in goal.verdict.text
+
+
+def test_a_paused_goal_waits_and_goes_on():
+    session = Session()
+    goal = session.goals.accept(to(goal_time=0.5, goal=within(0.01)))
+    session.tick(250)
+    session.loop.following.clock.ask(0.0)
+    session.tick(1000)
+    still = session.loop.reference
+    session.tick(1000)
+    assert goal.verdict is None
+    np.testing.assert_array_equal(session.loop.reference.q, still.q)
+    assert not session.loop.reference.v.any()
+    session.loop.following.clock.ask(1.0)
+    assert session.finish(goal).code == Code.SUCCESSFUL
+
+
+def test_half_the_speed_takes_twice_as_long():
+    session = Session()
+    session.loop.following.clock.ask(0.5)
+    session.tick(200)
+    start = session.now
+    session.finish(session.goals.accept(to(goal=within(0.01))))
+    assert session.now == pytest.approx(start + 2.0, abs=0.05)
+
+
+# --- partial joints
+
+
+def test_some_of_the_joints_move_where_that_is_allowed():
+    session = Session()
+    partial = Request(["R3"], [1.0], [[AWAY[2]]], [[0.0]])
+    with pytest.raises(GoalRefused, match="missing joint 'R1'"):
+        session.goals.accept(partial)
+    session.goals.allow_partial = True
+    assert session.finish(session.goals.accept(partial)).code == Code.SUCCESSFUL
+    expected = HOME.copy()
+    expected[2] = AWAY[2]
+    np.testing.assert_allclose(session.loop.reference.q, expected, atol=1e-12)
+
+
+def test_no_joint_at_all_is_not_some_of_them():
+    session = Session()
+    session.goals.allow_partial = True
+    with pytest.raises(GoalRefused) as refused:
+        session.goals.accept(Request([], [1.0], [[]]))
+    assert refused.value.code == Code.INVALID_JOINTS
+
+
+def test_joints_that_a_goal_leaves_out_come_to_rest_within_their_deceleration():
+    session = Session()
+    session.goals.allow_partial = True
+    session.goals.accept(to())
+    session.tick(250)
+    present = session.loop.reference
+    session.goals.accept(Request(["R3"], [1.0], [[HOME[2]]], [[0.0]]))
+    session.tick(600)
+    stopped = np.abs(session.loop.reference.q - present.q)
+    room = present.v**2 / (2 * session.goals.constraints.max_deceleration)
+    np.testing.assert_allclose(np.delete(stopped, 2), np.delete(room, 2), atol=3e-3)

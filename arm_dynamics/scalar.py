@@ -17,9 +17,10 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.file_lock import locked
 
 try:
     import numba
@@ -49,7 +50,20 @@ def compiled(function: F) -> F:
         jitted: F = jit(function)
     finally:
         numba.config.CACHE_DIR = before
+    if folder is not None:
+        _keep_alone(jitted, folder / "lock")
     return jitted
+
+
+def _keep_alone(jitted: Any, lock: Path) -> None:
+    """One process at a time writes: of two at once, numba's index could name the other's code."""
+    save = jitted._cache.save_overload
+
+    def alone(*compiled_code: Any) -> None:
+        with locked(lock):
+            save(*compiled_code)
+
+    jitted._cache.save_overload = alone
 
 
 @cache

@@ -1,7 +1,7 @@
 """Batches under bad input, callbacks that fail, executors that die and spoilt files."""
 
 import hashlib
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, TimeoutError
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +17,7 @@ from arm_dynamics.errors import (
     InvalidValue,
     UnknownName,
 )
+from arm_dynamics.file_lock import locked
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.rollout import Noise, rollout, rollout_closed_loop, simulate, store, variation
 from arm_dynamics.rollout.tool import tool_positions
@@ -361,7 +362,22 @@ def test_what_did_not_pass_does_not_stay(folder):
 
     with pytest.raises(ArmDynamicsError, match="wrong"):
         store.module("c", lambda: "x = 1\n", refuse)
-    assert not list(folder.iterdir())
+    assert {path.suffix for path in folder.iterdir()} == {".lock"}
+
+
+def test_another_process_is_waited_for(folder):
+    """The kernel that it is making meanwhile is loaded and not made."""
+    path = folder / "kernel_e.py"
+    with ThreadPoolExecutor(1) as other:
+        with locked(path.with_suffix(".lock")):
+            found = other.submit(
+                store.module, "e", lambda: pytest.fail("made"), lambda module: None
+            )
+            with pytest.raises(TimeoutError):
+                found.result(timeout=0.2)
+            path.write_text("x = 5\n")
+            path.with_suffix(".checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
+        assert found.result(timeout=30).x == 5
 
 
 def test_a_folder_that_can_not_be_written_is_named(folder, monkeypatch):

@@ -3,11 +3,14 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from pathlib import Path
 
 import pytest
 
 from arm_dynamics import scalar
+from arm_dynamics.file_lock import locked
 
 pytest.importorskip("numba")
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,3 +77,19 @@ def test_a_user_without_a_home_has_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(scalar.Path, "home", homeless)
     monkeypatch.setattr(scalar.tempfile, "tempdir", str(tmp_path))
     assert scalar.cache_folder.__wrapped__().parent == private(tmp_path)
+
+
+def test_laws_of_two_processes_are_kept_one_after_the_other(tmp_path, monkeypatch):
+    """Each on its own, numba numbers the code of both alike, and may later run the wrong one."""
+    monkeypatch.setattr(scalar, "cache_folder", lambda: tmp_path)
+    law = scalar.compiled(lambda x: 2 * x)
+    with ThreadPoolExecutor(1) as other:
+        with locked(tmp_path / "lock"):
+            found = other.submit(law, 1.5)
+            while not law.signatures:  # until it is compiled
+                time.sleep(0.01)
+            with pytest.raises(TimeoutError):
+                found.result(timeout=0.2)
+            assert not list(tmp_path.rglob("*.nbi"))
+        assert found.result(timeout=30) == 3.0
+    assert list(tmp_path.rglob("*.nbi"))

@@ -19,6 +19,7 @@ import numpy as np
 
 from arm_dynamics import joint_physics as row
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.file_lock import locked
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.scalar import cache_folder
@@ -60,8 +61,20 @@ def module(key: str, text: Callable[[], str], check: Callable[[Any], None]) -> A
     path = _folder() / f"kernel_{key}.py"
     with _MAKING:
         if path not in _LOADED:
-            _LOADED[path] = _load(path) if _intact(path) else _made(path, text(), check)
+            _LOADED[path] = _load(path) if _intact(path) else _made_once(path, text, check)
         return _LOADED[path]
+
+
+def _made_once(path: Path, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
+    """By one process, while others wait for it."""
+    try:
+        with locked(path.with_suffix(".lock")):
+            return _load(path) if _intact(path) else _made(path, text(), check)
+    except OSError as error:
+        raise ConfigError(
+            f"kernel {path} cannot be written: {error}; free room there, or another folder in"
+            " XDG_CACHE_HOME, is expected"
+        ) from error
 
 
 def _made(path: Path, text: str, check: Callable[[Any], None]) -> Any:
@@ -74,11 +87,6 @@ def _made(path: Path, text: str, check: Callable[[Any], None]) -> Any:
     except ArmDynamicsError:
         path.unlink(missing_ok=True)
         raise
-    except OSError as error:
-        raise ConfigError(
-            f"kernel {path} cannot be written: {error}; free room there, or another folder in"
-            " XDG_CACHE_HOME, is expected"
-        ) from error
     return made
 
 

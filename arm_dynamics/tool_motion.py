@@ -44,7 +44,7 @@ class Tool:
         pin.forwardKinematics(model, scratch, q, v, self._nothing)
         pin.computeJointJacobians(model, scratch)
         placed = pin.updateFramePlacement(model, scratch, number)
-        J = pin.getFrameJacobian(model, scratch, number, AXES)
+        J = pin.getFrameJacobian(model, scratch, number, AXES).reshape(6, q.size)
         drift = pin.getFrameClassicalAcceleration(model, scratch, number, AXES).vector
         return ToolMotion(placed.translation.copy(), placed.rotation.copy(), J, J @ v, drift)
 

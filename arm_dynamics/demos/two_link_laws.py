@@ -117,11 +117,13 @@ def run(
     told: ArmModel | None = None,
     breaks: Sequence[float] = (),
     weightless: bool = True,
+    tolerance: float = TOLERANCE,
 ) -> Motion:
     """The arm from rest at ``start`` under the law, at ``times`` [s] (increasing from 0).
 
     ``told`` is the model that the law compensates gravity by (default: the arm), ``weightless``
-    False leaves that out. ``breaks`` are times at which the reference bends.
+    False leaves that out. ``breaks`` are times at which the reference bends, ``tolerance`` is that
+    of the integration, relative.
     """
     told = arm if told is None else told
     n, friction = arm.nv, np.array([joint.damping for joint in arm.joints])
@@ -134,7 +136,7 @@ def run(
         lifted = gravity(told, q) if weightless else np.zeros(n)
         known = kp * (v_r - v) + ki * total + kd * a_r + lifted
         rest = known - nle(arm, q, v) - friction * v
-        a: Vector = np.linalg.solve(mass_matrix(arm, q) + np.diag(kd), rest)
+        a = np.asarray(np.linalg.solve(mass_matrix(arm, q) + np.diag(kd), rest), float)
         return a, known - kd * a, v_r
 
     def rate(t: float, y: Vector) -> Vector:
@@ -143,7 +145,7 @@ def run(
         return np.concatenate([v, a, v_r - v, v_r])
 
     q = vector("start", start, n)
-    found = _solved(rate, np.concatenate([q, np.zeros(2 * n), q]), times, breaks)
+    found = _solved(rate, np.concatenate([q, np.zeros(2 * n), q]), times, breaks, tolerance)
     tau = np.array([law(t, y)[1] for t, y in zip(times.tolist(), found, strict=True)])
     tool = np.array([pose(arm, y[:n])[0][PLANE] for y in found])
     parts = (found[:, :n], found[:, n : 2 * n], found[:, 2 * n : 3 * n], tau, tool)
@@ -151,7 +153,11 @@ def run(
 
 
 def _solved(
-    rate: Callable[[float, Vector], Vector], y: Vector, times: Vector, breaks: Sequence[float]
+    rate: Callable[[float, Vector], Vector],
+    y: Vector,
+    times: Vector,
+    breaks: Sequence[float],
+    tolerance: float,
 ) -> Vector:
     """The solution at ``times`` (k, n), begun anew at each break."""
     rows, ends = [y], [*[b for b in breaks if b < times[-1]], float(times[-1])]
@@ -160,7 +166,7 @@ def _solved(
         inside = times[(times > start) & (times <= end)]
         points = inside if inside.size and inside[-1] == end else np.append(inside, end)
         solved = solve_ivp(
-            rate, (start, end), y, "DOP853", points, rtol=TOLERANCE, atol=0.1 * TOLERANCE
+            rate, (start, end), y, "DOP853", points, rtol=tolerance, atol=0.1 * tolerance
         )
         rows.extend(solved.y.T[: inside.size])
         start, y = end, solved.y[:, -1]

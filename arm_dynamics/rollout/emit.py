@@ -20,17 +20,17 @@ PLAIN: dict[int, str] = {
     ca.OP_INV: "ONE / {0}",
     ca.OP_SQRT: "sqrt({0})",
     ca.OP_FABS: "abs({0})",
-    ca.OP_SIGN: "ONE if {0} > ZERO else (-ONE if {0} < ZERO else ZERO)",
-    ca.OP_FMIN: "{1} if {1} < {0} else {0}",
-    ca.OP_FMAX: "{1} if {1} > {0} else {0}",
+    ca.OP_SIGN: "picked({0} > ZERO, ONE, picked({0} < ZERO, -ONE, ZERO))",
+    ca.OP_FMIN: "picked({1} < {0}, {1}, {0})",
+    ca.OP_FMAX: "picked({1} > {0}, {1}, {0})",
     ca.OP_LT: "{0} < {1}",
     ca.OP_LE: "{0} <= {1}",
     ca.OP_EQ: "{0} == {1}",
     ca.OP_NE: "{0} != {1}",
     ca.OP_NOT: "not {0}",
-    ca.OP_AND: "{0} and {1}",
-    ca.OP_OR: "{0} or {1}",
-    ca.OP_IF_ELSE_ZERO: "{1} if {0} else ZERO",
+    ca.OP_AND: "{0} & {1}",
+    ca.OP_OR: "{0} | {1}",
+    ca.OP_IF_ELSE_ZERO: "picked({0}, {1}, ZERO)",
     ca.OP_SIN: "sine({0})",
     ca.OP_COS: "cosine({0})",
     ca.OP_EXP: "exponential({0})",
@@ -89,9 +89,9 @@ class Emitter:
             return None
         (condition, x), (other, y) = self._chosen[first], self._chosen[second]
         if self._negated.get(other) == condition:
-            return f"{x} if {condition} else {y}"
+            return f"picked({condition}, {x}, {y})"
         if self._negated.get(condition) == other:
-            return f"{y} if {other} else {x}"
+            return f"picked({other}, {y}, {x})"
         return None
 
     def _turn(self, operation: int, angle: str) -> str:
@@ -118,8 +118,8 @@ z_@ = y_@ * y_@
 a_@ = y_@ + y_@ * z_@ * sine_series(z_@)
 b_@ = ONE + z_@ * (z_@ * cosine_series(z_@) - HALF)
 o_@ = (m_@ & LAST) != 0
-u_@ = b_@ if o_@ else a_@
-w_@ = a_@ if o_@ else b_@
+u_@ = picked(o_@, b_@, a_@)
+w_@ = picked(o_@, a_@, b_@)
 s_@ = turned(u_@, m_@)
 c_@ = turned(w_@, m_@ + LAST)"""
 """Sine and cosine without a call or a branch, so that lanes go side by side; quarter turns swap

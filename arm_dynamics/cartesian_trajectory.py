@@ -19,7 +19,7 @@ from arm_dynamics.pose_target import rotation_matrix
 from arm_dynamics.profiles import Profile
 from arm_dynamics.state import Reference, TaskReference
 from arm_dynamics.tool_entry import NOTHING, Entry, stopped, task_of
-from arm_dynamics.tool_paths import Curve, Line, ToolLimits, ToolPath, arc_through, circle
+from arm_dynamics.tool_paths import Curve, Line, ToolLimits, ToolPath, Way, arc_through, circle
 
 ENTRY = 0.1
 """Least time [s] in which a trajectory is entered from elsewhere."""
@@ -28,7 +28,7 @@ STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class CartesianTrajectory:
-    """Pieces of ``path`` and profile, one after the other from ``start`` [s] on.
+    """Pieces of ``path`` and profile, one after the other from ``begin`` [s] on.
 
     ``position`` (3,) [m] and ``rotation`` (3, 3) of the tool before the first piece. ``posture``
     (nv,) and ``wrench`` (6,) [N, N·m] are told at all times. ``weights`` (6,), as inverse
@@ -40,8 +40,8 @@ class CartesianTrajectory:
     position: Vector
     rotation: Vector
     posture: Vector
-    start: float = 0.0
-    pieces: tuple[tuple[ToolPath, Profile], ...] = ()
+    begin: float = 0.0
+    pieces: tuple[tuple[Way, Profile], ...] = ()
     wrench: Vector = field(default_factory=lambda: NOTHING)
     weights: Vector | None = None
     beyond: bool = False
@@ -112,7 +112,12 @@ class CartesianTrajectory:
     @cached_property
     def knots(self) -> tuple[float, ...]:
         """Times [s] at which a piece begins, and the end of the last one."""
-        return tuple(accumulate((p.duration for _, p in self.pieces), initial=self.start))
+        return tuple(accumulate((p.duration for _, p in self.pieces), initial=self.begin))
+
+    @property
+    def start(self) -> float:
+        """Time [s] from which on it moves: the first piece's, or that of its entry."""
+        return self.begin if self.entry is None else self.entry.begin
 
     @property
     def end(self) -> float:

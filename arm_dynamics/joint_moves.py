@@ -31,7 +31,8 @@ def cubic(
 
     Without velocities the arm rests at every point.
     """
-    q, t = _points(points), _times(times, len(points))
+    q = through(points)
+    t = _times(times, len(q))
     v = np.zeros_like(q) if velocities is None else _table("velocities", velocities, q.shape)
     return _trajectory(t, q, v)
 
@@ -43,10 +44,10 @@ def quintic(
     accelerations: Sequence[ArrayLike] | None = None,
 ) -> JointTrajectory:
     """Quintic polynomials between the points; what is not given is 0 at every point."""
-    q, t = _points(points), _times(times, len(points))
-    v = np.zeros_like(q) if velocities is None else _table("velocities", velocities, q.shape)
-    given = accelerations is not None
-    a = _table("accelerations", accelerations or (), q.shape) if given else np.zeros_like(q)
+    q = through(points)
+    t = _times(times, len(q))
+    rates = (("velocities", velocities), ("accelerations", accelerations))
+    v, a = (np.zeros_like(q) if x is None else _table(name, x, q.shape) for name, x in rates)
     return _trajectory(t, q, v, a)
 
 
@@ -55,7 +56,8 @@ def smooth(points: Sequence[ArrayLike], times: ArrayLike) -> JointTrajectory:
 
     Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 4.4.1.
     """
-    q, t = _points(points), _times(times, len(points))
+    q = through(points)
+    t = _times(times, len(q))
     v = CubicSpline(t, q, bc_type="clamped")(t, 1)
     v[[0, -1]] = 0.0  # to the last digit
     return _trajectory(t, q, v)
@@ -75,7 +77,7 @@ def trapezoidal(
     sets the pace. ``velocity`` and ``acceleration`` (nv,) [rad/s, rad/s²] are the limits;
     ``durations`` (m - 1,) [s] slow the moves down. The clock stands at ``start`` [s].
     """
-    q = _points(points)
+    q = through(points)
     given = ("velocity", velocity), ("acceleration", acceleration)
     limits = [_limit(n, x, q.shape[1]) for n, x in given]
     found = [Waypoint(scalar("start [s]", start), frozen(q[0]), frozen(np.zeros(q.shape[1])))]
@@ -119,20 +121,29 @@ def _trajectory(t: Vector, q: Vector, v: Vector, a: Vector | None = None) -> Joi
     )
 
 
-def _points(points: Sequence[ArrayLike]) -> Vector:
-    """Points as (m, nv); one alone has no way to go."""
-    if len(points) < 2:
-        raise TrajectoryRefused(f"{len(points)} points: at least 2 are expected, the start first")
-    return _table("points", points, (len(points), np.size(points[0])))
+def through(points: Sequence[ArrayLike]) -> Vector:
+    """Points as (m, nv), m >= 2: one alone has no way to go."""
+    rows = _rows("points", points)
+    if len(rows) < 2:
+        raise TrajectoryRefused(f"{len(rows)} points: at least 2 are expected, the start first")
+    return _table("points", rows, (len(rows), np.size(rows[0])))
 
 
-def _table(name: str, rows: Sequence[ArrayLike], shape: tuple[int, ...]) -> Vector:
+def _table(name: str, given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Vector:
+    rows = _rows(name, given)
     if len(rows) != shape[0]:
         raise TrajectoryRefused(f"{name}: {len(rows)} rows for {shape[0]} points")
     try:
         return np.array([vector(f"{name}[{k}]", row, shape[1]) for k, row in enumerate(rows)])
     except InvalidValue as error:
         raise TrajectoryRefused(str(error)) from error
+
+
+def _rows(name: str, given: Sequence[ArrayLike]) -> list[ArrayLike]:
+    try:
+        return list(given)
+    except TypeError as error:
+        raise TrajectoryRefused(f"{name} = {given!r}: a list of rows is expected") from error
 
 
 def _times(times: ArrayLike, count: int) -> Vector:

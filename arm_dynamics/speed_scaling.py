@@ -73,7 +73,7 @@ class ScaledClock:
         if self.factor == 1.0:
             return reference
         if self.factor == 0.0:
-            return Reference.hold(reference.q)
+            return _scaled(reference, 0.0, 0.0)
         return _scaled(reference, 1 / self.factor, 0.0)
 
 

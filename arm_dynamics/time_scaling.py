@@ -21,6 +21,7 @@ from scipy.interpolate import CubicSpline
 from arm_dynamics.arrays import Vector, frozen, scalar, vector, whole
 from arm_dynamics.dynamics import gravity, rnea
 from arm_dynamics.errors import ConfigError, TrajectoryRefused
+from arm_dynamics.joint_moves import through
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.polynomials import evaluate, joining
@@ -34,6 +35,8 @@ BETWEEN = 5
 """Points of each stretch at which the result is held against the limits."""
 UNLIMITED = 1e6
 """Limit taken where there is none [rad/s, rad/s², N·m]."""
+MARGIN = 1e-5
+"""What a limit may be exceeded by between those points."""
 LENGTH = 10.0
 """Length of s: path velocities are then far from the solver's tolerances."""
 APART = 1e-9
@@ -91,9 +94,8 @@ class _Limits:
 
 def _path(arm: ArmModel, points: Sequence[ArrayLike]) -> CubicSpline:
     """Natural spline over the points' distance along their chords, of LENGTH in all."""
-    if len(points) < 2:
-        raise TrajectoryRefused(f"{len(points)} points: at least 2 are expected, the start first")
-    q = np.array([vector(f"points[{k}]", row, arm.nv) for k, row in enumerate(points)])
+    q = through(points)
+    vector("points[0]", q[0], arm.nv)
     chords = np.linalg.norm(np.diff(q, axis=0), axis=1)
     for k in np.flatnonzero(chords < APART).tolist():
         raise TrajectoryRefused(f"points {k} and {k + 1} are the same: {q[k].tolist()}")
@@ -140,7 +142,7 @@ def _excess(arm: ArmModel, times: Vector, q: Vector, v: Vector, limits: _Limits)
         room = np.where(effort > 0, limits.effort - weight, limits.effort + weight)
         squares = np.abs([r.a / limits.acceleration, effort / np.maximum(room, 1e-12)])
         worst = max(worst, np.abs(r.v / limits.velocity).max(), np.sqrt(squares.max()))
-    return float(worst)
+    return float(worst) * (1 + MARGIN)
 
 
 def _between(times: Vector, q: Vector, v: Vector) -> Iterator[Reference]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,8 +86,12 @@ class JointTrajectory:
             return Reference.hold(first.q)
         if time >= last.time or len(self.waypoints) == 1:
             return self._end
-        k = next(i for i, w in enumerate(self.waypoints) if w.time > time)
+        k = bisect_right(self._times, time)
         return between(self.waypoints[k - 1], self.waypoints[k], time)
+
+    @cached_property
+    def _times(self) -> tuple[float, ...]:
+        return tuple(waypoint.time for waypoint in self.waypoints)
 
     @cached_property
     def _end(self) -> Reference:

@@ -71,7 +71,7 @@ def corners(trajectory):
     inner = [[k + t for t in (*p.times, p.duration)] for k, (_, p) in
              zip(trajectory.knots, trajectory.pieces, strict=False)]  # fmt: skip
     entry = [] if trajectory.entry is None else [trajectory.entry.begin, trajectory.entry.end]
-    return [trajectory.start, trajectory.end, *itertools.chain(*inner), *entry]
+    return [trajectory.begin, trajectory.end, *itertools.chain(*inner), *entry]
 
 
 @given(trajectories(), st.floats(0, 1))
@@ -88,7 +88,7 @@ def test_position_and_twist_are_continuous_and_it_rests_outside(trajectory):
         np.testing.assert_allclose(before.position, after.position, atol=1e-7)
         np.testing.assert_allclose(before.rotation, after.rotation, atol=1e-7)
         np.testing.assert_allclose(before.twist, after.twist, atol=1e-6)
-    for t in (trajectory.start - 1, trajectory.end + 1):
+    for t in (trajectory.begin - 1, trajectory.end + 1):
         assert not trajectory.at(t).twist.any()
         assert not trajectory.at(t).acceleration.any()
 
@@ -176,6 +176,7 @@ def test_entering_starts_where_the_reference_is_and_ends_on_the_plan(trajectory,
     for name in ("position", "rotation", "twist", "acceleration", "q", "v", "a", "wrench"):
         np.testing.assert_allclose(getattr(first, name), getattr(present, name), atol=1e-9)
     assert entered.end >= trajectory.end
+    assert entered.start == now
     for t in (entered.entry.end, entered.end, entered.end + 1):
         np.testing.assert_allclose(entered.at(t).position, trajectory.at(t).position, atol=1e-12)
         np.testing.assert_allclose(entered.at(t).twist, trajectory.at(t).twist, atol=1e-12)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from conftest import chain
+from conftest import chain, five_dof
 
-from arm_dynamics import feasibility, joint_moves, kinematics, load_arm
+from arm_dynamics import feasibility, joint_moves, kinematics, load_arm, way_parts
 from arm_dynamics.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.profiles import quintic
+from arm_dynamics.state import Reference
 from arm_dynamics.tool_paths import ToolLimits
 
 ARM = load_arm("two_link")  # both links 1 m long
@@ -63,7 +64,7 @@ def test_a_part_out_of_reach_is_told_with_its_times_and_the_distance():
 def test_what_may_go_beyond_passes_the_check():
     way = reaching(2.2)
     type(way)(
-        way.arm, way.position, way.rotation, way.posture, way.start, way.pieces, beyond=True
+        way.arm, way.position, way.rotation, way.posture, way.begin, way.pieces, beyond=True
     ).check(ARM)
 
 
@@ -71,7 +72,7 @@ def test_a_stretched_arm_is_told_to_be_singular_and_is_no_fault():
     q = np.array([0.6, 1e-3])
     parts = feasibility.follow(ARM, rest(q=q).hold(1.0)).parts
     assert [part.kind for part in parts] == ["singular"]
-    assert parts[0].amount < feasibility.SINGULAR
+    assert parts[0].amount < way_parts.SINGULAR
 
 
 def test_a_joint_limit_on_the_way_is_named():
@@ -98,6 +99,17 @@ def test_joints_that_had_to_be_too_fast_are_named():
     assert part.amount > 1
     with pytest.raises(TrajectoryRefused, match=r"joint '\w+': velocity .* exceeds the limit 100"):
         way.check(ARM)
+
+
+def test_a_stand_is_followed_and_the_way_to_a_later_start_is_checked_too():
+    assert feasibility.follow(ARM, rest()).times.tolist() == [2.0]
+    rest().check(ARM)
+    arm = five_dof()  # whose first joint turns by 1.2 rad/s at most
+    home = np.array(arm.pose("initial"))
+    entered = rest(arm, home).after(1.9, Reference.hold(home + 0.5 * np.eye(5)[0]))
+    assert feasibility.follow(arm, entered).times[0] == 1.9
+    with pytest.raises(TrajectoryRefused, match=r"'R1': velocity .* at 1\.9\d* s exceeds"):
+        entered.check(arm)
 
 
 def test_joint_trajectories_and_bad_periods_are_refused():

@@ -31,7 +31,8 @@ def test_a_cubic_rests_at_its_points_and_passes_them_at_given_velocities():
     assert joint_moves.cubic(points, TIMES).at(2.0).v[0] == 0
     passing = joint_moves.cubic(points, TIMES, [[0.0], [0.7], [0.0]])
     assert passing.at(2.0).v[0] == pytest.approx(0.7)
-    passing = joint_moves.quintic(points, TIMES, [[0.0], [0.7], [0.0]], [[0.1], [0.2], [0.0]])
+    rates = np.array([[[0.0], [0.7], [0.0]], [[0.1], [0.2], [0.0]]])
+    passing = joint_moves.quintic(points, TIMES, *rates)
     assert passing.at(2.0).v[0] == pytest.approx(0.7)
     assert passing.at(2.0).a[0] == pytest.approx(0.2)
 
@@ -105,6 +106,10 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
     ("call", "said"),
     [
         (lambda: joint_moves.cubic([[0.0]], [0.0]), "1 points: at least 2"),
+        (lambda: joint_moves.cubic(None, [0.0]), "points = None: a list of rows"),
+        (lambda: joint_moves.cubic([1.0, 2.0], T), r"points\[0\]: 1.0 is not a list"),
+        (lambda: joint_moves.cubic(P, None), "times: None is not a list of 2 numbers"),
+        (lambda: joint_moves.quintic(P, T, None, 5), "accelerations = 5: a list of rows"),
         (lambda: joint_moves.cubic(P, [0.0]), r"times: shape \(1,\) given"),
         (lambda: joint_moves.cubic(P, [1.0, 1.0]), r"times\[1\] = 1.0 s after 1.0 s"),
         (lambda: joint_moves.smooth([[0, 0], [1]], T), r"points\[1\]: shape"),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
-from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller, Gains
-from arm_dynamics.kinematics import acceleration, pose, twist
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.state import Reference, State, TaskReference
+from arm_dynamics.tool_entry import task_of
 from arm_dynamics.tool_motion import Tool
 from arm_dynamics.virtual_arm import VirtualArm
 
@@ -54,17 +51,3 @@ class TaskController(Controller):
     def within_reach(self, reference: Reference, dt: float) -> TaskReference:
         """What the arm can follow of a reference, dt [s] after the last one."""
         return self.virtual.follow(task_of(self.arm, reference), dt, self.law_gains)
-
-
-def task_of(arm: ArmModel, reference: Reference) -> TaskReference:
-    """A plain reference as that of its tool: x = FK(q), ẋ = J v, ẍ = J a + J̇ v, no wrench."""
-    if isinstance(reference, TaskReference):
-        return reference
-    q, v, a = reference.q, reference.v, reference.a
-    position, rotation = pose(arm, q)
-    rates, changes = twist(arm, q, v), acceleration(arm, q, v, a)
-    return TaskReference(q, v, a, position, rotation, rates, changes, NO_WRENCH)
-
-
-NO_WRENCH: Vector = np.zeros(6)
-NO_WRENCH.flags.writeable = False

@@ -21,6 +21,7 @@ from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.positive import symmetric
 from arm_dynamics.scalar import finite
 
 _scratch = threading.local()
@@ -29,8 +30,8 @@ _scratch = threading.local()
 @takes_arm
 def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
     """M(q), symmetric positive definite (nv, nv) [kg·m²]; CRBA, rotor inertia included."""
-    upper = np.triu(pin.crba(arm.model, data(arm), vector("q", q, arm.nv)))
-    return _finite("M(q)", upper + np.triu(upper, 1).T)
+    upper = pin.crba(arm.model, data(arm), vector("q", q, arm.nv))
+    return _finite("M(q)", symmetric(upper))
 
 
 @takes_arm

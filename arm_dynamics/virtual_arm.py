@@ -9,36 +9,36 @@ from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.positive import applied, filtered_inverse
 from arm_dynamics.rotation import rotation_vector
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import clip, compiled
 from arm_dynamics.state import TaskReference
-from arm_dynamics.tool_motion import Tool, ToolMotion, controlled_axes, reach
+from arm_dynamics.tool_motion import Tool, controlled_axes, reach
 
 FASTEST = 100.0
 """Speed [rad/s or m/s] of joints without a velocity limit."""
+Axes = NDArray[np.intp]
 
 
 class VirtualArm:
     """q̇ = J# (ẋ_ref + rate e) + (1 - J# J) posture_rate (q_ref - q), within the arm's limits.
 
-    Its acceleration is limited too, and what it catches up with is slow enough to be braked.
-
     Its tool is where the real one can go: beyond the workspace it comes to rest where J's remaining
-    directions no longer lead nearer. J# filters directions weaker than ``weak`` of the arm's
-    reach: each of its singular values σ acts as σ / (σ² + λ²), λ² = σ0² - σ² below σ0.
-    Source: A. Maciejewski and C. Klein, Int. J. Robotics Research 4 (1985), 109; B. Siciliano et
-    al., Robotics (2009), section 3.7 (closed-loop inverse kinematics).
+    directions no longer lead nearer. Its acceleration is limited too, and what it catches up with
+    is slow enough to be braked.
+    Source: B. Siciliano et al., Robotics (2009), section 3.7 (closed-loop inverse kinematics);
+    ``filtered_inverse`` for J#.
     """
 
     def __init__(self, arm: ArmModel) -> None:
         self._tool, self.scale = Tool(arm), np.array([1.0] * 3 + [reach(arm)] * 3)
-        self.axes: NDArray[np.intp] = np.flatnonzero(controlled_axes(arm))
+        self.axes: Axes = np.flatnonzero(controlled_axes(arm))
         self._lower, self._upper = arm.lower, arm.upper
         self._fastest = np.minimum(arm.velocity_limit, FASTEST)
         self.reach = float(self.scale[3])
         self.q = self.v = self.a = np.zeros(arm.nv)
         self.weakest = np.inf
-        """Smallest singular value of J [m], rotations times reach."""
+        """At most the smallest singular value of J [m], rotations times reach."""
         self.distance = 0.0
         """How far its tool is from what it follows [m]; rotations times reach."""
 
@@ -52,51 +52,97 @@ class VirtualArm:
 
         ``law`` has rate, posture_rate, weak and acceleration as ``TaskController`` describes them.
         """
-        self.q = self._within(self.q + dt * self.v + 0.5 * dt * dt * self.a)
-        at = self._tool.motion(self.q, self.v)
-        error = self.scale * task_error(at, task)
-        self.distance = float(np.linalg.norm(error[self.axes]))
-        J = (self.scale[:, None] * at.jacobian)[self.axes]
-        inverse, self.weakest = filtered_inverse(J, law["weak"] * self.reach)
-        most = law["acceleration"]
-        inner = law["posture_rate"] * (task.q - self.q)
-        caught = inner + inverse @ (law["rate"] * error[self.axes] - J @ inner)
-        asked = inverse @ (self.scale * task.twist)[self.axes]
-        wanted = within(asked + within(caught, most / law["rate"]), self._fastest)
-        self.v = self.v + np.clip(wanted - self.v, -most * dt, most * dt)
-        self.a = within(inverse @ (self.scale * (task.acceleration - at.drift))[self.axes], most)
-        twist, acceleration = at.jacobian @ self.v, at.jacobian @ self.a + at.drift
+        q = self.q = moved_on(self.q, self.v, self.a, dt, self._lower, self._upper)
+        at = self._tool.motion(q, self.v)
+        self.v, self.a, twist, acceleration, self.distance, self.weakest = rates(
+            at.jacobian, at.drift, at.position, at.rotation,
+            task.position, task.rotation, task.twist, task.acceleration, task.q - q,
+            self.v, self._fastest, self.scale, self.axes, dt,
+            law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
+        )  # fmt: skip
         return TaskReference(
-            self.q, self.v, self.a, at.position, at.rotation, twist, acceleration, task.wrench
+            q, self.v, self.a, at.position, at.rotation, twist, acceleration, task.wrench
         )
-
-    def _within(self, q: Vector) -> Vector:
-        return np.minimum(np.maximum(q, self._lower), self._upper)
-
-
-def within(rates: Vector, most: Vector | float) -> Vector:
-    """``rates`` in their direction, as large as ``most`` of each allows."""
-    excess = float(np.max(np.abs(rates) / most))
-    return rates if excess <= 1.0 else rates / excess
-
-
-def task_error(at: ToolMotion, task: TaskReference) -> Vector:
-    """(p_ref - p, log(R_ref Rᵀ)) (6,) [m, rad], in the base's axes."""
-    error = np.empty(6)
-    error[:3] = task.position - at.position
-    error[3:] = rotation_vector(at.rotation, task.rotation)
-    return error
 
 
 @compiled
-def filtered_inverse(J: Vector, weak: float) -> tuple[Vector, float]:
-    """J# (nv, k) of J (k, nv), and the smallest singular value of J."""
-    squares, U = np.linalg.eigh(J @ J.T)
-    middle = np.zeros_like(U)
-    for i in range(squares.size):
-        square = max(squares[i], 0.0)
-        damping = max(weak * weak - square, 0.0)
-        gain = 1.0 / (square + damping) if square + damping > 0.0 else 0.0
-        for j in range(squares.size):
-            middle[j, i] = U[j, i] * gain
-    return J.T @ (middle @ U.T), np.sqrt(max(squares[0], 0.0))
+def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector) -> Vector:
+    """q + v dt + a dt²/2 (nv,) within the limits."""
+    found = np.empty(q.size)
+    for i in range(q.size):
+        found[i] = clip(q[i] + dt * v[i] + 0.5 * dt * dt * a[i], lower[i], upper[i])
+    return found
+
+
+@compiled
+def rates(
+    J: Vector,
+    drift: Vector,
+    position: Vector,
+    rotation: Vector,
+    position_ref: Vector,
+    rotation_ref: Vector,
+    twist: Vector,
+    acceleration: Vector,
+    posture: Vector,
+    before: Vector,
+    fastest: Vector,
+    scale: Vector,
+    axes: Axes,
+    dt: float,
+    rate: float,
+    posture_rate: float,
+    weak: float,
+    most: float,
+) -> tuple[Vector, Vector, Vector, Vector, float, float]:
+    """q̇, q̈ (nv,), twist and acceleration of the tool (6,), its distance [m] and ``weakest``."""
+    error = pose_error(position, rotation, position_ref, rotation_ref)
+    inverse, weakest = filtered_inverse(chosen_rows(J, scale, axes), weak)
+    caught, asked = np.zeros(axes.size), np.zeros(axes.size)
+    bent, square = np.zeros(axes.size), np.zeros(axes.size)
+    inner = posture_rate * posture
+    turned = applied(J, inner)
+    for k in range(axes.size):
+        i = axes[k]
+        caught[k] = scale[i] * (rate * error[i] - turned[i])
+        asked[k], bent[k] = scale[i] * twist[i], scale[i] * (acceleration[i] - drift[i])
+        square[k] = (scale[i] * error[i]) ** 2
+    slow = inner + applied(inverse, caught)
+    wanted = applied(inverse, asked) + slow * share(slow, np.full(slow.size, most / rate))
+    wanted = wanted * share(wanted, fastest)
+    v = np.empty(wanted.size)
+    for i in range(v.size):
+        v[i] = before[i] + clip(wanted[i] - before[i], -most * dt, most * dt)
+    a = applied(inverse, bent)
+    a = a * share(a, np.full(a.size, most))
+    return v, a, applied(J, v), applied(J, a) + drift, np.sqrt(square.sum()), weakest
+
+
+@compiled
+def share(values: Vector, most: Vector) -> float:
+    """What is allowed of ``values`` when none may exceed its ``most``: at most 1."""
+    excess = 1.0
+    for i in range(values.size):
+        excess = max(excess, abs(values[i]) / most[i])
+    return 1.0 / excess
+
+
+@compiled
+def chosen_rows(J: Vector, scale: Vector, axes: Axes) -> Vector:
+    """Rows ``axes`` of J (6, nv), scaled."""
+    rows = np.empty((axes.size, J.shape[1]))
+    for k in range(axes.size):
+        for j in range(J.shape[1]):
+            rows[k, j] = scale[axes[k]] * J[axes[k], j]
+    return rows
+
+
+@compiled
+def pose_error(
+    position: Vector, rotation: Vector, position_ref: Vector, rotation_ref: Vector
+) -> Vector:
+    """(p_ref - p, log(R_ref Rᵀ)) (6,) [m, rad], in the base's axes."""
+    error, turned = np.empty(6), rotation_vector(rotation, rotation_ref)
+    for i in range(3):
+        error[i], error[3 + i] = position_ref[i] - position[i], turned[i]
+    return error

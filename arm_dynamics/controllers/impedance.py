@@ -10,9 +10,10 @@ from arm_dynamics.controllers.base import AXES, Gains
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.dynamics import mass_matrix, nle
 from arm_dynamics.parameters import Parameter
+from arm_dynamics.positive import filtered_inverse
 from arm_dynamics.state import Command, Reference, State
 from arm_dynamics.tool_motion import damping_rate, tool_inertia
-from arm_dynamics.virtual_arm import filtered_inverse, task_error
+from arm_dynamics.virtual_arm import chosen_rows, pose_error
 
 BANDWIDTH = 15.0
 """Natural frequency [rad/s] of the tool on its springs when none are given."""
@@ -60,11 +61,13 @@ class Impedance(TaskController):
         """Effort command (nv,) [N·m] within the arm's effort limits."""
         goal, virtual = self.within_reach(reference, dt), self.virtual
         at, tool, joint = self.tool.motion(state.q, state.v), self.axis_gains, self.gains
-        push = tool["stiffness"] * task_error(at, goal)
+        push = tool["stiffness"] * pose_error(
+            at.position, at.rotation, goal.position, goal.rotation
+        )
         push += tool["damping"] * (goal.twist - at.twist) + goal.wrench
         spare = joint["posture_stiffness"] * (goal.q - state.q)
         spare -= joint["posture_damping"] * state.v
-        J = (virtual.scale[:, None] * at.jacobian)[virtual.axes]
+        J = chosen_rows(at.jacobian, virtual.scale, virtual.axes)
         inverse, _ = filtered_inverse(J, self.law_gains["weak"] * virtual.reach)
         spare -= J.T @ (inverse.T @ spare)
         return self.limited(at.jacobian.T @ push + spare + nle(self.arm, state.q, state.v), state)

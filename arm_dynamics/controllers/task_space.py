@@ -10,9 +10,10 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.dynamics import mass_matrix, nle
 from arm_dynamics.parameters import Parameter
+from arm_dynamics.positive import applied, product, product_transposed, solve_positive
 from arm_dynamics.scalar import compiled
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.virtual_arm import task_error
+from arm_dynamics.virtual_arm import Axes, chosen_rows, pose_error
 
 BANDWIDTH = 20.0
 """Natural frequency [rad/s] of the tool's loop and of the posture's when no gains are given."""
@@ -40,34 +41,55 @@ class TaskSpace(TaskController):
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
         goal, virtual = self.within_reach(reference, dt), self.virtual
-        at, axes, scale = self.tool.motion(state.q, state.v), virtual.axes, virtual.scale
-        tool, joint = self.axis_gains, self.gains
-        error, rate = task_error(at, goal), goal.twist - at.twist
-        a = goal.acceleration - at.drift + tool["d"] * rate + tool["p"] * error
+        at, tool, joint = self.tool.motion(state.q, state.v), self.axis_gains, self.gains
+        error = pose_error(at.position, at.rotation, goal.position, goal.rotation)
+        a = goal.acceleration - at.drift
+        a += tool["d"] * (goal.twist - at.twist) + tool["p"] * error
         spare = goal.a + joint["posture_d"] * (goal.v - state.v)
         spare += joint["posture_p"] * (goal.q - state.q)
         effort = operational_effort(
-            mass_matrix(self.arm, state.q), (scale[:, None] * at.jacobian)[axes],
-            (scale * a)[axes], spare, self.law_gains["weak"] * virtual.reach,
+            mass_matrix(self.arm, state.q), at.jacobian, a, spare, goal.wrench,
+            virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
         )  # fmt: skip
-        push = at.jacobian.T @ goal.wrench
-        return self.limited(effort + nle(self.arm, state.q, state.v) + push, state)
+        return self.limited(effort + nle(self.arm, state.q, state.v), state)
 
 
 @compiled
-def operational_effort(M: Vector, J: Vector, a: Vector, spare: Vector, weak: float) -> Vector:
-    """Jᵀ Λ a + (1 - Jᵀ Λ J M⁻¹) M q̈_0 (nv,), Λ filtered in directions weaker than ``weak``.
+def operational_effort(
+    M: Vector,
+    jacobian: Vector,
+    a: Vector,
+    spare: Vector,
+    wrench: Vector,
+    scale: Vector,
+    axes: Axes,
+    weak: float,
+) -> Vector:
+    """Jᵀ Λ a + (1 - Jᵀ Λ J M⁻¹) M q̈_0 + Jᵀ w (nv,), Λ filtered in directions weaker than ``weak``.
 
-    M (nv, nv), J (k, nv), a (k,) of the tool less its drift, spare (nv,) q̈_0.
+    M (nv, nv), jacobian (6, nv), a (6,) of the tool less its drift, spare (nv,) q̈_0, wrench (6,).
     """
-    apparent = J @ np.linalg.solve(M, J.T.copy())
-    squares, U = np.linalg.eigh(J @ J.T)
-    mobility = np.trace(apparent) / max(squares.sum(), 1e-300)
+    J, asked = chosen_rows(jacobian, scale, axes), np.empty((axes.size, 1))
+    turned = applied(jacobian, spare)
+    for k in range(axes.size):
+        asked[k, 0] = scale[axes[k]] * (a[axes[k]] - turned[axes[k]])
+    yielding, square = product(J, solve_positive(M, J.T)), product_transposed(J, J)
+    inverse, total = solve_positive(square, np.eye(axes.size)), 0.0
+    for k in range(axes.size):
+        total += inverse[k, k]
+    if not total * weak * weak <= 1.0:
+        _fill_lost(yielding, square, weak)
+    force = solve_positive(yielding, asked)
+    return applied(M, spare) + applied(J.T, force[:, 0]) + applied(jacobian.T, wrench)
+
+
+@compiled
+def _fill_lost(yielding: Vector, square: Vector, weak: float) -> None:
+    """Add to J M⁻¹ Jᵀ what directions weaker than ``weak`` lack, at the mean mobility."""
+    squares, U = np.linalg.eigh(square)
+    mobility = np.trace(yielding) / max(squares.sum(), 1e-300)
     for i in range(squares.size):
         lost = mobility * max(weak * weak - squares[i], 0.0)
         for j in range(squares.size):
             for k in range(squares.size):
-                apparent[j, k] += lost * U[j, i] * U[k, i]
-    force = np.linalg.solve(apparent, a - J @ spare)
-    effort: Vector = M @ spare + J.T @ force
-    return effort
+                yielding[j, k] += lost * U[j, i] * U[k, i]

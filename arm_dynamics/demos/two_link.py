@@ -1,7 +1,8 @@
-"""Two rods that swing from rest along +x with nothing but their joints' friction, in two sizes."""
+"""Two rods in a vertical plane: let go, along a cubic of the joints, lines of the tool, held."""
 
 from __future__ import annotations
 
+from arm_dynamics.demos import two_link_hold, two_link_joints, two_link_reach, two_link_tool
 from arm_dynamics.demos.planar import snapshots
 from arm_dynamics.demos.show import Picture, Show
 from arm_dynamics.demos.style import curves, energies, figure, heading, label, styled
@@ -24,10 +25,23 @@ def simulate(name: str = "two_link", dt: float = DT) -> Trace:
 
 @styled
 def show() -> Show:
-    """Angles, velocities and energy of both swings; poses and path of the tip."""
+    """The swing, joints under three laws, lines of the tool, workspace, gravity compensation."""
     swings = [simulate(name) for name in TITLES]
-    numbers = [row for swing in swings for row in _numbers(swing)]
-    return Show("Swing of two links", (_motion(*swings), _poses(*swings)), tuple(numbers))
+    moved = {law: two_link_joints.simulate(law) for law in two_link_joints.LAWS}
+    lines = two_link_tool.simulate()
+    held = {name: two_link_hold.simulate(error) for name, error in two_link_hold.ERRORS.items()}
+    pictures = (
+        _motion(*swings),
+        _poses(*swings),
+        two_link_joints.picture(moved),
+        two_link_reach.workspace(),
+        two_link_reach.paths(lines),
+        two_link_reach.poses(lines),
+        two_link_hold.picture(held),
+    )
+    rows = [row for swing in swings for row in _numbers(swing)]
+    rows += two_link_joints.numbers(moved) + two_link_tool.numbers(lines)
+    return Show("Two links", pictures, (*rows, *two_link_hold.numbers(held)))
 
 
 def _numbers(swing: Trace) -> tuple[tuple[str, str], ...]:

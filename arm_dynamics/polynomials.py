@@ -5,6 +5,9 @@ A polynomial p(s) = Σ c_k s^k of n columns is the array of its coefficients (de
 
 from __future__ import annotations
 
+from functools import cache
+from math import comb
+
 import numpy as np
 from numpy.polynomial.polynomial import polyroots
 
@@ -38,11 +41,11 @@ def joining(T: float, p: Bounds, v: Bounds | None = None, a: Bounds | None = Non
 
 
 def evaluate(c: Vector, s: float) -> tuple[Vector, Vector, Vector]:
-    """p(s), p'(s) and p''(s), each (n,)."""
-    orders = range(len(c))
-    p = np.array([s**k for k in orders]) @ c
-    v = np.array([k * s ** max(k - 1, 0) for k in orders]) @ c
-    a = np.array([k * (k - 1) * s ** max(k - 2, 0) for k in orders]) @ c
+    """p(s), p'(s) and p''(s), each (n,), of a polynomial of degree 1 at least."""
+    powers = [s**k for k in range(len(c))]
+    p = np.array(powers) @ c
+    v = np.array([0.0, *(k * x for k, x in enumerate(powers[:-1], 1))]) @ c
+    a = np.array([0.0, 0.0, *((k + 1) * k * x for k, x in enumerate(powers[:-2], 1))]) @ c
     return p, v, a
 
 
@@ -50,6 +53,22 @@ def derivative(c: Vector) -> Vector:
     """Coefficients of p'(s); at least one."""
     slope: Vector = c[1:] * np.arange(1, len(c))[:, None]
     return slope if len(slope) else np.zeros_like(c)
+
+
+def within(c: Vector, T: float, low: Vector, high: Vector) -> bool:
+    """Whether low <= p(s) <= high (n,) in [0, T] is plain from p's Bézier points.
+
+    p lies in their convex hull: True is certain, False says nothing.
+    """
+    points = _bezier(len(c)) @ (c * T ** np.arange(len(c))[:, None])
+    return bool((points >= low).all() and (points <= high).all())
+
+
+@cache
+def _bezier(count: int) -> Vector:
+    """Bézier points of x^k in [0, 1], k < ``count``: rows j of C(j, k) / C(n, k), n the degree."""
+    orders = range(count)
+    return np.array([[comb(j, k) / comb(count - 1, k) for k in orders] for j in orders])
 
 
 def extremes(c: Vector, T: float) -> tuple[Vector, Vector]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.polynomials import derivative, evaluate, extremes, joining
+from arm_dynamics.polynomials import derivative, evaluate, extremes, joining, within
 from arm_dynamics.state import Reference
 
 
@@ -87,7 +87,15 @@ class JointTrajectory:
         if time >= last.time or len(self.waypoints) == 1:
             return self._end
         k = bisect_right(self._times, time)
-        return between(self.waypoints[k - 1], self.waypoints[k], time)
+        start, spline = self.waypoints[k - 1], self._splines.get(k)
+        if spline is None:
+            spline = self._splines[k] = _spline(start, self.waypoints[k])
+        return _read_only(*evaluate(spline, time - start.time))
+
+    @cached_property
+    def _splines(self) -> dict[int, Vector]:
+        """Those that were asked for, by the waypoint they lead to."""
+        return {}
 
     @cached_property
     def _times(self) -> tuple[float, ...]:
@@ -173,14 +181,25 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
     """
     start = trajectory.waypoints[0].q
     low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
+    fast = arm.velocity_limit
     for waypoint in trajectory.waypoints:  # their own values say more than a spline's
         _check_positions(arm, np.full(arm.nv, waypoint.time), waypoint.q, low, high)
     for before, after in zip(trajectory.waypoints, trajectory.waypoints[1:], strict=False):
-        spline, length = _spline(before, after), after.time - before.time
-        for at, q in zip(*extremes(spline, length), strict=True):
-            _check_positions(arm, before.time + at, q, low, high)
-        for at, v in zip(*extremes(derivative(spline), length), strict=True):
-            _check_velocities(arm, before.time + at, v)
+        length = after.time - before.time
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            spline = _spline(before, after)
+        if not np.isfinite(spline).all():
+            raise TrajectoryRefused(
+                f"from the waypoint at {before.time:.6g} s to the next one it is {length:.3g} s:"
+                f" too short a time for a motion of finite numbers"
+            )
+        if not within(spline, length, low, high):
+            for at, q in zip(*extremes(spline, length), strict=True):
+                _check_positions(arm, before.time + at, q, low, high)
+        rates = derivative(spline)
+        if not within(rates, length, -fast, fast):
+            for at, v in zip(*extremes(rates, length), strict=True):
+                _check_velocities(arm, before.time + at, v)
 
 
 def _check_positions(arm: ArmModel, times: Vector, q: Vector, low: Vector, high: Vector) -> None:

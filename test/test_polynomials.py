@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.polynomials import derivative, evaluate, extremes, joining
+from arm_dynamics.polynomials import derivative, evaluate, extremes, joining, within
 from arm_dynamics.trajectory import JointTrajectory, Waypoint, check_limits
 
 numbers = st.floats(-3, 3)
@@ -29,6 +29,17 @@ def test_extremes_bound_every_sample_and_are_attained(p, v, a, T, order):
         assert evaluate(c, high_at[i])[0][i] == pytest.approx(high[i], abs=scale)
 
 
+@given(pairs, pairs, pairs, st.floats(0.2, 5), st.integers(0, 2), columns, st.floats(0, 6))
+def test_what_is_plainly_within_is_within(p, v, a, T, order, low, width):
+    c = joining(T, p, *(v, a)[:order])
+    _, (lowest, highest) = extremes(c, T)
+    if within(c, T, low, low + width):
+        assert (lowest >= low - 1e-9).all()
+        assert (highest <= low + width + 1e-9).all()
+    room = 40 * (1 + T) ** 2  # no Bézier point of such a polynomial is as far out
+    assert within(c, T, np.full(2, -room), np.full(2, room))
+
+
 def test_extremes_by_hand():
     c = np.array([[0.0, 5.0], [-3.0, 0.0], [0.0, 0.0], [1.0, 0.0]])  # s³ - 3 s, and a constant
     (low_at, high_at), (low, high) = extremes(c, 3.0)
@@ -46,3 +57,9 @@ def test_an_overshoot_shorter_than_any_sampling_is_found():
         check_limits(chain({}), JointTrajectory((start, end)))
     falling = Waypoint(0.0, np.array([3.0]), np.array([-5e-4]))
     check_limits(chain({}), JointTrajectory((falling, end)))
+
+
+def test_waypoints_too_close_for_numbers_are_refused():
+    start, end = (Waypoint(t, np.array([q]), np.zeros(1)) for t, q in ((0.0, 0.0), (1e-200, 1.0)))
+    with pytest.raises(TrajectoryRefused, match="1e-200 s: too short a time"):
+        check_limits(chain({}), JointTrajectory((start, end)))

@@ -125,6 +125,14 @@ def circle(start: Vector, centre: ArrayLike, axis: ArrayLike, angle: float) -> A
     return Arc(frozen(start - x), frozen(x), frozen(np.cross(n, x)), scalar("angle [rad]", angle))
 
 
+class Way(Protocol):
+    """Where a tool is, as a curve of s in [0, 1]."""
+
+    def at(self, s: float) -> tuple[Vector, Vector, Vector, Vector]:
+        """Position (3,) [m] and rotation (3, 3); p' and p'' (6,), linear parts first."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ToolPath:
     """A curve of the position with the turn R(s) = exp(s [turn]×) rotation along it."""
@@ -167,10 +175,17 @@ class ToolLimits:
 
     def profile(self, path: ToolPath) -> Profile | None:
         """The fastest trapezoidal s(t) along ``path`` within these limits; None without a way."""
-        length, angle = path.curve.length, float(np.linalg.norm(path.turn))
+        angle = float(np.linalg.norm(path.turn))
+        return self.fastest(path.curve.length, angle, path.curve.bend)
+
+    def fastest(self, length: float, angle: float, bend: float) -> Profile | None:
+        """The fastest trapezoidal s(t) where |p'| <= ``length``, |ω| <= ``angle`` at ṡ = 1.
+
+        ``bend`` is |p''| across the way. None without a way.
+        """
         if max(length, angle) <= STRAIGHT:
             return None
-        across = sqrt(self.acceleration / max(path.curve.bend, 1 / LONG))
+        across = sqrt(self.acceleration / max(bend, 1 / LONG))
         ways = np.maximum([length, angle], 1 / LONG)
         v = float(np.min([self.speed, self.turning] / ways))
         a = float(np.min([self.acceleration, self.turning_acceleration] / ways))

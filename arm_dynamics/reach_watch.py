@@ -1,0 +1,58 @@
+"""Tells when a tool's reference leaves what the arm can follow, and when a singularity is near."""
+
+from __future__ import annotations
+
+from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.safety.events import Events
+
+AWAY = 0.01
+"""Distance [m] of the reference from where the arm can be that is told; it is over at half."""
+
+
+class ReachWatch:
+    """Reports ``out_of_reach`` and ``near_singular`` once each time it becomes so.
+
+    ``farthest`` is the largest distance [m] since the arm was last within reach.
+    """
+
+    def __init__(self, law: TaskController, events: Events) -> None:
+        self._law, self._events = law, events
+        self.out, self.weak = False, False
+        self.farthest = 0.0
+
+    @property
+    def distance(self) -> float:
+        """Of the reference from where the arm can be [m]; rotations times the arm's reach."""
+        return self._law.virtual.distance
+
+    @property
+    def weakest(self) -> float:
+        """Smallest singular value of the tool's Jacobian [m]; rotations times the arm's reach."""
+        return self._law.virtual.weakest
+
+    def look(self) -> None:
+        """Look at the law after one of its updates."""
+        self._look_distance()
+        self._look_weakest()
+
+    def _look_distance(self) -> None:
+        was, distance = self.out, self.distance
+        self.out = distance > (AWAY / 2 if was else AWAY)
+        self.farthest = max(self.farthest, distance) if self.out and was else distance
+        if self.out and not was:
+            self._events.report(
+                "out_of_reach",
+                f"the tool's reference is more than {AWAY:g} m from where the arm can follow:"
+                f" it slows down and goes to the nearest pose",
+            )
+
+    def _look_weakest(self) -> None:
+        limit = self._law.law_gains["weak"] * self._law.virtual.reach
+        was, weakest = self.weak, self.weakest
+        self.weak = weakest < (1.1 * limit if was else limit)
+        if self.weak and not was:
+            self._events.report(
+                "near_singular",
+                f"the smallest singular value of the tool's Jacobian is {weakest:.3g} m, below"
+                f" {limit:.3g} m: motion along its direction is slowed down",
+            )

@@ -1,0 +1,69 @@
+"""What a law of the tool follows: motions that begin where its arm can be, and a push on top."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.following import Following
+from arm_dynamics.state import Reference
+from arm_dynamics.tool_entry import task_of
+from arm_dynamics.trajectory import Trajectory
+
+LEASH = 0.02
+"""Distance [m] between a reference and where the arm can be from which on it begins there anew."""
+RISE = 0.05
+"""Time constant [s] at which a push comes and goes."""
+NOTHING = 1e-9
+"""Push [N, N·m] that counts as none."""
+
+
+class ToolFollowing(Following):
+    """A following that enters trajectories from where the law's arm can be.
+
+    Where that is further than LEASH from the reference in force, so that what leads out of the
+    workspace does not pile up. ``push`` adds a wrench w to every reference, with
+    ẇ = (w_told - w) / RISE.
+    """
+
+    def __init__(self, law: TaskController) -> None:
+        super().__init__()
+        self._law = law
+        self._plain: Reference | None = None
+        self._told, self._until = np.zeros(6), -np.inf
+        self._wrench, self._now = np.zeros(6), 0.0
+
+    def push(self, wrench: Vector, until: float) -> None:
+        """Push with ``wrench`` (6,) [N, N·m] until the time ``until`` [s], then no longer."""
+        self._told, self._until = vector("wrench", wrench, 6), until
+
+    def begin(self, trajectory: Trajectory) -> None:
+        """Follow this one from now on, as it stands; only between two references."""
+        super().begin(trajectory)
+        self._plain = None
+
+    def reference(self, now: float, present: Reference | None) -> Reference:
+        """Reference at the time ``now`` [s], the push included."""
+        if present is not None:
+            present = self._reachable(present if self._plain is None else self._plain)
+        found = super().reference(now, present)
+        self._plain = found
+        return self._pushed(found, now)
+
+    def _reachable(self, present: Reference) -> Reference:
+        virtual = self._law.virtual
+        if virtual.distance <= LEASH:
+            return present
+        return Reference(*(frozen(x) for x in (virtual.q, virtual.v, virtual.a)))
+
+    def _pushed(self, reference: Reference, now: float) -> Reference:
+        told = self._told if now <= self._until else np.zeros(6)
+        passed, self._now = max(now - self._now, 0.0), now
+        self._wrench = self._wrench + (told - self._wrench) * -np.expm1(-passed / RISE)
+        if np.abs(self._wrench).max() < NOTHING:
+            return reference
+        task = task_of(self._law.arm, reference)
+        return replace(task, wrench=frozen(task.wrench + self._wrench))

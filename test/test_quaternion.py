@@ -1,0 +1,40 @@
+"""Quaternions of messages: against SciPy's, and what is none."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.quaternion import quaternion_of, rotation_of
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(SEEDS)
+def test_rotations_are_scipys_and_come_back(seed):
+    turned = Rotation.random(random_state=seed)
+    xyzw = turned.as_quat()
+    R = rotation_of("q", xyzw)
+    assert np.allclose(R, turned.as_matrix(), atol=1e-14)
+    assert np.array_equal(R, rotation_of("q", -xyzw)) or np.allclose(R, rotation_of("q", -xyzw))
+    back = quaternion_of(R)
+    assert np.allclose(back, xyzw if xyzw[3] >= 0 else -xyzw, atol=1e-12)
+    assert back[3] >= 0
+    assert np.linalg.norm(back) == pytest.approx(1, abs=1e-14)
+
+
+def test_rounding_of_the_length_is_taken_out():
+    R = rotation_of("q", 1.0009 * np.array([0, 0, 0.6, 0.8]))
+    assert np.allclose(R.T @ R, np.eye(3), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [[0, 0, 0, 0], [0, 0, 0, 1.01], [1, 1, 1, 1], [0, 0, np.nan, 1], [0, np.inf, 0, 1],
+     [1e300, 1e300, 0, 0], [0, 0, 1], "x"],
+)  # fmt: skip
+def test_what_is_no_unit_quaternion_is_refused_by_name(bad):
+    with pytest.raises(InvalidValue, match="target"):
+        rotation_of("target", bad)

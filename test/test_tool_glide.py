@@ -1,0 +1,162 @@
+"""Goals of a moving tool: smooth, within the speeds allowed, and reached."""
+
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.kinematics import pose
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.state import Reference
+from arm_dynamics.tool_glide import ENTRY, ToolGlide
+from arm_dynamics.tool_goals import AtTwist, Glide, ToPose
+from arm_dynamics.tool_paths import ToolLimits
+
+LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)
+SMALL = st.floats(-0.5, 0.5)
+SIX = st.lists(SMALL, min_size=6, max_size=6).map(np.array)
+
+
+@cache
+def arm():
+    return load_arm("puma560")
+
+
+def start():
+    return Reference.hold(arm().pose("initial"))
+
+
+def moved(six, limits=LIMITS):
+    """A goal that is six = (way, rotation vector) from the initial pose."""
+    p, R = pose(arm(), start().q)
+    return ToPose.of(arm(), p + six[:3], pin.exp3(six[3:]) @ R, limits)
+
+
+def sampled(glide, end=None, n=2001):
+    t = np.linspace(glide.start, glide.end if end is None else end, n)
+    return t, [glide.at(float(x)) for x in t]
+
+
+def test_a_glide_is_the_integral_of_its_rate():
+    glide, h = Glide(np.ones(6), 0.7, 0.4), 1e-6
+    for t in (0.1, 0.69, 0.75, 1.05):
+        _, rate, change = glide.at(t)
+        assert (glide.at(t + h)[0] - glide.at(t - h)[0]) / (2 * h) == pytest.approx(rate, abs=1e-5)
+        assert (glide.at(t + h)[1] - glide.at(t - h)[1]) / (2 * h) == pytest.approx(
+            change, abs=1e-5
+        )
+    assert glide.at(1.1) == glide.at(5.0) == (pytest.approx(0.9), 0.0, 0.0)
+    assert glide.at(0.7)[:2] == pytest.approx((0.7, 1.0))
+
+
+@settings(max_examples=25)
+@given(SIX)
+def test_a_pose_is_reached_at_bounded_speed_from_rest(six):
+    glide = ToolGlide.to(arm(), moved(six), 3.0, start())
+    goal = glide.goal
+    _, found = sampled(glide)
+    assert np.allclose(found[-1].position, goal.position, atol=1e-9)
+    assert np.allclose(found[-1].rotation, goal.rotation, atol=1e-9)
+    assert np.abs(found[-1].twist).max() < 1e-9
+    twists = np.array([r.twist for r in found])
+    assert np.linalg.norm(twists[:, :3], axis=1).max() <= LIMITS.speed * (1 + 1e-6)
+    assert np.linalg.norm(twists[:, 3:], axis=1).max() <= LIMITS.turning * (1 + 0.02)
+    first = glide.at(3.0)
+    p, R = pose(arm(), start().q)
+    assert np.allclose(first.position, p, atol=1e-12)
+    assert np.allclose(first.rotation, R, atol=1e-12)
+    assert np.abs(first.twist).max() < 1e-12
+
+
+@settings(max_examples=25)
+@given(SIX, SIX, st.floats(0, 3))
+def test_a_new_goal_is_entered_without_a_jump(six, other, when):
+    """Position, rotation and twist at the change are those of before; twist is their derivative."""
+    glide = ToolGlide.to(arm(), moved(six), 0.0, start())
+    before = glide.at(when)
+    after = ToolGlide.to(arm(), moved(other), 0.0, start()).after(when, before)
+    now, h = after.at(when), 1e-6
+    assert np.allclose(now.position, before.position, atol=1e-9)
+    assert np.allclose(now.rotation, before.rotation, atol=1e-9)
+    assert np.allclose(now.twist, before.twist, atol=1e-9)
+    for t in (when + 0.05, when + 0.15, when + 0.5):
+        a, b, middle = after.at(t - h), after.at(t + h), after.at(t)
+        assert np.allclose((b.position - a.position) / (2 * h), middle.twist[:3], atol=1e-5)
+        turned = pin.log3(b.rotation @ a.rotation.T) / (2 * h)
+        assert np.allclose(turned, middle.twist[3:], atol=1e-5)
+        assert np.allclose((b.twist - a.twist) / (2 * h), middle.acceleration, atol=1e-4)
+    assert np.allclose(after.at(after.end).position, after.goal.position, atol=1e-9)
+
+
+@pytest.mark.parametrize("rate", [10, 100, 500])
+def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
+    """Streams of poses: no standstill by restarts, no overshoot beyond a tenth of a millimetre."""
+    way = np.array([0.3, 0, 0, 0, 0, 0.2])
+    goal = moved(way)
+    once = ToolGlide.to(arm(), goal, 0.0, start())
+    p, _ = pose(arm(), start().q)
+    again, gone, speeds = once, [], []
+    for k in range(1, round((once.end + 2.0) * rate)):
+        t = k / rate
+        present = again.at(t)
+        gone.append(present.position[0] - p[0])
+        speeds.append(np.linalg.norm(present.twist[:3]))
+        again = again.after(t, present)
+    assert max(gone) < 0.3 + 1e-4
+    assert gone[-1] == pytest.approx(0.3, abs=2e-3)
+    assert max(speeds) <= LIMITS.speed * 1.001
+    half = next(i for i, x in enumerate(gone) if x > 0.15) / rate
+    alone = next(t for t in np.arange(0, 2, 0.01) if once.at(t).position[0] > p[0] + 0.15)
+    assert half < 1.3 * alone
+
+
+def test_a_twist_is_held_and_ends_at_rest():
+    twist = np.array([0.1, -0.05, 0.0, 0.2, 0.0, 0.3])
+    goal = AtTwist.of(arm(), twist, 0.5, LIMITS)
+    glide = ToolGlide.to(arm(), goal, 0.0, start())
+    for t in (ENTRY, 0.3, 0.49):
+        assert np.allclose(glide.at(t).twist, twist, atol=1e-9)
+        assert np.abs(glide.at(t).acceleration).max() < 1e-9
+    end = glide.at(glide.end)
+    assert np.abs(end.twist).max() < 1e-12
+    assert np.allclose(glide.at(glide.end + 9).position, end.position)
+    p, R = pose(arm(), start().q)
+    gone = 0.5 + max(np.linalg.norm(twist[:3]) / 1.0, np.linalg.norm(twist[3:]) / 4.0) / 2
+    assert np.allclose(end.position, p + (gone - ENTRY / 2) * twist[:3], atol=1e-9)
+    assert np.allclose(end.rotation, pin.exp3((gone - ENTRY / 2) * twist[3:]) @ R, atol=1e-9)
+
+
+def test_a_twist_beyond_the_limits_keeps_its_direction():
+    goal = AtTwist.of(arm(), [3, 4, 0, 0, 0, 0], 1.0, LIMITS)
+    assert np.allclose(goal.twist, [0.15, 0.2, 0, 0, 0, 0])
+
+
+def test_axes_that_an_arm_does_not_control_are_refused_or_left_alone():
+    planar = load_arm("two_link")
+    with pytest.raises(InvalidValue, match=r"rx = 0.1.*two_link.* x, z"):
+        AtTwist.of(planar, [0, 0, 0, 0.1, 0, 0], 1.0, LIMITS)
+    goal = ToPose.of(planar, [0.5, 0.7, 0.2], np.eye(3), LIMITS)
+    held = Reference.hold([0.3, 0.4])
+    p, R = pose(planar, held.q)
+    end = ToolGlide.to(planar, goal, 0.0, held)
+    end = end.at(end.end)
+    assert np.allclose(end.position, [0.5, p[1], 0.2])
+    assert np.allclose(end.rotation, R)
+
+
+@pytest.mark.parametrize("bad", [[np.nan] * 3, [1e7, 0, 0], [0, 0]])
+def test_a_goal_that_is_none_is_refused(bad):
+    with pytest.raises(InvalidValue):
+        ToPose.of(arm(), bad, np.eye(3), LIMITS)
+    with pytest.raises(InvalidValue):
+        AtTwist.of(arm(), [*bad, 0, 0, np.inf], 1.0, LIMITS)
+
+
+def test_a_wrench_and_a_posture_pass_on():
+    glide = ToolGlide.to(arm(), moved(np.zeros(6)), 0.0, start())
+    assert np.array_equal(glide.at(1.0).q, start().q)
+    assert not glide.at(1.0).wrench.any()

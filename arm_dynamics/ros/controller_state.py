@@ -1,6 +1,8 @@
-"""How well a controller follows: ``~/controller_state`` and the worst error of a second."""
+"""How well a controller follows: ``~/tracking``, ``~/controller_state``, the worst error."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -8,19 +10,24 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros.conversions import doubles, to_time
-from arm_dynamics.state import Command
+from arm_dynamics.state import Command, Reference, State
 from arm_dynamics.tracking import WorstError
 
 PERIOD = 0.02
 
 
 class ControllerState:
-    """Publishes four points: reference, feedback, error (positions, velocities), output."""
+    """Publishes reference, feedback, error (positions, velocities) and output.
 
-    def __init__(self, node: Node, loop: ControlLoop) -> None:
-        self._loop = loop
+    ``~/tracking`` has them as the four points of a JointTrajectory; ``~/controller_state`` is of
+    the ``kind`` control_msgs/JointTrajectoryControllerState, where that is installed.
+    """
+
+    def __init__(self, node: Node, loop: ControlLoop, kind: Any = None) -> None:
+        self._loop, self._kind = loop, kind
         self._worst = WorstError(loop.arm.joint_names)
-        self._publisher = node.create_publisher(JointTrajectory, "~/controller_state", 10)
+        self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
+        self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
 
@@ -34,20 +41,40 @@ class ControllerState:
         return self._worst.read()
 
     def _publish(self) -> None:
-        if self._loop.latest is None or self._publisher.get_subscription_count() == 0:
+        if self._loop.latest is None:
+            return
+        tracked = self._tracking.get_subscription_count() > 0
+        watched = self._state is not None and self._state.get_subscription_count() > 0
+        if not (tracked or watched):
             return
         state, reference, command = self._loop.latest
-        message = JointTrajectory(joint_names=list(self._loop.arm.joint_names))
-        message.header.stamp = to_time(state.time)
-        message.points = [
-            JointTrajectoryPoint(positions=doubles(reference.q), velocities=doubles(reference.v)),
-            JointTrajectoryPoint(positions=doubles(state.q), velocities=doubles(state.v)),
-            JointTrajectoryPoint(
-                positions=doubles(reference.q - state.q), velocities=doubles(reference.v - state.v)
-            ),
-            _output(command),
-        ]
-        self._publisher.publish(message)
+        points = [*followed(state, reference), _output(command)]
+        names, stamp = list(self._loop.arm.joint_names), to_time(state.time)
+        if tracked:
+            message = JointTrajectory(joint_names=names, points=points)
+            message.header.stamp = stamp
+            self._tracking.publish(message)
+        if watched:
+            fields = dict(zip(("reference", "feedback", "error", "output"), points, strict=True))
+            factor = self._loop.following.clock.factor
+            message = self._kind(joint_names=names, speed_scaling_factor=factor, **fields)
+            message.header.stamp = stamp
+            self._state.publish(message)
+
+
+def followed(state: State, reference: Reference) -> list[JointTrajectoryPoint]:
+    """Reference, feedback and error as points."""
+    return [
+        JointTrajectoryPoint(
+            positions=doubles(reference.q),
+            velocities=doubles(reference.v),
+            accelerations=doubles(reference.a),
+        ),
+        JointTrajectoryPoint(positions=doubles(state.q), velocities=doubles(state.v)),
+        JointTrajectoryPoint(
+            positions=doubles(reference.q - state.q), velocities=doubles(reference.v - state.v)
+        ),
+    ]
 
 
 def _output(command: Command) -> JointTrajectoryPoint:

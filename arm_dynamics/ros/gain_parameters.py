@@ -32,3 +32,28 @@ def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
     if not changed:
         return None
     return {group: {**row, **changed.get(group, {})} for group, row in law.values.items()}
+
+
+def carried_gains(before: Controller, after: Controller) -> Gains:
+    """Gains in force that mean the same in another law: the same parameter, unit and all."""
+    return {
+        group: {
+            spec.name: before.values[group][spec.name]
+            for spec in parameters
+            if spec in before.groups.get(group, ())
+        }
+        for group, parameters in after.groups.items()
+    }
+
+
+def declare_anew(node: Node, before: Controller, after: Controller) -> None:
+    """Replace the gains of one law by those of another; what means the same stays declared."""
+    for group, parameters in before.groups.items():
+        for spec in parameters:
+            if spec not in after.groups.get(group, ()):
+                node.undeclare_parameter(f"gains.{group}.{spec.name}")
+    for group, parameters in after.groups.items():
+        for spec in parameters:
+            name = f"gains.{group}.{spec.name}"
+            if not node.has_parameter(name):
+                declare_number(node, name, spec, after.values[group][spec.name], anew=True)

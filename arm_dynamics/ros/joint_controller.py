@@ -9,18 +9,15 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics import plugins
-from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
-from arm_dynamics.ros.arm_parameters import PAYLOAD
+from arm_dynamics.ros.control_law import ControlLaw
 from arm_dynamics.ros.controller_state import ControllerState
 from arm_dynamics.ros.diagnostics import Diagnostics, Report
-from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
-from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
+from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
 from arm_dynamics.ros.stop import Stop
@@ -30,6 +27,10 @@ from arm_dynamics.safety.events import Events
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
+MISSING = (
+    "control_msgs 5.3 or newer is not installed: no ~/follow_joint_trajectory, ~/controller_state,"
+    " ~/speed_scaling_input, ~/query_state; ~/joint_trajectory, ~/reference and ~/tracking work"
+)
 
 
 class JointControllerNode(Node):
@@ -40,21 +41,25 @@ class JointControllerNode(Node):
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self._driver = driver or TopicDriver(self._nominal, self)
         events = Events(Throttle(self.get_logger()).warn)
-        self.loop = ControlLoop(self._driver, self._build_controller(), events)
+        self._law = ControlLaw(self, self._nominal)
+        self.loop = ControlLoop(self._driver, self._law.law, events)
         self._references = ReferenceTopics(self, self.loop)
-        self._state = ControllerState(self, self.loop)
+        self._interfaces, kind = self._standard_interfaces()
+        self._state = ControllerState(self, self.loop, kind)
         self._ticks, self._rate = 0, Rate()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
 
-    def _build_controller(self) -> Controller:
-        laws = ", ".join(plugins.names("controllers"))
-        name = declare_fixed(self, "controller", "pid_gravity", f"control law: {laws}")
-        payload = declare_number(self, PAYLOAD.name, PAYLOAD, 0.0)
-        law = plugins.load("controllers", name)
-        controller: Controller = law(self._nominal, declare_gains(self, law(self._nominal)))
-        controller.use_model(self._nominal.with_payload(payload))
-        return controller
+    def _standard_interfaces(self) -> tuple[Any, Any]:
+        """Those of control_msgs and the type of the state, or neither where it is missing."""
+        try:
+            from control_msgs.msg import JointTrajectoryControllerState  # noqa: PLC0415
+
+            from arm_dynamics.ros.trajectory_interfaces import TrajectoryInterfaces  # noqa: PLC0415
+        except ImportError as error:
+            self.get_logger().info(f"{MISSING} ({error})")
+            return None, None
+        return TrajectoryInterfaces(self, self.loop), JointTrajectoryControllerState
 
     def run(self, stop: Stop) -> None:
         """Answer every state until told to stop."""
@@ -67,19 +72,17 @@ class JointControllerNode(Node):
         """One step of the control loop; whether a command was written."""
         command = self.loop.step()
         self._state.observe()
+        if self._interfaces is not None:
+            self._interfaces.observe()
         self._ticks += command is not None
         return command is not None
 
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values: dict[str, Any] = {p.name: p.value for p in parameters}
-        controller = self.loop.controller
         try:
-            gains = changed_gains(controller, values)
-            model = self._nominal.with_payload(values.get(PAYLOAD.name, 0.0))
-            if gains is not None:
-                controller.configure(gains)
-            if PAYLOAD.name in values:
-                controller.use_model(model)
+            self._law.change(values, self.loop)
+            if self._interfaces is not None:
+                self._interfaces.configure(values)
         except ArmDynamicsError as error:
             return result(error)
         return result(None)
@@ -89,6 +92,7 @@ class JointControllerNode(Node):
         error, joint = self._state.worst_error()
         values = {
             "controller": type(self.loop.controller).__name__,
+            "control_msgs": "missing" if self._interfaces is None else "found",
             "commands per second": f"{rate:.0f}",
             "worst joint error [rad]": f"{error:.6f}",
             "worst joint": joint,

@@ -47,8 +47,13 @@ def declare_list(
     return list(value or ())  # an empty list in a file comes as None
 
 
-def declare_number(node: Node, name: str, parameter: Parameter, default: float) -> float:
-    """Declare a live number with its unit and range; return its value, checked."""
+def declare_number(
+    node: Node, name: str, parameter: Parameter, default: float, *, anew: bool = False
+) -> float:
+    """Declare a live number with its unit and range; return its value, checked.
+
+    With ``anew`` what was given at the start does not count.
+    """
     lower = max(parameter.lower, parameter.above)  # the check refuses ``above`` itself
     descriptor = ParameterDescriptor(
         description=f"{parameter.description} [{parameter.unit}], {parameter.allowed}",
@@ -62,13 +67,15 @@ def declare_number(node: Node, name: str, parameter: Parameter, default: float) 
         ],
     )
     bounded = min(max(float(default), -LARGEST), LARGEST)
-    return parameter.check(node.get_name(), _declare(node, name, bounded, descriptor))
+    return parameter.check(node.get_name(), _declare(node, name, bounded, descriptor, anew))
 
 
-def _declare(node: Node, name: str, default: Any, descriptor: ParameterDescriptor) -> Any:
+def _declare(
+    node: Node, name: str, default: Any, descriptor: ParameterDescriptor, anew: bool = False
+) -> Any:
     """The value in force; raises ConfigError for one of a wrong type or out of its range."""
     try:
-        return node.declare_parameter(name, default, descriptor).value
+        return node.declare_parameter(name, default, descriptor, ignore_override=anew).value
     except (InvalidParameterTypeException, InvalidParameterValueException) as error:
         raise ConfigError(f"{node.get_name()}: {error}") from error
 

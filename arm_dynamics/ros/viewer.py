@@ -63,7 +63,7 @@ class ViewerNode(Node):
         self._throttle = Throttle(self.get_logger())
         self.create_subscription(DiagnosticArray, "/diagnostics", self._status.read, 10)
         self.create_subscription(
-            JointTrajectory, "joint_controller/controller_state", self._note_reference, qos.VIEW
+            JointTrajectory, "joint_controller/tracking", self._note_reference, qos.VIEW
         )
         self.page = open_page(self._arm, port)
         self.get_logger().info(f"the arm is shown at {self.page.url}")

@@ -26,6 +26,7 @@ except ModuleNotFoundError:
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -210,6 +211,19 @@ class Ros:
         future = client.call_async(request or kind.Request())
         self._executor.spin_until_future_complete(future, timeout)
         assert future.done(), self.told(f"no answer from {service} within {timeout} s")
+        return future.result()
+
+    def action(self, kind, name):
+        """A client of an action whose server is there."""
+        if name not in self._clients:
+            self._clients[name] = ActionClient(self._caller, kind, name)
+        assert self._clients[name].wait_for_server(PATIENCE), self.told(f"no action {name}")
+        return self._clients[name]
+
+    def answer(self, future, timeout=PATIENCE):
+        """What a future of the caller's brings."""
+        self._executor.spin_until_future_complete(future, timeout)
+        assert future.done(), self.told(f"no answer within {timeout} s")
         return future.result()
 
     def trigger(self, service):

@@ -176,13 +176,13 @@ def test_bad_references_are_refused_by_name(shared, loop):
     assert np.abs(Motion(loop.messages(start)).q - INITIAL).max() < 2e-3
 
 
-def test_controller_state_shows_reference_feedback_error_and_output(shared, loop):
+def test_tracking_shows_reference_feedback_error_and_output(shared, loop):
     first = len(loop)
-    record = shared.record(JointTrajectory, "joint_controller/controller_state")
-    shared.wait_for(lambda: len(record) >= 3, "no controller_state")
+    record = shared.record(JointTrajectory, "joint_controller/tracking")
+    shared.wait_for(lambda: len(record) >= 3, "no tracking")
     commands = shared.record(JointState, "joint_commands")
     start = len(record)
-    shared.wait_for(lambda: len(record) > start + 10, "no controller_state")
+    shared.wait_for(lambda: len(record) > start + 10, "no tracking")
     by_stamp = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in loop.messages(first)}
     answers = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in commands.messages()}
     compared = 0

@@ -1,0 +1,74 @@
+"""The control law as parameters: which one, its gains, the load it reckons with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from arm_dynamics import plugins
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.arm_parameters import PAYLOAD
+from arm_dynamics.ros.gain_parameters import (
+    carried_gains,
+    changed_gains,
+    declare_anew,
+    declare_gains,
+)
+from arm_dynamics.ros.parameters import declare_live, declare_number
+
+NAME = "controller"
+
+
+class ControlLaw:
+    """``law`` is the one that the parameters describe; the loop has it from its next tick on."""
+
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._node, self._nominal = node, arm
+        laws = ", ".join(plugins.names("controllers"))
+        name = declare_live(node, NAME, "pid_gravity", f"control law: {laws}")
+        self._payload = declare_number(node, PAYLOAD.name, PAYLOAD, 0.0)
+        law = plugins.load("controllers", name)
+        self.law: Controller = law(arm, declare_gains(node, law(arm)))
+        self.law.use_model(arm.with_payload(self._payload))
+        self._declared = self.law
+        node.add_post_set_parameters_callback(self._follow_up)
+
+    def change(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
+        """Put changed parameters in force; raises the package's errors, and nothing changed."""
+        if NAME in values:
+            self._replace(values, loop)
+            return
+        gains = changed_gains(self.law, values)
+        payload = values.get(PAYLOAD.name, self._payload)
+        model = self._nominal.with_payload(payload)
+        if gains is not None:
+            self.law.configure(gains)
+        if PAYLOAD.name in values:
+            self.law.use_model(model)
+            self._payload = payload
+
+    def _replace(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
+        others = [name for name in values if name != NAME]
+        if others:
+            raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
+        kind = plugins.load("controllers", values[NAME])
+        law: Controller = kind(self._nominal)
+        law.configure(carried_gains(self.law, law))
+        law.use_model(self._nominal.with_payload(self._payload))
+        loop.use(law)
+        self.law = law
+
+    def _follow_up(self, parameters: Sequence[RosParameter]) -> None:
+        """Once another law is accepted, its gains take the place of those of the old one."""
+        if (
+            any(parameter.name == NAME for parameter in parameters)
+            and self._declared is not self.law
+        ):
+            before, self._declared = self._declared, self.law
+            declare_anew(self._node, before, self.law)

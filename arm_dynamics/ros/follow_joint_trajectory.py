@@ -1,0 +1,143 @@
+"""The action ``~/follow_joint_trajectory``: goals in, feedback and verdicts out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from control_msgs.action import FollowJointTrajectory
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+
+from arm_dynamics.errors import GoalRefused
+from arm_dynamics.goal import Code, Goal, Verdict
+from arm_dynamics.goals import Goals
+from arm_dynamics.ros.controller_state import followed
+from arm_dynamics.ros.conversions import to_time
+from arm_dynamics.ros.goal_conversion import read_goal
+
+PERIOD = 0.05
+"""Time [s] between two feedbacks, and until a verdict is told."""
+SILENCE = 1.0
+"""Time [s] without a state after which a canceled goal no longer waits for the arm to stand."""
+
+
+@dataclass(eq=False)
+class _Running:
+    """Who waits for the end of a goal; one that was refused has none."""
+
+    handle: Any
+    over: Any
+    goal: Goal | None = None
+
+
+class FollowJointTrajectoryServer:
+    """Everything here runs in the thread of services; the loop's thread judges the goals."""
+
+    def __init__(self, node: Node, goals: Goals) -> None:
+        self.reject_invalid = True
+        self._goals, self._events = goals, goals.loop.events
+        self._accepted: Goal | Verdict | None = None
+        self._running: dict[bytes, _Running] = {}
+        self._heard = (-1.0, 0.0)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PERIOD, self._look, clock=steady)
+        self._timer.cancel()
+        self.server = ActionServer(
+            node,
+            FollowJointTrajectory,
+            "~/follow_joint_trajectory",
+            execute_callback=self._execute,
+            handle_accepted_callback=self._begin,
+            goal_callback=self._accept,
+            cancel_callback=self._cancel,
+        )
+
+    def _accept(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
+        try:
+            self._accepted = self._goals.accept(read_goal(request))
+        except GoalRefused as error:
+            self._events.report("goal_refused", f"{Code(error.code).name}: {error}")
+            if self.reject_invalid:
+                return GoalResponse.REJECT
+            self._accepted = Verdict(Code(error.code), str(error))
+        return GoalResponse.ACCEPT
+
+    def _begin(self, handle: Any) -> None:
+        """The handle of what was just accepted, before any other goal can come."""
+        running = _Running(handle, Future())
+        if isinstance(self._accepted, Verdict):
+            running.over.set_result(self._accepted)
+        else:
+            running.goal = self._accepted
+            self._timer.reset()
+        self._running[bytes(handle.goal_id.uuid)] = running
+        handle.execute()
+
+    async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
+        """Wait for the verdict; the executor goes on with other things meanwhile."""
+        key = bytes(handle.goal_id.uuid)
+        verdict: Verdict = await self._running[key].over
+        del self._running[key]
+        return self._told(handle, verdict)
+
+    def _told(self, handle: Any, verdict: Verdict) -> FollowJointTrajectory.Result:
+        """The result, once the goal's state says the same."""
+        if verdict.canceled:
+            handle.canceled()
+        elif verdict.code == Code.SUCCESSFUL:
+            handle.succeed()
+        else:
+            handle.abort()
+        code = int(verdict.code)
+        return FollowJointTrajectory.Result(error_code=code, error_string=verdict.text)
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        running = self._running.get(bytes(handle.goal_id.uuid))
+        if running is None or running.goal is None or running.goal.verdict is not None:
+            return CancelResponse.REJECT
+        self._goals.cancel(running.goal)
+        return CancelResponse.ACCEPT
+
+    def _look(self) -> None:
+        """Pass on what the loop's thread has judged."""
+        silent = self._silent()
+        waiting = [r for r in self._running.values() if r.goal is not None and not r.over.done()]
+        for running in waiting:
+            self._pass_on(running, running.goal, silent=silent)
+        if not waiting:
+            self._timer.cancel()
+
+    def _pass_on(self, running: _Running, goal: Any, *, silent: bool) -> None:
+        if silent and goal.canceling:
+            text = f"canceled; no state of the arm came for {SILENCE:g} s"
+            goal.finish(Code.SUCCESSFUL, text, canceled=True)
+        if goal.verdict is None:
+            self._feed_back(running.handle)
+            return
+        if goal.verdict.code != Code.SUCCESSFUL:
+            self._events.report("goal_aborted", f"{goal.verdict.code.name}: {goal.verdict.text}")
+        running.over.set_result(goal.verdict)
+
+    def _silent(self) -> bool:
+        state, now = self._goals.loop.state, time.monotonic()
+        if state is not None and state.time != self._heard[0]:
+            self._heard = (state.time, now)
+        return now - self._heard[1] > SILENCE
+
+    def _feed_back(self, handle: Any) -> None:
+        if self._goals.loop.latest is None:
+            return
+        state, reference, _ = self._goals.loop.latest
+        desired, actual, error = followed(state, reference)
+        feedback = FollowJointTrajectory.Feedback(
+            joint_names=list(self._goals.loop.arm.joint_names),
+            desired=desired,
+            actual=actual,
+            error=error,
+        )
+        feedback.header.stamp = to_time(state.time)
+        handle.publish_feedback(feedback)

@@ -6,8 +6,12 @@ from conftest import chain, five_dof
 
 from arm_dynamics import feasibility, joint_moves, kinematics, load_arm, way_parts
 from arm_dynamics.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.loop import ControlLoop
 from arm_dynamics.profiles import quintic
+from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Reference
 from arm_dynamics.tool_paths import ToolLimits
 
@@ -117,3 +121,21 @@ def test_joint_trajectories_and_bad_periods_are_refused():
         feasibility.follow(ARM, joint_moves.cubic([BENT, BENT + 0.1], [0.0, 1.0]))
     with pytest.raises(InvalidValue, match="period"):
         feasibility.follow(ARM, rest(), period=0.0)
+
+
+def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach():
+    sim = Simulation(ARM, q=BENT, period=1e-3)
+    loop = ControlLoop(Simulated(ARM, sim), TaskSpace(ARM))
+    loop.step()
+    with pytest.raises(TrajectoryRefused, match="the tool can not follow from"):
+        loop.follow(reaching(2.2))
+    to = tool() + np.array([-0.3, 0.0, 0.2])
+    loop.follow(CartesianTrajectory.rest(ARM, BENT, start=0.1).line(to, quintic(0.8)))
+    far = 0.0
+    while sim.state.time < 1.2:
+        loop.step()
+        miss = kinematics.tool_position(ARM, sim.state.q) - loop.reference.position
+        far = max(far, np.abs(miss[[0, 2]]).max()) if sim.state.time > 0.01 else far
+    assert far < 5e-3
+    np.testing.assert_allclose(tool(sim.state.q), to, atol=1e-3)
+    assert not loop.events.counts

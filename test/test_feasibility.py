@@ -124,7 +124,7 @@ def test_joint_trajectories_and_bad_periods_are_refused():
 
 
 def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach():
-    sim = Simulation(ARM, q=BENT, period=1e-3)
+    sim = Simulation(ARM, q=BENT, period=2e-3)
     loop = ControlLoop(Simulated(ARM, sim), TaskSpace(ARM))
     loop.step()
     with pytest.raises(TrajectoryRefused, match="the tool can not follow from"):

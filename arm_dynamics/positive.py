@@ -25,7 +25,8 @@ def symmetric(upper: Vector) -> Vector:
 def solve_positive(A: Vector, B: Vector) -> Vector:
     """A⁻¹ B (n, m) by A = L Lᵀ; NaN where A (n, n) is not positive. Neither is changed."""
     n, m = B.shape
-    L, X = np.zeros((n, n)), B.copy()
+    L: Vector = np.zeros((n, n))
+    X: Vector = B.copy()
     for j in range(n):
         for i in range(j, n):
             rest = A[i, j]

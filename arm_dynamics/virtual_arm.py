@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,6 +18,9 @@ from arm_dynamics.tool_motion import Tool, controlled_axes, reach
 
 FASTEST = 100.0
 """Speed [rad/s or m/s] of joints without a velocity limit."""
+NEAR = 0.1
+"""Share of the reach up to which an error is caught up in proportion; beyond, as if it were this:
+a target far out of reach would else pull a stretched arm to and fro."""
 Axes = NDArray[np.intp]
 
 
@@ -57,7 +61,7 @@ class VirtualArm:
         self.v, self.a, twist, acceleration, self.distance, self.weakest = rates(
             at.jacobian, at.drift, at.position, at.rotation,
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
-            self.v, self._fastest, self.scale, self.axes, dt,
+            q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes, dt,
             law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
         )  # fmt: skip
         return TaskReference(
@@ -85,7 +89,10 @@ def rates(
     twist: Vector,
     acceleration: Vector,
     posture: Vector,
+    q: Vector,
     before: Vector,
+    lower: Vector,
+    upper: Vector,
     fastest: Vector,
     scale: Vector,
     axes: Axes,
@@ -97,25 +104,43 @@ def rates(
 ) -> tuple[Vector, Vector, Vector, Vector, float, float]:
     """q̇, q̈ (nv,), twist and acceleration of the tool (6,), its distance [m] and ``weakest``."""
     error = pose_error(position, rotation, position_ref, rotation_ref)
-    inverse, weakest = filtered_inverse(chosen_rows(J, scale, axes), weak)
-    caught, asked = np.zeros(axes.size), np.zeros(axes.size)
-    bent, square = np.zeros(axes.size), np.zeros(axes.size)
-    inner = posture_rate * posture
-    turned = applied(J, inner)
+    caught, asked = np.empty(axes.size), np.empty(axes.size)
+    bent, square = np.empty(axes.size), 0.0
     for k in range(axes.size):
         i = axes[k]
-        caught[k] = scale[i] * (rate * error[i] - turned[i])
-        asked[k], bent[k] = scale[i] * twist[i], scale[i] * (acceleration[i] - drift[i])
-        square[k] = (scale[i] * error[i]) ** 2
-    slow = inner + applied(inverse, caught)
-    wanted = applied(inverse, asked) + slow * share(slow, np.full(slow.size, most / rate))
+        caught[k], asked[k] = scale[i] * rate * error[i], scale[i] * twist[i]
+        bent[k] = scale[i] * (acceleration[i] - drift[i])
+        square += (scale[i] * error[i]) ** 2
+    caught *= min(1.0, NEAR * scale[3] / max(math.sqrt(square), 1e-300))
+    rows, inner = chosen_rows(J, scale, axes), posture_rate * posture
+    inverse, weakest = filtered_inverse(rows, weak)
+    for _ in range(2):
+        slow = inner + applied(inverse, caught - applied(rows, inner))
+        slow = slow * share(slow, np.full(slow.size, most / rate))
+        wanted = applied(inverse, asked) + slow
+        if not _block(wanted, q, lower, upper, rows, inner):
+            break
+        inverse, _ = filtered_inverse(rows, weak)
     wanted = wanted * share(wanted, fastest)
     v = np.empty(wanted.size)
     for i in range(v.size):
         v[i] = before[i] + clip(wanted[i] - before[i], -most * dt, most * dt)
+    _block(v, q, lower, upper, rows, inner)
     a = applied(inverse, bent)
     a = a * share(a, np.full(a.size, most))
-    return v, a, applied(J, v), applied(J, a) + drift, np.sqrt(square.sum()), weakest
+    return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest
+
+
+@compiled
+def _block(v: Vector, q: Vector, lower: Vector, upper: Vector, rows: Vector, inner: Vector) -> bool:
+    """Stop joints that stand at a limit and would pass it; the others do without them."""
+    found = False
+    for i in range(v.size):
+        if (q[i] <= lower[i] and v[i] < 0.0) or (q[i] >= upper[i] and v[i] > 0.0):
+            v[i] = inner[i] = 0.0
+            rows[:, i] *= 0.0
+            found = True
+    return found
 
 
 @compiled

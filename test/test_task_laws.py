@@ -1,0 +1,237 @@
+"""Laws of the tool: what they do to it, at the edge of its reach too."""
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from conftest import chain, five_dof
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import Plant, State, dynamics, kinematics, load_arm, nearest_reachable
+from arm_dynamics.controllers.impedance import Impedance
+from arm_dynamics.controllers.resolved_rate import ResolvedRate
+from arm_dynamics.controllers.task import task_of
+from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.positive import filtered_inverse, solve_positive
+from arm_dynamics.rotation import rotation_vector
+from arm_dynamics.state import Reference
+from arm_dynamics.tool_motion import Tool, controlled_axes
+from arm_dynamics.virtual_arm import VirtualArm
+
+LAWS = (ResolvedRate, TaskSpace, Impedance)
+DT = 2e-3
+
+
+def arm_of(name):
+    """A bundled arm whose joints take efforts."""
+    return load_arm(name).with_actuator("ideal") if name == "puma560" else load_arm(name)
+
+
+def scattered(arm, seed=0, share=0.5):
+    """A position, a velocity and an acceleration well within the limits."""
+    lower, upper = np.maximum(arm.lower, -2), np.minimum(arm.upper, 2)
+    random = np.random.default_rng(seed)
+    middle, half = (lower + upper) / 2, share * (upper - lower) / 2
+    q = middle + half * random.uniform(-1, 1, arm.nv)
+    return q, random.normal(size=arm.nv), random.normal(size=arm.nv)
+
+
+# Small mathematics ------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1, 1), min_size=6, max_size=6), st.floats(0, np.pi - 1e-6))
+def test_a_rotations_vector_is_its_logarithm(numbers, angle):
+    first, axis = np.array(numbers[:3]), np.array(numbers[3:])
+    if np.linalg.norm(axis) < 1e-3:
+        axis = np.array([0.0, 0.0, 1.0])
+    turn = angle * axis / np.linalg.norm(axis)
+    start = pin.exp3(first)
+    found = rotation_vector(start, pin.exp3(turn) @ start)
+    np.testing.assert_allclose(found, turn, atol=1e-7 if angle > 3 else 1e-12)
+
+
+@pytest.mark.parametrize("axis", [*np.eye(3), np.array([0.6, 0.0, -0.8])])
+def test_half_a_turn_has_its_axis(axis):
+    found = rotation_vector(np.eye(3), pin.exp3(np.pi * axis))
+    np.testing.assert_allclose(np.abs(found @ axis), np.pi, atol=1e-9)
+
+
+def test_small_positive_systems_and_filtered_inverses():
+    random = np.random.default_rng(3)
+    for k, n in ((1, 1), (2, 2), (3, 5), (6, 6), (6, 7)):
+        J, B = random.normal(size=(k, n)), random.normal(size=(k, 3))
+        A = J @ J.T
+        np.testing.assert_allclose(solve_positive(A, B), np.linalg.solve(A, B), rtol=1e-8)
+        np.testing.assert_allclose(filtered_inverse(J, 1e-6)[0], np.linalg.pinv(J), rtol=1e-8)
+        U, sigma, W = np.linalg.svd(J, full_matrices=False)
+        weak = 1.5 * sigma.min()
+        acting = sigma / np.maximum(sigma**2, weak**2)
+        found, weakest = filtered_inverse(J, weak)
+        np.testing.assert_allclose(found, (W.T * acting) @ U.T, atol=1e-8 * acting.max())
+        assert 0 < weakest <= sigma.min() * (1 + 1e-9)
+    assert np.isnan(solve_positive(np.zeros((2, 2)), np.eye(2))).all()
+
+
+def test_axes_are_those_that_an_arm_can_be_asked_for():
+    assert controlled_axes(load_arm("puma560")) == (True,) * 6
+    assert controlled_axes(five_dof()) == (True, True, True, False, False, False)
+    assert controlled_axes(load_arm("two_link")) == (True, False, True, False, False, False)
+    assert controlled_axes(load_arm("three_link")) == (True, False, True, False, True, False)
+
+
+# The massless arm -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["two_link", "four_joint", "puma560"])
+def test_out_of_reach_it_comes_to_rest_at_the_nearest_point(name):
+    arm = arm_of(name)
+    q, _, _ = scattered(arm)
+    virtual, law = VirtualArm(arm), ResolvedRate(arm).law_gains
+    virtual.place(q)
+    far = replace(task_of(arm, Reference.hold(q)), position=np.array([3.0, 0.0, 1.0]))
+    fastest = 0.0
+    for _ in range(6000):
+        before = virtual.v
+        virtual.follow(far, DT, law)
+        fastest = max(fastest, np.abs(virtual.v - before).max() / DT)
+    reached = Tool(arm).motion(virtual.q, virtual.v).position
+    assert np.abs(virtual.v).max() < 2e-2
+    assert fastest <= law["acceleration"] * (1 + 1e-9)
+    if name != "puma560":  # which weighs its orientation too
+        nearest = nearest_reachable(arm, far.position)
+        missed = np.linalg.norm(reached - far.position)
+        assert missed == pytest.approx(nearest.missed, abs=1e-3)
+        assert virtual.distance == pytest.approx(missed, rel=1e-3)
+
+
+def test_it_follows_a_moving_tool_exactly_and_stays_within_limits():
+    arm = five_dof()
+    start, _, _ = scattered(arm, share=0.2)
+    virtual, law = VirtualArm(arm), TaskSpace(arm).law_gains
+    virtual.place(start)
+    for k in range(1500):
+        t = k * DT
+        q = start + 0.2 * np.sin(np.array([1.0, 1.3, 0.7, 2.0, 1.1]) * t) * np.array(
+            [1, -1, 1, 1, 1]
+        )
+        w = np.array([1.0, 1.3, 0.7, 2.0, 1.1])
+        sign = np.array([1, -1, 1, 1, 1])
+        asked = Reference(q, 0.2 * w * np.cos(w * t) * sign, -0.2 * w * w * np.sin(w * t) * sign)
+        followed = virtual.follow(task_of(arm, asked), DT if k else 0.0, law)
+        assert ((followed.q >= arm.lower) & (followed.q <= arm.upper)).all()
+        if t > 1:
+            assert virtual.distance < 1e-4
+
+
+# The laws ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["five_dof", "puma560", "two_link", "four_joint", "three_link"])
+def test_operational_space_gives_the_tool_the_acceleration_asked_for(name):
+    """J q̈ + J̇ q̇ = ẍ_r + kd ė + kp e of the arm under tau, whatever the spare joints do."""
+    arm = arm_of(name)
+    q, v, _ = scattered(arm, 1)
+    law = TaskSpace(arm, {"law": {"weak": 1e-9}})
+    law._limit = np.full(arm.nv, np.inf)
+    state = State.of(q, 0.1 * v)
+    law.reset(state)
+    goal = task_of(arm, Reference.hold(q + 0.02))
+    told = law.update(state, goal, 0.0).value
+    a = dynamics.aba(arm, q, state.v, told)
+    virtual = Tool(arm).motion(q, np.zeros(arm.nv))  # at the start it stands where the arm is
+    at = Tool(arm).motion(q, state.v)
+    wanted = virtual.twist - at.twist
+    expected = law.axis_gains["d"] * wanted
+    axes = list(law.virtual.axes)
+    found = at.jacobian @ a + at.drift
+    np.testing.assert_allclose(found[axes], expected[axes], atol=1e-8)
+
+
+def test_spare_joints_do_not_move_the_tool():
+    arm = five_dof()
+    q, v, _ = scattered(arm, 2)
+    axes = [0, 1, 2]
+    tool = []
+    for posture in (0.0, 500.0):
+        law = TaskSpace(arm, {n: {"posture_p": posture, "posture_d": 9.0} for n in arm.joint_names})
+        law._limit = np.full(arm.nv, np.inf)
+        law.reset(State.of(q + 0.03))
+        told = law.update(State.of(q, 0.1 * v), Reference.hold(q), 0.0).value
+        at = Tool(arm).motion(q, 0.1 * v)
+        tool.append(at.jacobian @ dynamics.aba(arm, q, 0.1 * v, told) + at.drift)
+    np.testing.assert_allclose(tool[0][axes], tool[1][axes], atol=1e-7)
+
+
+def test_a_wrench_at_the_tool_is_what_the_joints_feel():
+    arm = arm_of("puma560")
+    q, _, _ = scattered(arm, 3)
+    wrench = np.array([3.0, -2.0, 1.0, 0.1, 0.2, -0.3])
+    for kind in (TaskSpace, Impedance):
+        law = kind(arm)
+        law.reset(State.of(q))
+        held = task_of(arm, Reference.hold(q))
+        without = law.update(State.of(q), held, 0.0).value
+        law.reset(State.of(q))
+        pushed = law.update(State.of(q), replace(held, wrench=wrench), 0.0).value
+        expected = kinematics.jacobian(arm, q).T @ wrench
+        np.testing.assert_allclose(pushed - without, expected, atol=1e-9)
+
+
+def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
+    arm = arm_of("puma560")
+    q, _, _ = scattered(arm, 3)
+    law = Impedance(arm, {f"tool.{axis}": {"stiffness": 800.0, "damping": 60.0} for axis in "xyz"})
+    law.reset(State.of(q))
+    held, force = task_of(arm, Reference.hold(q)), np.array([5.0, 0.0, -4.0])
+    state, plant = State.of(q), Plant(arm)
+    push = np.append(force, np.zeros(3))
+    for k in range(4000):
+        told = law.update(state, held, DT * (k > 0))
+        outside = kinematics.jacobian(arm, state.q).T @ push
+        state = plant.step(state, replace(told, value=told.value + outside), 2e-4, 10)
+    moved = kinematics.tool_position(arm, state.q) - held.position
+    np.testing.assert_allclose(moved, force / 800.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("name", ["five_dof", "two_link", "four_joint"])
+def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
+    arm = arm_of(name)
+    q, _, _ = scattered(arm, 5)
+    law, plant, state = kind(arm), Plant(arm), State.of(q)
+    law.reset(state)
+    held = task_of(arm, Reference.hold(q))
+    near = replace(held, position=held.position * 0.95)
+    for k in range(1500):
+        state = plant.step(state, law.update(state, near, DT * (k > 0)), 2e-4, 10)
+    axes = law.virtual.axes
+    missed = (kinematics.tool_position(arm, state.q) - near.position)[axes[axes < 3]]
+    assert np.abs(missed).max() < (2e-3 if kind is not Impedance else 2e-2)
+    far = replace(held, position=np.array([5.0, 0.0, 5.0]))
+    for _ in range(1000):
+        told = law.update(state, far, DT)
+        assert (np.abs(told.value) <= arm.effort_limit).all()
+        state = plant.step(state, told, 2e-4, 10)
+    assert np.isfinite(state.q).all()
+    assert law.virtual.distance > 1.0
+
+
+def test_a_plain_reference_is_that_of_its_tool():
+    arm = five_dof()
+    q, v, a = scattered(arm, 4)
+    task, h = task_of(arm, Reference(q, v, a)), 1e-6
+    ahead, behind = (kinematics.tool_pose(arm, q + s * h * v)[0] for s in (1, -1))
+    np.testing.assert_allclose(task.twist[:3], (ahead - behind) / (2 * h), atol=1e-8)
+    expected = kinematics.jacobian(arm, q) @ a + kinematics.jacobian_derivative(arm, q, v) @ v
+    np.testing.assert_allclose(task.acceleration, expected, atol=1e-10)
+    assert task_of(arm, task) is task
+
+
+def test_an_arm_of_one_joint_has_a_tool_too():
+    arm = chain({"effort": 10.0})
+    for kind in LAWS:
+        law = kind(arm)
+        assert law.update(State.of([0.3]), Reference.hold([0.4]), 0.0).value.shape == (1,)

@@ -41,8 +41,9 @@ class TaskController(Controller):
     def use_model(self, arm: ArmModel) -> None:
         """Tell the law another model; errors as in Controller."""
         super().use_model(arm)
-        old, self.tool, self.virtual = self.virtual, Tool(arm), VirtualArm(arm)
-        self.virtual.q, self.virtual.v, self.virtual.a = old.q, old.v, old.a
+        old, tool, virtual = self.virtual, Tool(arm), VirtualArm(arm)
+        virtual.q, virtual.v, virtual.a = old.q, old.v, old.a
+        self.tool, self.virtual = tool, virtual  # only now: a loop may run in another thread
 
     def reset(self, state: State) -> None:
         """Follow anew from where the arm is."""

@@ -1,20 +1,24 @@
 """Control laws: the PID against a recursion by hand, and one contract for every law."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from conftest import chain, five_dof
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, plugins
+from arm_dynamics import Plant, dynamics, load_arm, plugins, resources
 from arm_dynamics.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.controllers.pid import Pid
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.controllers.position import Position
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.state import Reference, State
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue, UnknownName
+from arm_dynamics.model_error import with_model_error
+from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.guard import Guard
+from arm_dynamics.state import Command, Reference, State
 
 FLAT = five_dof().with_gravity([0, 0, 0])
 SERVOS = five_dof().with_actuator("rate_limited")
@@ -28,7 +32,9 @@ def at(q, v=None, time=0.0):
 
 def moved_by(kind, arm):
     """``arm`` with motors that take what the law commands."""
-    return arm.with_actuator("rate_limited") if kind.interface == "position" else arm
+    if kind.interface != "position":
+        return arm
+    return arm.with_actuator("rate_limited", minimum=-4.0, maximum=4.0)
 
 
 def started(kind, arm, gains=None, state=None):
@@ -126,6 +132,57 @@ def test_no_wind_up(kind):
 # The contract ---------------------------------------------------------------------------------
 
 LAWS = [plugins.load("controllers", name) for name in plugins.names("controllers")]
+ARMS = resources.names("urdf", ".urdf")
+WRONG = {"mass": 5.0, "length": 5.0, "inertia": 5.0, "friction": 5.0}
+WRONG_ARMS = [*((name, None) for name in ARMS), ("five_dof", 0), ("four_joint", 1)]
+PERIOD, STEPS = 2e-3, 4
+LARGE = st.floats(-1e60, 1e60)
+"""Beyond any joint; its square is still a number."""
+
+
+@cache
+def bundled(name):
+    return load_arm(name)
+
+
+def integrating(kind, arm):
+    """Gains that make a law's integrals, where it has any, fast."""
+    names = [p.name for p in kind.parameters if "integral gain" in p.description]
+    return {joint: dict.fromkeys(names, 1e4) for joint in arm.joint_names}
+
+
+def led_by_hand(kind, arm):
+    """Whether the law ignores its reference."""
+    q, one, answers = arm.pose("initial"), np.ones(arm.nv), []
+    for goal in (Reference.hold(q), Reference(q + 0.1, one, one)):
+        law = started(kind, arm)
+        answers.append([law.update(at(q), goal, 0.01 * (k > 0)).value for k in range(3)])
+    return np.array_equal(*answers)
+
+
+def run(arm, law, q, goal, seconds):
+    """States of ``arm`` from rest at ``q``, under the law or, without one, under no effort."""
+    plant, states = Plant(arm), [at(q)]
+    nothing = Command("effort", np.zeros(arm.nv))
+    if law is not None:
+        law.reset(states[0])
+    for k in range(round(seconds / PERIOD)):
+        dt = PERIOD if k else 0.0
+        command = law.update(states[-1], Reference.hold(goal), dt) if law else nothing
+        states.append(plant.step(states[-1], command, PERIOD / STEPS, STEPS))
+    return states
+
+
+def largest(states, q):
+    return max(np.abs(state.q - q).max() for state in states)
+
+
+def answered(law, arm, state, goal, dt):
+    """What a loop would write, None where law or guard refuse."""
+    try:
+        return Guard(arm, Events()).check_command(law.update(state, goal, dt)).value
+    except ArmDynamicsError:
+        return None
 
 
 @pytest.mark.parametrize("kind", LAWS, ids=plugins.names("controllers"))
@@ -150,6 +207,20 @@ class TestContract:
             assert not command.value.flags.writeable
             assert command.stamp == k * dt
             assert all(command.interface in a.interfaces for a in arm.actuators)
+
+    @settings(max_examples=15)
+    @given(x=st.lists(LARGE, min_size=15, max_size=15).map(np.array), dt=st.floats(0, 1))
+    def test_the_largest_numbers_are_answered_or_refused(self, kind, x, dt):
+        """And a reset forgets them."""
+        arm, (q, v, goal) = moved_by(kind, five_dof()), x.reshape(3, 5)
+        law, rest = started(kind, arm), at(arm.pose("initial"))
+        with np.errstate(all="ignore"):
+            for k in range(2):
+                value = answered(law, arm, at(q, v, k * dt), Reference(goal, v, q), dt)
+                assert value is None or np.isfinite(value).all()
+        law.reset(rest)
+        fresh = started(kind, arm).update(rest, Reference.hold(rest.q), dt).value
+        np.testing.assert_array_equal(law.update(rest, Reference.hold(rest.q), dt).value, fresh)
 
     def test_reset_is_clean(self, kind):
         state = at([0.1, -1.0, 0.2, 0.1, 0.3], [0.1, 0.2, 0.3, 0.4, 0.5])
@@ -178,51 +249,47 @@ class TestContract:
         for k in range(100):
             state = at(q + 0.01 * np.sin(k), time=k * 2e-3)
             if k == 50:
-                names = five_dof().joint_names
-                two.configure(
-                    {n: {g: two.gains[g][i] for g in two.gains} for i, n in enumerate(names)}
-                )
+                two.configure(two.values)
             answers = [law.update(state, Reference.hold(q), 2e-3).value for law in (one, two)]
             np.testing.assert_array_equal(*answers)
 
     def test_bad_gains_are_refused_and_the_old_ones_stay(self, kind):
         law = kind(five_dof())
-        before = {name: gain.copy() for name, gain in law.gains.items()}
+        before = law.values
         wrong = [
             ({"R9": {}}, UnknownName, "R9"),
             ({"R2": {"warp": 1.0}}, UnknownName, "'R2' 'warp'"),
         ]
-        for p in kind.parameters:
-            wrong += [({"R2": {p.name: np.nan}}, InvalidValue, f"'R2': {p.name} = nan")]
-            wrong += [({"R2": {p.name: p.lower - 1}}, InvalidValue, f"'R2': {p.name} = ")]
+        for group, parameters in law.groups.items():
+            for p in parameters:
+                below = p.lower - 1 if p.above == -np.inf else p.above
+                for value in (np.nan, below):
+                    wrong += [({group: {p.name: value}}, InvalidValue, f"'{group}': {p.name} = ")]
         for gains, error, said in wrong:
             with pytest.raises(error, match=said):
                 law.configure(gains)
             with pytest.raises(error, match=said):
                 kind(five_dof(), gains)
-        assert {name: gain.tolist() for name, gain in law.gains.items()} == {
-            name: gain.tolist() for name, gain in before.items()
-        }
+        assert law.values == before
 
-    def test_another_model_changes_the_feedforward_alone(self, kind):
-        law = started(kind, five_dof())
+    def test_another_model_lifts_its_own_weight(self, kind):
+        """At rest on the reference nothing but weight depends on the model; gains stay."""
         state = at([0, -0.9, 0.2, 0.1, 0.2])
-        goal = Reference.hold(state.q + 0.01)
-        light = law.update(state, goal, 0.0).value
-        gains = {name: gain.tolist() for name, gain in law.gains.items()}
+        law, goal = started(kind, five_dof(), state=state), Reference.hold(state.q)
+        light, values = law.update(state, goal, 0.0).value, law.values
         law.use_model(five_dof().with_payload(0.5))
         added = law.update(state, goal, 0.0).value - light
         load = dynamics.gravity(five_dof().with_payload(0.5), state.q)
         load = load - dynamics.gravity(five_dof(), state.q)
         assert np.allclose(added, load, atol=1e-9) or np.allclose(added, 0, atol=1e-12)
-        assert gains == {name: gain.tolist() for name, gain in law.gains.items()}
+        assert law.values == values
 
     def test_a_model_with_other_joints_is_refused(self, kind):
         with pytest.raises(InvalidValue, match="J1"):
             kind(five_dof()).use_model(chain({}))
 
     def test_parameters_are_described(self, kind):
-        for parameter in kind.parameters:
+        for parameter in (*kind.parameters, *kind.axis_parameters, *kind.law_parameters):
             assert parameter.unit
             assert parameter.description
 
@@ -231,3 +298,39 @@ class TestContract:
         q = np.array([0.2, 0.1])
         command = started(kind, arm, state=at(q)).update(at(q), Reference.hold(q), 0.0)
         assert command.value.shape == (2,)
+
+    @pytest.mark.parametrize("name", ARMS)
+    def test_equilibrium_stays(self, kind, name):
+        """Without weight, from rest on the reference, nothing moves: in plant and law."""
+        arm = moved_by(kind, bundled(name).with_gravity([0, 0, 0]))
+        q = arm.pose("initial")
+        states = run(arm, kind(arm), q, q, 0.04)
+        assert largest(states, q) < 1e-12
+
+    def test_saturation_does_not_wind_up(self, kind):
+        """Six seconds against the limit are forgotten after two the other way."""
+        weak = moved_by(kind, FLAT)
+        weak = replace(weak, joints=tuple(replace(j, effort=0.004 * j.effort) for j in weak.joints))
+        q, gains, ends = weak.pose("initial"), integrating(kind, weak), []
+        for before in (600, 0):
+            law = started(kind, weak, gains)
+            for k in range(before + 200):
+                goal = Reference.hold(q + 0.3 if k < before else q - 0.3)
+                value = law.update(at(q), goal, 0.01).value
+            ends.append(value)
+        held = np.abs(ends[1]) == weak.effort_limit
+        assert held.any() or kind.interface == "position" or led_by_hand(kind, weak)
+        np.testing.assert_array_equal(ends[0][held], ends[1][held])
+
+    @pytest.mark.parametrize(("name", "seed"), WRONG_ARMS)
+    def test_a_model_5_percent_wrong_stays_stable(self, kind, name, seed):
+        arm = moved_by(kind, bundled(name))
+        law, goal = kind(with_model_error(arm, **WRONG, seed=seed)), arm.pose("initial")
+        if led_by_hand(kind, arm):  # it weighs a tenth of itself: far from falling
+            fallen = largest(run(arm, None, goal, goal, 0.1), goal)
+            assert largest(run(arm, law, goal, goal, 0.1), goal) < 0.35 * fallen
+            return
+        start = np.clip(goal - 0.05, arm.lower, arm.upper)
+        states = run(arm, law, start, goal, 1.0)
+        assert largest(states, goal) < 0.6  # soft springs give way, and no further
+        assert max(np.abs(state.v).max() for state in states[-50:]) < 0.6

@@ -46,5 +46,6 @@ class ResolvedRate(TaskController):
         wanted = rnea(self.arm, state.q, state.v, a)
         command = self.limited(wanted, state)
         grown = self._sum + dt * gains["i"] * error
-        self._sum = np.where((wanted - command.value) * error <= 0, grown, self._sum)
+        free = np.array_equal(wanted, command.value) | (self._sum * error < 0)
+        self._sum = np.where(free, grown, self._sum)
         return command

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 
 from .link import (
     GAINS,
@@ -33,7 +34,11 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-NAME = "joint_controller/follow_joint_trajectory"
+MOVEIT = yaml.safe_load((ROOT / "config/moveit/five_dof_controllers.yaml").read_text())
+MANAGER = MOVEIT["moveit_simple_controller_manager"]
+CONTROLLER = MANAGER["controller_names"][0]
+NAME = f"{CONTROLLER}/{MANAGER[CONTROLLER]['action_ns']}"
+"""The action that MoveIt calls by its controllers file."""
 AWAY = INITIAL + np.array([0.3, 0.25, -0.3, 0.4, -0.3])
 REST = np.zeros(5)
 Result = FollowJointTrajectory.Result
@@ -107,6 +112,13 @@ def test_a_goal_is_reached_with_feedback_on_the_way(shared, states):
         np.testing.assert_array_equal(feedback.error.positions, difference)
     stamps = [stamp(m.feedback) for m in said]
     assert stamps == sorted(stamps)
+
+
+def test_the_controllers_file_for_moveit_is_that_of_the_arm():
+    assert MOVEIT["moveit_controller_manager"].startswith("moveit_simple_controller_manager/")
+    assert MANAGER[CONTROLLER]["type"] == "FollowJointTrajectory"
+    assert tuple(MANAGER[CONTROLLER]["joints"]) == JOINTS
+    assert NAME == "joint_controller/follow_joint_trajectory"
 
 
 INVALID = {
@@ -399,8 +411,6 @@ def test_gains_are_those_of_the_law_in_force(shared, states):
 
 
 def file_gains(joint):
-    import yaml
-
     given = yaml.safe_load(GAINS.read_text())["joint_controller"]["ros__parameters"]["gains"]
     return given[joint]
 

@@ -4,6 +4,8 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
+# Tests of nodes, terminals and whole processes: they wait for others, so nothing runs beside them.
+ALONE := test/ros test/test_launch.py test/test_make.py test/test_package.py test/test_cli.py
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -32,9 +34,14 @@ sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends 
 	@$(SETUP) $(RUN_EXTRAS)
 	@$(BIN)/python scripts/foreground.py $(VENV)/bin/arm-dynamics sim $(ARGS)
 
-test: setup-test ## all tests: ARGS="-k motor" chooses
+test: setup-test ## all tests, most of them two at a time: ARGS="-k motor" chooses
 	@$(BIN)/python test/interfaces/build.py
+ifeq ($(strip $(ARGS)),)
+	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile $(ALONE:%=--ignore=%) || code=$$?; \
+		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
+else
 	@$(BIN)/python -m pytest $(ARGS)
+endif
 
 lint: setup-test ## ruff, mypy and the contracts between layers
 	$(BIN)/ruff check

@@ -65,6 +65,7 @@ setup(
         "unit": UNIT,
         "test": [
             *UNIT,
+            "pytest-xdist>=3.5",
             "ruff>=0.6",
             "mypy>=1.11",
             "import-linter>=2.1",
@@ -83,6 +84,7 @@ setup(
             "arm-dynamics = arm_dynamics.cli.main:main",
             "simulator = arm_dynamics.ros.simulator:main",
             "joint_controller = arm_dynamics.ros.joint_controller:main",
+            "task_space_controller = arm_dynamics.ros.task_space_controller:main",
             "composed = arm_dynamics.ros.composed:main",
             "viewer = arm_dynamics.ros.viewer:main",
             "joint_sliders = arm_dynamics.ros.joint_sliders:main",

@@ -17,8 +17,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.regulator import Weights, regulator_gain, require_held
 
-PART = 32
-"""Poses that one task solves for."""
+PARTS = 64
+"""Tasks that a table is cut into: each takes the arm to a process anew."""
 Axis = tuple[float, float, int]
 """Lowest and highest position [rad or m], and number of poses from one to the other."""
 Progress = Callable[[int, int], None]
@@ -94,11 +94,12 @@ def _parts(
     arm: ArmModel, weights: Weights, poses: Vector, executor: Executor | None
 ) -> Iterator[tuple[int, Vector]]:
     """Number of the first pose, and gains, of every part as it is done."""
-    firsts = range(0, len(poses), PART)
+    size = -(-len(poses) // PARTS)
+    parts = [(k, poses[k : k + size]) for k in range(0, len(poses), size)]
     if executor is None:
-        yield from ((k, _gains(arm, weights, poses[k : k + PART])) for k in firsts)
+        yield from ((k, _gains(arm, weights, part)) for k, part in parts)
         return
-    tasks = {executor.submit(_gains, arm, weights, poses[k : k + PART]): k for k in firsts}
+    tasks = {executor.submit(_gains, arm, weights, part): k for k, part in parts}
     try:
         for task in as_completed(tasks):
             yield tasks[task], task.result()

@@ -1,0 +1,92 @@
+"""``arm-dynamics gains ARM``: gains of the law lqr over the configuration, kept in a file."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from math import prod
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from arm_dynamics.arrays import whole
+from arm_dynamics.cli.path import path
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.lqr import Lqr
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.expect import expect
+from arm_dynamics.gain_table import GainTable
+from arm_dynamics.gain_table_build import Axis, build_gain_table
+from arm_dynamics.model.load import load_arm
+
+WORTH = 20_000
+"""Poses that take as long as starting a process."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Solve for the gains at every pose of the grid, and write them."""
+    given = _parser().parse_args(arguments)
+    arm = load_arm(given.arm)
+    arm = arm if given.payload is None else arm.with_payload(given.payload)
+    law = expect(Lqr, "law", build_controller(arm, "lqr", given.gains))
+    law.use_model(arm)
+    began, grid = time.monotonic(), dict(_axis(text) for text in given.grid)
+    processes = _paying(grid) if given.processes is None else given.processes
+    table = _built(law, grid, whole("processes", processes, lower=1))
+    file = given.out or Path(f"{arm.name}_gains.npz")
+    table.save(file)
+    poses, seconds = table.gains[..., 0, 0].size, time.monotonic() - began
+    size = file.stat().st_size / 1e6
+    print(f"{file}: {poses} poses in {seconds:.1f} s, {size:.2f} MB")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="arm-dynamics gains", description=__doc__)
+    add = made.add_argument
+    add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
+    add("--grid", nargs="+", required=True, metavar="JOINT=LOWER:UPPER:COUNT", help="rad or m")
+    add("--gains", type=path, metavar="FILE", help="weights; default: the arm's own, or the law's")
+    add("--payload", type=float, metavar="KG", help="at the tool")
+    add("--processes", type=int, metavar="N", help="default: as many as pay")
+    add("--out", type=path, metavar="FILE", help="default: ARM_gains.npz")
+    return made
+
+
+def _axis(text: str) -> tuple[str, Axis]:
+    joint, _, numbers = text.partition("=")
+    try:
+        lower, upper, count = numbers.split(":")
+        return joint, (float(lower), float(upper), int(count))
+    except ValueError as error:
+        raise ConfigError(f"--grid {text}: JOINT=LOWER:UPPER:COUNT is expected") from error
+
+
+def _built(law: Lqr, grid: dict[str, Axis], processes: int) -> GainTable:
+    columns = TextColumn("poses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True)) as progress, _workers(processes) as pool:
+        line = progress.add_task("poses", total=None)
+        return build_gain_table(
+            law.arm, law.weights, grid, executor=pool,
+            progress=lambda done, of: progress.update(line, completed=done, total=of),
+        )  # fmt: skip
+
+
+def _paying(grid: dict[str, Axis]) -> int:
+    """As many processes as save more time than they take to start."""
+    poses = prod(count for _, _, count in grid.values())
+    return min(os.cpu_count() or 1, 1 + poses // WORTH)
+
+
+def _workers(processes: int) -> AbstractContextManager[Executor | None]:
+    if processes == 1:
+        return nullcontext()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes would fight for the cores
+    fresh = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
+    return ProcessPoolExecutor(processes, mp_context=fresh)

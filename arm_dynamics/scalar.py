@@ -50,7 +50,7 @@ def compiled(function: F) -> F:
         jitted: F = jit(function)
     finally:
         numba.config.CACHE_DIR = before
-    if folder is not None:
+    if folder is not None and not numba.config.DISABLE_JIT:
         _keep_alone(jitted, folder / "lock")
     return jitted
 

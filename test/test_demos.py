@@ -297,6 +297,16 @@ def _check(axes):
         ("two_link", "two_link_poses", [8, 8]),
         ("four_joint", "four_joint_fall", [4, 4, 3, 3, 1, 1]),
         ("four_joint", "four_joint_space", [3, 3]),
+        ("two_link", "two_link_joints", [4, 4, 4, 2, 2, 2, 4, 4, 4, 2, 2, 2]),
+        ("two_link", "two_link_workspace", [3, 5]),
+        ("two_link", "two_link_paths", [4, 6, 3, 3, 3, 3]),
+        ("two_link", "two_link_tool_poses", [13, 13, 13, 13]),
+        ("two_link", "two_link_hold", [5, 5, 3, 3]),
+        ("four_joint", "four_joint_reach", [17, 8, 8]),
+        ("four_joint", "four_joint_shortcut", [8, 2, 3, 8]),
+        ("four_joint", "four_joint_table", [2, 2]),
+        ("five_dof_task", "five_dof_task_square", [4, 3]),
+        ("five_dof_task", "five_dof_task_torques", [5, 5, 5]),
         ("five_dof", "five_dof_fall", [5, 5, 5, 5, 1, 1]),
         ("five_dof", "five_dof_power", [5, 3]),
         ("puma560", "puma560_session", [2] * 6),
@@ -393,13 +403,14 @@ def run(*arguments):
 
 def test_command_writes_pictures_and_says_where(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(two_link, "show", lambda: shown("two_link"))
     assert run("two_link") == 0
     printed = capsys.readouterr().out
     folder = tmp_path / "arm_dynamics_demo" / "two_link"
     assert str(folder) in printed.replace("\n", "")
     assert "two_link_pb: energy after 10 s" in printed
     names = sorted(file.name for file in folder.iterdir())
-    assert names == ["two_link_poses.png", "two_link_swing.png"]
+    assert names == sorted(f"{picture.name}.png" for picture in shown("two_link").pictures)
     assert all(name in printed for name in names)
     for file in folder.iterdir():
         Image.open(file).verify()

@@ -1,4 +1,4 @@
-"""A yaw base and three planar joints that fall from nearly upright while they turn."""
+"""A yaw base and three planar joints: a fall while they turn, and LQR that reaches with them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.demos import four_joint_lqr, four_joint_reach
 from arm_dynamics.demos.show import Picture, Show
 from arm_dynamics.demos.style import INK, PALETTE, curves, energies, figure, heading, label, styled
 from arm_dynamics.demos.trace import Trace, record, released
@@ -44,9 +45,18 @@ def yaw_momentum(trace: Trace) -> Vector:
 
 @styled
 def show() -> Show:
-    """Angles, energies and angular momentum of both falls, and the tool's way through space."""
+    """Both falls, reaches by LQR from anywhere in its table, shortcuts and sizes of tables."""
     falls = (simulate(), simulate(FRICTION))
-    return Show("Fall of a turning arm", (_motion(*falls), _space(*falls)), _numbers(*falls))
+    reaches, both = four_joint_lqr.from_anywhere(), four_joint_reach.pair()
+    pictures = (
+        _motion(*falls),
+        _space(*falls),
+        four_joint_reach.reaching(reaches),
+        four_joint_reach.shortcut(both),
+        four_joint_reach.sizes(),
+    )
+    numbers = (*_numbers(*falls), *four_joint_reach.numbers(reaches, both))
+    return Show("Four joints", pictures, numbers)
 
 
 def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:

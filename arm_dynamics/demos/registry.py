@@ -30,9 +30,10 @@ class Demo:
 
 DEMOS = {
     "three_link": Demo("three_link", "free fall without and with friction, animated"),
-    "two_link": Demo("two_link", "unactuated swing to rest"),
-    "four_joint": Demo("four_joint", "a turning arm that falls, without and with friction"),
+    "two_link": Demo("two_link", "a swing, three joint laws, lines of the tool, gravity held"),
+    "four_joint": Demo("four_joint", "a turning arm falls; LQR reaches from anywhere in its table"),
     "five_dof": Demo("five_dof", "falling: braked by back-EMF, and with motors disconnected"),
+    "five_dof_task": Demo("five_dof_task", "the tool draws a square, empty and with a payload"),
     "puma560": Demo("puma560", "sliders command servos of limited speed", live=True),
     "puma560_fall": Demo("puma560_fall", "let go: stuck joints, back-EMF, a supply that ends"),
 }

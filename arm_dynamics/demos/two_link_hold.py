@@ -59,7 +59,8 @@ def picture(runs: Runs) -> Picture:
         for axes, until in ((whole, SECONDS), (begin, 30.0)):
             for (name, trace), colour in zip(runs.items(), PALETTE, strict=False):
                 shown = trace.time <= until
-                axes.plot(trace.time[shown], trace.q[shown, joint], color=colour, label=name)
+                angle = trace.q[shown, joint].round(6)  # held exactly, rounding alone drifts
+                axes.plot(trace.time[shown], angle, color=colour, label=name)
         for target in (-np.pi / 2, np.pi / 2) if joint == 0 else ():
             whole.axhline(target, color=FAINT, linestyle=":", linewidth=1.2)
             begin.axhline(target, color=FAINT, linestyle=":", linewidth=1.2)

@@ -18,7 +18,7 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.workspace import reachable_points
 
 COLOURS = dict(zip((JOINT, TASK, OWN), PALETTE, strict=False))
-POSTURES = 4000
+POSTURES = 2000
 """Dots of the workspace."""
 EVERY = 0.5
 """Pose snapshots [s]."""

@@ -46,7 +46,7 @@ class Way:
         arm = load_arm(self.arm)
         first = inverse_kinematics(arm, _spread(self.start), start=ELBOW)
         rest = CartesianTrajectory.rest(arm, first.q)
-        return rest.line(_spread(self.end), cubic(DURATION)).hold(SECONDS - DURATION)
+        return rest.line(_spread(self.end), cubic(DURATION))
 
 
 WAYS = {

@@ -17,55 +17,56 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.arrays import Vector, scalar, vector
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.positive import symmetric
 from arm_dynamics.scalar import finite
 
+FLOAT = np.dtype(np.float64)
 _scratch = threading.local()
 
 
 @takes_arm
 def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
     """M(q), symmetric positive definite (nv, nv) [kg·m²]; CRBA, rotor inertia included."""
-    upper = pin.crba(arm.model, data(arm), vector("q", q, arm.nv))
+    upper = pin.crba(arm.model, data(arm), _numbers("q", q, arm.nv))
     return _finite("M(q)", symmetric(upper))
 
 
 @takes_arm
 def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
-    q, v = vector("q", q, arm.nv), vector("v", v, arm.nv)
+    q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
     return _finite("C(q, v)", pin.computeCoriolisMatrix(arm.model, data(arm), q, v))
 
 
 @takes_arm
 def gravity(arm: ArmModel, q: ArrayLike) -> Vector:
     """g(q) = ∂U/∂q (nv,) [N·m]: the effort that holds the arm still."""
-    weight = pin.computeGeneralizedGravity(arm.model, data(arm), vector("q", q, arm.nv))
+    weight = pin.computeGeneralizedGravity(arm.model, data(arm), _numbers("q", q, arm.nv))
     return _finite("g(q)", weight)
 
 
 @takes_arm
 def nle(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """C(q, v) v + g(q) (nv,) [N·m]."""
-    q, v = vector("q", q, arm.nv), vector("v", v, arm.nv)
+    q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
     return _finite("C(q, v) v + g(q)", pin.nonLinearEffects(arm.model, data(arm), q, v))
 
 
 @takes_arm
 def rnea(arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
     """Inverse dynamics tau = M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
-    q, v, a = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("a", a, arm.nv)
+    q, v, a = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("a", a, arm.nv)
     return _finite("M(q) a + C(q, v) v + g(q)", pin.rnea(arm.model, data(arm), q, v, a))
 
 
 @takes_arm
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
-    q, v, tau = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("tau", tau, arm.nv)
+    q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
     return _finite("the acceleration", pin.aba(arm.model, data(arm), q, v, tau))
 
 
@@ -77,7 +78,7 @@ def aba_derivatives(
 
     Source: J. Carpentier and N. Mansard, RSS XIV (2018).
     """
-    q, v, tau = vector("q", q, arm.nv), vector("v", v, arm.nv), vector("tau", tau, arm.nv)
+    q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
     by_q, by_v, upper = pin.computeABADerivatives(arm.model, data(arm), q, v, tau)
     inverse = np.triu(upper) + np.triu(upper, 1).T
     return _finite("∂a/∂q", by_q), _finite("∂a/∂v", by_v), _finite("M(q)⁻¹", inverse)
@@ -86,7 +87,7 @@ def aba_derivatives(
 @takes_arm
 def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
     """T = ½ vᵀ M(q) v [J], rotors included."""
-    v = vector("v", v, arm.nv)
+    v = _numbers("v", v, arm.nv)
     with np.errstate(over="ignore", invalid="ignore"):
         return scalar("kinetic energy [J]", float(0.5 * v @ mass_matrix(arm, q) @ v))
 
@@ -94,7 +95,7 @@ def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
 @takes_arm
 def potential_energy(arm: ArmModel, q: ArrayLike) -> float:
     """U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
-    q = vector("q", q, arm.nv)
+    q = _numbers("q", q, arm.nv)
     return float(pin.computePotentialEnergy(arm.model, data(arm), q))
 
 
@@ -113,4 +114,22 @@ def _finite(what: str, result: Vector) -> Vector:
     """A result, read-only; raises InvalidValue where numbers went out of the finite ones."""
     if not finite(result.ravel()):
         raise InvalidValue(f"{what} leaves the finite numbers: smaller entries are expected")
-    return frozen(result)
+    own: Vector = result.copy()  # Pinocchio's results are its scratch memory
+    own.setflags(write=False)
+    return own
+
+
+def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
+    """``vector(name, value, size)``; an array that is in order goes without a copy.
+
+    The laws that run every step ask for this: it costs a tenth.
+    """
+    if (
+        type(value) is np.ndarray
+        and value.dtype is FLOAT
+        and value.shape == (size,)
+        and value.flags.c_contiguous
+        and finite(value)
+    ):
+        return value
+    return vector(name, value, size)

@@ -27,9 +27,9 @@ class ResolvedRate(TaskController):
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("p", BANDWIDTH**2, "1/s²", "proportional gain", lower=0, upper=1e6),
-        Parameter("d", 2 * BANDWIDTH, "1/s", "derivative gain", lower=0, upper=1e5),
-        Parameter("i", 0.0, "1/s³", "integral gain", lower=0, upper=1e8),
+        Parameter("kp", BANDWIDTH**2, "1/s²", "proportional gain", lower=0, upper=1e6),
+        Parameter("kd", 2 * BANDWIDTH, "1/s", "derivative gain", lower=0, upper=1e5),
+        Parameter("ki", 0.0, "1/s³", "integral gain", lower=0, upper=1e8),
     )
     _sum: Vector
 
@@ -42,10 +42,10 @@ class ResolvedRate(TaskController):
         """Effort command (nv,) [N·m] within the arm's effort limits."""
         goal = self.within_reach(reference, dt)
         gains, error = self.gains, goal.q - state.q
-        a = goal.a + gains["d"] * (goal.v - state.v) + gains["p"] * error + self._sum
+        a = goal.a + gains["kd"] * (goal.v - state.v) + gains["kp"] * error + self._sum
         wanted = rnea(self.arm, state.q, state.v, a)
         command = self.limited(wanted, state)
-        grown = self._sum + dt * gains["i"] * error
+        grown = self._sum + dt * gains["ki"] * error
         free = np.array_equal(wanted, command.value) | (self._sum * error < 0)
         self._sum = np.where(free, grown, self._sum)
         return command

@@ -51,13 +51,17 @@ class Following:
 
     def reference(self, now: float, present: Reference | None) -> Reference:
         """Reference at the time ``now`` [s]; a posted trajectory is entered here."""
+        if self._next is not None:
+            self._enter(now, present)
+        assert self.trajectory is not None
+        self.time = self.clock.advance(now)
+        return self.clock.scaled(self.trajectory.at(self.time))
+
+    def _enter(self, now: float, present: Reference | None) -> None:
         with self._lock:
             following, self._next = self._next, None
         if following is not None and present is not None:
             self.begin(following.after(now, self.clock.unscaled(present)))
-        assert self.trajectory is not None
-        self.time = self.clock.advance(now)
-        return self.clock.scaled(self.trajectory.at(self.time))
 
     def at(self, time: float) -> Reference:
         """Reference at another time [s], were the speed to stay as it is.

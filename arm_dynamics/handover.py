@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.state import Command
+import numpy as np
+
+from arm_dynamics.arrays import frozen
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.state import Command, Reference, State
 
 LENGTH = 0.5
-"""Time [s] in which the difference between two laws fades away."""
+"""Time [s] in which one law fades into the other."""
 
 
 class Handover:
-    """u(t) = u_law(t) + (u_before - u_law(0)) (1 - t / LENGTH)₊.
+    """u = w u_before + (1 - w) u_after,  w = 1 - t / LENGTH from 1 to 0.
 
-    The first command of the new law is then the last one of the old law, u_before (nv,), and
-    what is added is a disturbance that ends: the new law's stability is its own.
+    Both laws run meanwhile, on the same states and references. At the change itself the law
+    before it speaks alone, so that no start of the other law is felt as a step.
     """
 
-    def __init__(self, before: Vector) -> None:
-        self._before = before
-        self._offset: Vector | None = None
-        self._start = 0.0
-
-    def blended(self, command: Command) -> Command:
-        """The command of the new law with what remains of the old one."""
-        if self._offset is None:
-            self._offset, self._start = self._before - command.value, command.stamp
-        share = self.share(command.stamp)
-        if share == 0.0:
-            return command
-        value = frozen(command.value + share * self._offset)
-        return Command(command.interface, value, command.stamp)
+    def __init__(self, before: Controller, time: float) -> None:
+        self._before, self._start = before, time
 
     def share(self, time: float) -> float:
-        """What remains at ``time`` [s], from 1 to 0."""
+        """Weight w of the law before, at ``time`` [s]."""
         return max(0.0, 1.0 - max(0.0, time - self._start) / LENGTH)
+
+    def blended(self, after: Command, state: State, reference: Reference, dt: float) -> Command:
+        """Both laws' command; ``after`` itself once the other is over, or has failed."""
+        w = self.share(state.time)
+        if w == 0.0:
+            return after
+        before = self._before.update(state, reference, dt)
+        if not np.isfinite(before.value).all():
+            return after
+        value = frozen(w * before.value + (1 - w) * after.value)
+        return Command(after.interface, value, after.stamp)

@@ -92,10 +92,7 @@ class ControlLoop:
         self.state = state
         self.reference = self.following.reference(state.time, self.reference)
         try:
-            wanted = self.controller.update(state, self.reference, dt)
-            if self._handover is not None:
-                wanted = self._blended(wanted)
-            self.command = self.guard.check_command(wanted)
+            self.command = self.guard.check_command(self._wanted(state, self.reference, dt))
         except CommandRefused:
             self.command = None
             self.driver.idle()
@@ -103,6 +100,17 @@ class ControlLoop:
         self.driver.write(self.command)
         self.latest = (state, self.reference, self.command)
         return self.command
+
+    def _wanted(self, state: State, reference: Reference, dt: float) -> Command:
+        """The law's command; with the one before it while they change."""
+        if self._handover is None:
+            return self.controller.update(state, reference, dt)
+        first = self._handover.share(state.time) == 1.0
+        after = self.controller.update(state, reference, 0.0 if first else dt)
+        blended = self._handover.blended(after, state, reference, dt)
+        if blended is after:
+            self._handover = None
+        return blended
 
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference at the measured position."""
@@ -130,19 +138,11 @@ class ControlLoop:
 
     def _hand_over(self, state: State) -> None:
         assert self._successor is not None
+        self._handover = Handover(self.controller, state.time)
         self.controller, self._successor = self._successor, None
         self.controller.reset(state)
-        if self.command is not None:
-            self._handover = Handover(self.command.value)
         if self.reference is not None and (np.abs(self.reference.q - state.q) > LED).any():
             self.stop(state)
-
-    def _blended(self, wanted: Command) -> Command:
-        assert self._handover is not None
-        blended = self._handover.blended(wanted)
-        if blended is wanted:
-            self._handover = None
-        return blended
 
     def stop(self, state: State, deceleration: Vector | None = None) -> None:
         """Leave the trajectory: come to rest from the measured state; only between two ticks.

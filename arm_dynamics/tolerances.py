@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,6 +27,13 @@ class Tolerances:
 
     position: Vector
     velocity: Vector
+    any_error: bool = field(init=False)
+    """Whether nothing at all is asked for."""
+
+    def __post_init__(self) -> None:
+        """Look once what every tick would ask."""
+        asked = np.isfinite(self.position).any() or np.isfinite(self.velocity).any()
+        object.__setattr__(self, "any_error", not asked)
 
     @classmethod
     def of(cls, position: Vector, velocity: Vector) -> Tolerances:
@@ -43,28 +50,28 @@ class Tolerances:
         for joint, values in given.items():
             if joint not in names:
                 raise UnknownName(f"joint of a {kind} tolerance", joint, tuple(names))
-            for (field, column), value in zip(columns.items(), values, strict=True):
-                what = f"joint '{joint}': {kind} tolerance, {field} = {value:g}"
+            for (part, column), value in zip(columns.items(), values, strict=True):
+                what = f"joint '{joint}': {kind} tolerance, {part} = {value:g}"
                 i = names.index(joint)
                 column[i] = _taken(what, value, float(column[i]))
         return Tolerances(frozen(columns["position"]), frozen(columns["velocity"]))
 
     def met(self, state: State, reference: Reference) -> bool:
         """Whether every joint is within them."""
-        return bool(
+        return self.any_error or bool(
             (np.abs(reference.q - state.q) <= self.position).all()
             and (np.abs(reference.v - state.v) <= self.velocity).all()
         )
 
     def violations(self, names: Sequence[str], state: State, reference: Reference) -> Iterator[str]:
         """Each joint that is further off: what of it, by how much, and how much is allowed."""
-        for field, unit, error, limit in (
+        for part, unit, error, limit in (
             ("position", "rad", reference.q - state.q, self.position),
             ("velocity", "rad/s", reference.v - state.v, self.velocity),
         ):
             for i in np.flatnonzero(~(np.abs(error) <= limit)).tolist():
                 yield (
-                    f"joint '{names[i]}': {field} error {error[i]:.6g} {unit} exceeds the"
+                    f"joint '{names[i]}': {part} error {error[i]:.6g} {unit} exceeds the"
                     f" tolerance {limit[i]:.6g}"
                 )
 

@@ -5,7 +5,10 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # Tests of nodes, terminals and whole processes: they wait for others, so nothing runs beside them.
-ALONE := test/ros test/test_launch.py test/test_make.py test/test_package.py test/test_cli.py
+# In lockstep no node minds how long another takes.
+LOCKSTEP := $(foreach name,bad_start control lockstep states,test/ros/test_$(name).py)
+ALONE := $(filter-out $(LOCKSTEP),$(wildcard test/ros/test_*.py)) \
+	$(foreach name,launch make package cli viewer,test/test_$(name).py)
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE

@@ -145,7 +145,8 @@ def killed():
         ros.start("simulator")
         controller = ros.start("joint_controller", GAINS)
         ros.wait_until(states, 0.1)
-        ros.wait_for(lambda: Motion([states.newest]).tau[0, 1] != 0, "no effort")
+        first_commands = ros.record(JointState, "joint_commands")
+        ros.wait_for(lambda: len(first_commands), "no command")  # the controller knows the state
         rest = np.zeros(5)
         ros.publish(trajectory((2.0, AWAY, rest)), "joint_controller/joint_trajectory")
         ros.wait_for(lambda: np.abs(states.newest.velocity).max() > 0.5, "it does not move")

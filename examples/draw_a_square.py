@@ -1,0 +1,26 @@
+"""The tool draws a square under operational-space control."""
+
+import numpy as np
+
+from arm_dynamics import ControlLoop, Simulation, load_arm
+from arm_dynamics.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.kinematics import tool_position
+from arm_dynamics.tool_paths import ToolLimits
+
+arm, q = load_arm("five_dof"), [0.0, -0.9, 0.0, 0.0, 0.0]
+square = CartesianTrajectory.rest(arm, q, start=0.1)
+for side in ([0, 0.1, 0], [0, 0.1, -0.1], [0, 0, -0.1], [0, 0, 0]):
+    square = square.line(square.position + side, ToolLimits(speed=0.2, acceleration=1.0))
+
+simulation = Simulation(arm, q=q)
+loop = ControlLoop(Simulated(arm, simulation), TaskSpace(arm))
+loop.step()
+loop.follow(square)  # refused here if the arm could not follow all of it
+distances = []
+while simulation.state.time < square.end + 0.5:
+    loop.step()
+    wanted = square.at(simulation.state.time).position
+    distances.append(np.linalg.norm(tool_position(arm, simulation.state.q) - wanted))
+print(f"{square.end:.2f} s; farthest from the square {1e3 * max(distances):.2f} mm")

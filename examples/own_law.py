@@ -1,0 +1,31 @@
+"""A control law of one's own, bounded by a sliding surface, in the loop like any other."""
+
+import numpy as np
+
+from arm_dynamics import Command, ControlLoop, Reference, Simulation, State, load_arm
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.dynamics import nle
+from arm_dynamics.parameters import Parameter
+
+
+class Sliding(Controller):
+    """tau = k tanh(2 s) + C q̇ + g,  s = ė + 5 e."""
+
+    parameters = (Parameter("k", 8.0, "N·m", "largest correction", above=0),)
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Effort command (nv,) [N·m]."""
+        s = reference.v - state.v + 5 * (reference.q - state.q)
+        effort = self.gains["k"] * np.tanh(2 * s) + nle(self.arm, state.q, state.v)
+        return self.limited(effort, state)
+
+
+arm = load_arm("two_link")
+simulation = Simulation(arm, q=[0.0, 1.0])
+loop = ControlLoop(Simulated(arm, simulation), Sliding(arm, {"J2": {"k": 4.0}}))
+loop.step()
+loop.hold({"J1": 0.8, "J2": 0.4})
+for _ in range(1500):
+    loop.step()
+print(f"after {simulation.state.time:.1f} s:", np.round(simulation.state.q, 4), "rad")

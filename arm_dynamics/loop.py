@@ -10,10 +10,10 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.effort_check import check_effort
-from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue, TrajectoryRefused
+from arm_dynamics.errors import CommandRefused, DriverFault, TrajectoryRefused
 from arm_dynamics.expect import expect
 from arm_dynamics.following import Following
-from arm_dynamics.handover import Handover
+from arm_dynamics.law_change import LawInForce
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
@@ -44,16 +44,13 @@ class ControlLoop:
         self, driver: Driver, controller: Controller, events: Events | None = None
     ) -> None:
         self.driver = expect(Driver, "driver", driver)  # type: ignore[type-abstract]
-        law = expect(Controller, "controller", controller)  # type: ignore[type-abstract]
-        self.controller: Controller = law
+        self._laws = LawInForce(controller)
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events)
         self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)
         self.following = Following()
         self.takeovers = 0
         """How often the loop began anew from the measured state, whatever it followed."""
-        self._successor: Controller | None = None
-        self._handover: Handover | None = None
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
@@ -64,6 +61,11 @@ class ControlLoop:
     def arm(self) -> ArmModel:
         """The arm whose joints and limits hold here."""
         return self.driver.arm
+
+    @property
+    def controller(self) -> Controller:
+        """The law in force."""
+        return self._laws.law
 
     @property
     def trajectory(self) -> Trajectory | None:
@@ -87,12 +89,12 @@ class ControlLoop:
 
     def _tick(self, state: State) -> Command | None:
         dt = 0.0 if self.state is None else state.time - self.state.time
-        if self._successor is not None:
-            self._hand_over(state)
+        if self._laws.pending:
+            self._change_law(state)
         self.state = state
         self.reference = self.following.reference(state.time, self.reference)
         try:
-            self.command = self.guard.check_command(self._wanted(state, self.reference, dt))
+            self.command = self.guard.check_command(self._laws.command(state, self.reference, dt))
         except CommandRefused:
             self.command = None
             self.driver.idle()
@@ -101,21 +103,9 @@ class ControlLoop:
         self.latest = (state, self.reference, self.command)
         return self.command
 
-    def _wanted(self, state: State, reference: Reference, dt: float) -> Command:
-        """The law's command; with the one before it while they change."""
-        if self._handover is None:
-            return self.controller.update(state, reference, dt)
-        first = self._handover.share(state.time) == 1.0
-        after = self.controller.update(state, reference, 0.0 if first else dt)
-        blended = self._handover.blended(after, state, reference, dt)
-        if blended is after:
-            self._handover = None
-        return blended
-
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference at the measured position."""
-        self._handover = None
-        self.controller.reset(state)
+        self._laws.restart(state)
         self.following.begin(self.controller.rest(state))
         self.takeovers += 1
         self.state = self.reference = None
@@ -127,20 +117,10 @@ class ControlLoop:
         law that lets it be led by hand) is brought to rest where it is. Raises InvalidValue for
         a law with another command interface.
         """
-        law = expect(Controller, "controller", controller)  # type: ignore[type-abstract]
-        now, then = self.controller.interface, law.interface
-        if now != then:
-            raise InvalidValue(
-                f"the law in force commands {now}, {type(law).__name__} {then}: the interface"
-                f" stays while the loop runs"
-            )
-        self._successor = law
+        self._laws.use(controller)
 
-    def _hand_over(self, state: State) -> None:
-        assert self._successor is not None
-        self._handover = Handover(self.controller, state.time)
-        self.controller, self._successor = self._successor, None
-        self.controller.reset(state)
+    def _change_law(self, state: State) -> None:
+        self._laws.change(state)
         if self.reference is not None and (np.abs(self.reference.q - state.q) > LED).any():
             self.stop(state)
 

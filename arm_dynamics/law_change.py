@@ -1,0 +1,64 @@
+"""The law in force, and the one that is to follow it."""
+
+from __future__ import annotations
+
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.expect import expect
+from arm_dynamics.handover import Handover
+from arm_dynamics.state import Command, Reference, State
+
+
+class LawInForce:
+    """Updates one law, or two while one fades into the other.
+
+    Another thread than the loop's may ``use`` a law.
+    """
+
+    def __init__(self, controller: Controller) -> None:
+        self.law = _checked(controller)
+        self._next: Controller | None = None
+        self._handover: Handover | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether another law is to take over."""
+        return self._next is not None
+
+    def use(self, controller: Controller) -> None:
+        """Have another law take over; raises InvalidValue for another command interface."""
+        law = _checked(controller)
+        if law.interface != self.law.interface:
+            raise InvalidValue(
+                f"the law in force commands {self.law.interface}, {type(law).__name__}"
+                f" {law.interface}: the interface stays while the loop runs"
+            )
+        self._next = law
+
+    def change(self, state: State) -> None:
+        """Take up the law that is pending, to fade in from now on."""
+        if self._next is not None:
+            self._handover = Handover(self.law, state.time)
+            self.law, self._next = self._next, None
+            self.law.reset(state)
+
+    def restart(self, state: State) -> None:
+        """Begin anew from ``state``, without a law before."""
+        self._handover = None
+        self.law.reset(state)
+
+    def command(self, state: State, reference: Reference, dt: float) -> Command:
+        """What the law wants; with the one before it while they change."""
+        if self._handover is None:
+            return self.law.update(state, reference, dt)
+        first = self._handover.share(state.time) == 1.0
+        after = self.law.update(state, reference, 0.0 if first else dt)
+        blended = self._handover.blended(after, state, reference, dt)
+        if blended is after:
+            self._handover = None
+        return blended
+
+
+def _checked(controller: Controller) -> Controller:
+    law: Controller = expect(Controller, "controller", controller)  # type: ignore[type-abstract]
+    return law

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, vector
+from arm_dynamics.arrays import frozen, vector
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.following import Following
 from arm_dynamics.state import Reference
@@ -36,7 +37,7 @@ class ToolFollowing(Following):
         self._told, self._until = np.zeros(6), -np.inf
         self._wrench, self._now = np.zeros(6), 0.0
 
-    def push(self, wrench: Vector, until: float) -> None:
+    def push(self, wrench: ArrayLike, until: float) -> None:
         """Push with ``wrench`` (6,) [N, N·m] until the time ``until`` [s], then no longer."""
         self._told, self._until = vector("wrench", wrench, 6), until
 

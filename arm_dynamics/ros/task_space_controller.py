@@ -1,0 +1,126 @@
+"""The task-space controller node: goals of the tool and joint states in, joint commands out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from arm_dynamics import plugins
+from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.pacer import Rate
+from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.ros.arm_parameters import PAYLOAD
+from arm_dynamics.ros.diagnostics import Diagnostics, Report
+from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
+from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
+from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.stop import Stop
+from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.tool_limits import ToolMotionParameters
+from arm_dynamics.ros.tool_state import ToolState
+from arm_dynamics.ros.tool_topics import ToolTopics
+from arm_dynamics.ros.topic_driver import TopicDriver
+from arm_dynamics.safety.events import Events
+
+WAIT = 0.1
+"""Time [s] after which a loop without states looks whether it should stop."""
+
+
+class TaskSpaceControllerNode(Node):
+    """Runs one law of the tool on the arm behind ``joint_states`` and ``joint_commands``."""
+
+    def __init__(self) -> None:
+        super().__init__("task_space_controller")
+        self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._driver = TopicDriver(self._nominal, self)
+        self._law = self._build_law()
+        events = Events(Throttle(self.get_logger()).warn)
+        self.loop = ControlLoop(self._driver, self._law, events)
+        self._motion = ToolMotionParameters(self)
+        self._topics = ToolTopics(self, self.loop, self._law, self._motion)
+        self._watch = ReachWatch(self._law, events)
+        self._state = ToolState(self, self.loop, self._watch)
+        self._ticks, self._rate = 0, Rate()
+        self._diagnostics = Diagnostics(self, self._report)
+        self.add_on_set_parameters_callback(self._on_parameters)
+
+    def _build_law(self) -> TaskController:
+        name = declare_fixed(
+            self,
+            "controller",
+            "task_space",
+            "law of the tool: task_space, resolved_rate, impedance",
+        )
+        payload = declare_number(self, PAYLOAD.name, PAYLOAD, 0.0)
+        kind = task_law(name)
+        law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
+        law.use_model(self._nominal.with_payload(payload))
+        return law
+
+    def run(self, stop: Stop) -> None:
+        """Answer every state until told to stop."""
+        while not stop.is_set():
+            if self._driver.wait(WAIT):
+                self.tick()
+
+    def tick(self) -> None:
+        """One step of the control loop."""
+        if self.loop.step() is not None:
+            self._ticks += 1
+            self._watch.look()
+
+    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
+        values: dict[str, Any] = {p.name: p.value for p in parameters}
+        try:
+            gains = changed_gains(self._law, values)
+            model = self._nominal.with_payload(values.get(PAYLOAD.name, 0.0))
+            if gains is not None:
+                self._law.configure(gains)
+            if PAYLOAD.name in values:
+                self._law.use_model(model)
+            self._motion.change(values)
+        except ArmDynamicsError as error:
+            return result(error)
+        return result(None)
+
+    def _report(self) -> Report:
+        events, watch, rate = self.loop.events, self._watch, self._rate.of(self._ticks)
+        values = {
+            "controller": type(self._law).__name__,
+            "commands per second": f"{rate:.0f}",
+            "distance [m]": f"{watch.distance:.6f}",
+            "farthest [m]": f"{watch.farthest:.6f}",
+            "weakest [m]": f"{watch.weakest:.6f}",
+            **{kind: str(count) for kind, count in sorted(events.counts.items())},
+            **{f"last {kind}": text for kind, text in sorted(events.latest.items())},
+        }
+        if rate <= 0:
+            return False, "waiting for joint_states", values
+        words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak
+        return not words, ", ".join(words) or "running", values
+
+
+def task_law(name: str) -> type[TaskController]:
+    """The law of the tool registered as ``name``; raises ConfigError for a law of the joints."""
+    law: type[object] = plugins.load("controllers", name)
+    if issubclass(law, TaskController):
+        return law
+    every = {n: plugins.load("controllers", n) for n in plugins.names("controllers")}
+    able = ", ".join(n for n, kind in every.items() if issubclass(kind, TaskController))
+    raise ConfigError(f"controller '{name}' is a law of the joints: one of {able} is expected")
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    sys.exit(run_node(TaskSpaceControllerNode))
+
+
+if __name__ == "__main__":
+    main()

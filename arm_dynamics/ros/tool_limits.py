@@ -1,0 +1,44 @@
+"""How fast a tool is moved, and how long a word of a stream holds, as live parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rclpy.node import Node
+
+from arm_dynamics.parameters import Parameter
+from arm_dynamics.ros.parameters import declare_number
+from arm_dynamics.tool_paths import ToolLimits
+
+LIMITS = (
+    Parameter("speed", 0.25, "m/s", "of the tool", above=0, upper=100),
+    Parameter("acceleration", 1.0, "m/s²", "of the tool", above=0, upper=1e4),
+    Parameter("turning", 1.0, "rad/s", "of the tool", above=0, upper=1e3),
+    Parameter("turning_acceleration", 4.0, "rad/s²", "of the tool", above=0, upper=1e5),
+)
+TIMEOUT = Parameter("timeout", 0.25, "s", "a twist or wrench holds this long", above=0, upper=10)
+
+
+class ToolMotionParameters:
+    """The limits and the timeout in force."""
+
+    def __init__(self, node: Node) -> None:
+        self._values = {
+            spec.name: declare_number(node, spec.name, spec, spec.default or 0.0)
+            for spec in (*LIMITS, TIMEOUT)
+        }
+
+    @property
+    def limits(self) -> ToolLimits:
+        """For the next motion."""
+        return ToolLimits(**{spec.name: self._values[spec.name] for spec in LIMITS})
+
+    @property
+    def timeout(self) -> float:
+        """Time [s] of states after which a twist or wrench counts no longer."""
+        return self._values[TIMEOUT.name]
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Take those of ``values`` that are among these, which ROS has held against the ranges."""
+        self._values |= {name: float(values[name]) for name in self._values if name in values}

@@ -1,0 +1,84 @@
+"""Where the tool is and where it should be: poses, twist, and markers for RViz."""
+
+from __future__ import annotations
+
+from geometry_msgs.msg import Point, PoseStamped, TwistStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from std_msgs.msg import ColorRGBA, Header
+from visualization_msgs.msg import Marker, MarkerArray
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.kinematics import pose, twist
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.ros.tool_messages import header, pose_message
+from arm_dynamics.state import State, TaskReference
+from arm_dynamics.tool_entry import task_of
+
+PERIOD = 0.02
+AXIS, THICK = 0.1, 0.006
+"""Length and thickness [m] of the reference's axes."""
+COLOURS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
+MISSED = (1.0, 0.5, 0.0)
+
+
+class ToolState:
+    """Publishes at 50 Hz what somebody listens to, under the stamps of the states."""
+
+    def __init__(self, node: Node, loop: ControlLoop, watch: ReachWatch) -> None:
+        self._loop, self._watch = loop, watch
+        self._pose = node.create_publisher(PoseStamped, "~/current_pose", 10)
+        self._twist = node.create_publisher(TwistStamped, "~/current_twist", 10)
+        self._reference = node.create_publisher(PoseStamped, "~/reference_pose", 10)
+        self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
+
+    def _publish(self) -> None:
+        latest = self._loop.latest
+        if latest is None:
+            return
+        state, reference, _ = latest
+        head, at = header(self._loop.arm, state.time), pose(self._loop.arm, state.q)
+        if self._pose.get_subscription_count():
+            self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
+        if self._twist.get_subscription_count():
+            self._twist.publish(self._moving(head, state))
+        asked = self._reference.get_subscription_count(), self._markers.get_subscription_count()
+        if any(asked):
+            task = task_of(self._loop.arm, reference)
+            wanted = pose_message(task.position, task.rotation)
+            self._reference.publish(PoseStamped(header=head, pose=wanted))
+            self._markers.publish(self._drawn(head, task, at[0]))
+
+    def _moving(self, head: Header, state: State) -> TwistStamped:
+        message = TwistStamped(header=head)
+        told = twist(self._loop.arm, state.q, state.v).tolist()
+        linear, angular = message.twist.linear, message.twist.angular
+        linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = told
+        return message
+
+    def _drawn(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
+        """The reference's axes, and a line to it from a tool that can not be there."""
+        axes, missed = _lines(head, 0), _lines(head, 1)
+        axes.pose = pose_message(task.position, task.rotation)
+        for i, colour in enumerate(COLOURS):
+            end = [AXIS * (k == i) for k in range(3)]
+            axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
+            axes.colors += [_colour(colour)] * 2
+        missed.action = Marker.ADD if self._watch.out else Marker.DELETE
+        for x, y, z in (tool.tolist(), task.position.tolist()):
+            missed.points.append(Point(x=x, y=y, z=z))
+            missed.colors.append(_colour(MISSED))
+        return MarkerArray(markers=[axes, missed])
+
+
+def _lines(head: Header, number: int) -> Marker:
+    marker = Marker(header=head, ns="reference", id=number, type=Marker.LINE_LIST)
+    marker.scale.x, marker.pose.orientation.w = THICK, 1.0
+    return marker
+
+
+def _colour(rgb: tuple[float, float, float]) -> ColorRGBA:
+    return ColorRGBA(r=rgb[0], g=rgb[1], b=rgb[2], a=1.0)

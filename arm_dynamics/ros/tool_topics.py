@@ -1,0 +1,114 @@
+"""What a tool is asked to do: poses, twists, wrenches, paths and timetables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from nav_msgs.msg import Path
+from rclpy.node import Node
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from arm_dynamics.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.errors import ArmDynamicsError, TrajectoryRefused
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.ros import qos, tool_messages
+from arm_dynamics.ros.tool_limits import ToolMotionParameters
+from arm_dynamics.state import Reference
+from arm_dynamics.tool_following import ToolFollowing
+from arm_dynamics.tool_glide import ToolGlide
+from arm_dynamics.tool_goals import AtTwist, ToolGoal, ToPose
+from arm_dynamics.tool_splines import checked, through, timed
+
+
+class ToolTopics:
+    """Hands checked goals to the loop; a refusal is told, and the old motion goes on.
+
+    A topic with several publishers is not listened to: nobody could tell whose word counts.
+    """
+
+    def __init__(
+        self, node: Node, loop: ControlLoop, law: TaskController, motion: ToolMotionParameters
+    ) -> None:
+        self._node, self._loop, self._law, self._motion = node, loop, law, motion
+        self._following = ToolFollowing(law)
+        loop.following = self._following
+        self._subscriptions: dict[str, Any] = {}
+        self._listen(PoseStamped, "target_pose", self._pose)
+        self._listen(TwistStamped, "target_twist", self._twist)
+        self._listen(WrenchStamped, "target_wrench", self._wrench)
+        self._listen(Path, "path", self._path)
+        self._listen(MultiDOFJointTrajectory, "trajectory", self._timetable)
+
+    def _listen(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
+        heard = partial(self._hear, topic, take)
+        self._subscriptions[topic] = self._node.create_subscription(
+            kind, f"~/{topic}", heard, qos.STREAM
+        )
+
+    def _hear(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
+        subscription = self._subscriptions[topic]
+        if subscription.get_publisher_count() > 1:
+            self._tell_publishers(subscription.topic_name)
+            return
+        try:
+            take(message)
+        except ArmDynamicsError as error:
+            self._loop.events.report("target_refused", f"~/{topic}: {error}")
+
+    def _tell_publishers(self, topic: str) -> None:
+        found = self._node.get_publishers_info_by_topic(topic)
+        names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in found)
+        self._loop.events.report(
+            "target_ignored",
+            f"{topic} has several publishers ({', '.join(names)}): one is expected",
+        )
+
+    def _pose(self, message: PoseStamped) -> None:
+        position, rotation = tool_messages.read_pose(self._loop.arm, message)
+        self._go(ToPose.of(self._loop.arm, position, rotation, self._motion.limits))
+
+    def _twist(self, message: TwistStamped) -> None:
+        twist, motion = tool_messages.read_twist(self._loop.arm, message), self._motion
+        self._go(AtTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
+
+    def _wrench(self, message: WrenchStamped) -> None:
+        wrench, (now, _) = tool_messages.read_wrench(self._loop.arm, message), self._present()
+        self._following.push(wrench, now + self._motion.timeout)
+
+    def _path(self, message: Path) -> None:
+        poses = tool_messages.read_path(self._loop.arm, message)
+        self._follow(through(self._rest(), poses, self._motion.limits), None)
+
+    def _timetable(self, message: MultiDOFJointTrajectory) -> None:
+        times, poses, twists, start = tool_messages.read_timetable(self._loop.arm, message)
+        self._follow(timed(self._rest(start), times, poses, twists), start)
+
+    def _go(self, goal: ToolGoal) -> None:
+        """Set out at the next tick: no goal is refused for where the arm can not follow."""
+        self._following.post(ToolGlide.to(self._loop.arm, goal, *self._present()))
+
+    def _rest(self, start: float | None = None) -> CartesianTrajectory:
+        """Where the arm is led at present."""
+        now, _ = self._present()
+        return CartesianTrajectory.rest(self._loop.arm, self._law.virtual.q, start or now)
+
+    def _follow(self, trajectory: CartesianTrajectory, start: float | None) -> None:
+        """Have a motion followed that was found possible; without a start it begins after that."""
+        now, _ = self._present()
+        entered = trajectory.after(now, Reference.hold(trajectory.posture))
+        possible = checked(entered)
+        if start is None:
+            possible = replace(possible, begin=self._present()[0])
+        self._loop.follow(possible)
+
+    def _present(self) -> tuple[float, Reference]:
+        """Time and reference of the latest tick."""
+        latest = self._loop.latest
+        if latest is None:
+            raise TrajectoryRefused("no state of the arm has come yet: nothing to start from")
+        return latest[0].time, latest[1]

@@ -214,6 +214,20 @@ def test_cancel_brings_the_arm_to_rest_on_the_way(shared, states):
     assert np.abs(motion.q[-1] - AWAY).max() > 0.02
 
 
+def test_cancel_while_the_simulator_is_paused_does_not_wait_for_it(shared, states):
+    handle = begin(shared, slow())
+    shared.wait_longer(states, 0.5)
+    assert shared.pause().success
+    shared.answer(handle.cancel_goal_async())
+    result = end(shared, handle)
+    assert end.status == GoalStatus.STATUS_CANCELED
+    assert "no state of the arm" in result.error_string
+    assert shared.pause(False).success
+    shared.wait_longer(states, 1.0)
+    assert np.abs(states.newest.velocity).max() < 1e-3
+    assert np.abs(np.array(states.newest.position) - AWAY).max() > 0.2
+
+
 def test_a_goal_that_is_over_cannot_be_canceled(shared, states):
     handle = begin(shared, goal((0.5, INITIAL, REST)))
     end(shared, handle)
@@ -423,7 +437,17 @@ def test_a_law_that_cannot_take_over_is_refused(shared, states, law, word):
     assert shared.get("joint_controller", "controller") == "pid_gravity"
 
 
-# --- without control_msgs
+# --- in one process with the simulator, and without control_msgs
+
+
+def test_the_composed_node_takes_goals_too(ros):
+    states = ros.states()
+    ros.start("composed", GAINS, real_time_factor=1000.0)
+    ros.wait_until(states, 0.1)
+    result = send(ros, goal((1.0, AWAY, REST), end=dict.fromkeys(JOINTS, 0.01)))
+    assert result.error_code == Result.SUCCESSFUL
+    assert np.abs(np.array(states.newest.position) - AWAY).max() < 0.011
+    assert ros.stop_all() == [0], ros.told("")
 
 
 def test_without_control_msgs_the_rest_works_and_the_log_says_what_is_missing(

@@ -155,9 +155,16 @@ def test_rk4_with_own_states_is_the_continuous_map_to_its_order():
 
 # Generated code -------------------------------------------------------------------------------
 
+
+def driven():
+    """Two joints with motors."""
+    motor = {"kt": 2.0, "ke": 1.0, "resistance": 1.0, "supply_voltage": 24.0}
+    return load_arm("two_link").with_actuator("dc_motor", **motor)
+
+
 GENERATED = {
     "four_joint": (lambda: load_arm("four_joint"), "effort", "semi_implicit_euler"),
-    "five_dof": (five_dof, "voltage", "semi_implicit_euler"),
+    "driven": (driven, "voltage", "semi_implicit_euler"),
 }
 
 

@@ -33,12 +33,13 @@ def numbers(function, *arguments):
 
 def rough():
     """Every law at work: own states, losses, stiction, brushes."""
-    arm = five_dof().with_motors(
-        gear_ratio=2.0, current_limit=6.0, brush_drop=0.7, brush_half_voltage=0.4,
+    arm = chain({"damping": 0.1}, {"axis": "0 0.6 0.8"}, {"axis": "0 0 1"})
+    arm = arm.with_actuator(
+        "dc_motor", kt=5.0, ke=4.0, resistance=1.0, supply_voltage=12.0, gear_ratio=2.0, current_limit=6.0, brush_drop=0.7, brush_half_voltage=0.4,
         rotor_inertia=1e-3, viscous_friction=2e-3, coulomb_friction=0.05, stiction=0.08,
         inductance=1e-3, thermal_resistance=2.0, efficiency=0.8, back_efficiency=0.6,
     )  # fmt: skip
-    return arm.with_joint("R3", friction=0.3, damping=0.1)
+    return arm.with_joint("J3", friction=4.0, damping=0.1)
 
 
 # Rigid bodies on symbols ----------------------------------------------------------------------
@@ -187,12 +188,12 @@ def test_every_law_at_work_and_what_varies():
     varied = {
         "payload": random.uniform(0, 0.5, (LANES, 1)),
         "link.mass": near([i.mass for i in list(arm.links.inertias)[1:]]),
-        "link.inertia": near(np.ones(5)),
-        "motor.kt": near([10, 10, 10, 1, 1]),
-        "motor.rotor_inertia": near(np.full(5, 1e-3)),
-        "motor.coulomb_friction": near(np.full(5, 0.05)),
-        "joint.friction": near([0, 0, 0.3, 0.1, 0]),
-        "joint.damping": near([0.1, 0, 0.1, 0, 0]),
+        "link.inertia": near(np.ones(3)),
+        "motor.kt": near(np.full(3, 5.0)),
+        "motor.rotor_inertia": near(np.full(3, 1e-3)),
+        "motor.coulomb_friction": near(np.full(3, 0.05)),
+        "joint.friction": near([0, 0.1, 4.0]),
+        "joint.damping": near([0.1, 0, 0.1]),
     }
     kernel = Kernel(arm, options(vary=tuple(varied)))
     q, v, told = scattered(arm, 4)
@@ -201,7 +202,7 @@ def test_every_law_at_work_and_what_varies():
         own = variation.lane_arm(arm, {name: values[lane] for name, values in varied.items()})
         end = expected_end(own, q[lane], v[lane], 6 * told[lane], 1e-4, 400)
         np.testing.assert_allclose(found[lane], end, rtol=1e-9, atol=1e-10)
-    assert (found[:, 5:10] == 0).any()  # some joints stick, exactly
+    assert (found[:, 3:6] == 0).any()  # some joints stick, exactly
 
 
 def test_a_lane_that_is_lost_is_named_and_the_others_go_on():

@@ -52,9 +52,9 @@ lint: setup-test ## ruff, mypy and the contracts between layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: ## measure a step, rollouts, the gain search and the loop over ROS 2
+bench: ## measure a step, rollouts, the gain search, laws of control and the loop over ROS 2
 	@$(SETUP) $(RUN_EXTRAS),bench
-	@for what in step rollout gain_search ros_loop; do \
+	@for what in step rollout gain_search control ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
 
 gallery: setup-test ## draw all pictures of docs/gallery.md anew

@@ -1,0 +1,50 @@
+"""The Pinocchio calls that each law of control can not do without, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics import State
+from arm_dynamics.model.arm_model import ArmModel
+
+NEEDS = {
+    "pid": "", "gravity_compensation": "g", "pid_gravity": "g", "velocity_pid": "g",
+    "computed_torque": "r", "lqr": "r", "resolved_rate": "kr", "task_space": "kkMn",
+    "impedance": "kkn",
+}  # fmt: skip
+"""g(q), r: RNEA, M(q), n: C v + g, k: pose, Jacobian and J̇ v of the tool, of each law.
+
+Laws of the tool need the last of the arm that they lead within reach, too.
+"""
+
+
+def bare(arm: ArmModel, needs: str) -> Callable[[State], None]:
+    """The Pinocchio calls ``needs`` of one state."""
+    model, data, zero = arm.model, arm.model.createData(), np.zeros(arm.nv)
+    frame, axes = model.getFrameId(arm.tool_frame, pin.BODY), pin.LOCAL_WORLD_ALIGNED
+
+    def tool(q: np.ndarray, v: np.ndarray) -> None:
+        pin.forwardKinematics(model, data, q, v, zero)
+        pin.updateFramePlacement(model, data, frame)
+        pin.computeJointJacobians(model, data)
+        pin.getFrameJacobian(model, data, frame, axes)
+        pin.getFrameVelocity(model, data, frame, axes)
+        pin.getFrameClassicalAcceleration(model, data, frame, axes)
+
+    calls = {
+        "g": lambda q, v: pin.computeGeneralizedGravity(model, data, q),
+        "r": lambda q, v: pin.rnea(model, data, q, v, zero),
+        "M": lambda q, v: pin.crba(model, data, q),
+        "n": lambda q, v: pin.nonLinearEffects(model, data, q, v),
+        "k": tool,
+    }
+    chosen = [calls[letter] for letter in needs]
+
+    def call(state: State) -> None:
+        for one in chosen:
+            one(state.q, state.v)
+
+    return call

@@ -35,7 +35,8 @@ def rough():
     """Every law at work: own states, losses, stiction, brushes."""
     arm = chain({"damping": 0.1}, {"axis": "0 0.6 0.8"}, {"axis": "0 0 1"})
     arm = arm.with_actuator(
-        "dc_motor", kt=5.0, ke=4.0, resistance=1.0, supply_voltage=12.0, gear_ratio=2.0, current_limit=6.0, brush_drop=0.7, brush_half_voltage=0.4,
+        "dc_motor", kt=5.0, ke=4.0, resistance=1.0, supply_voltage=12.0,
+        gear_ratio=2.0, current_limit=6.0, brush_drop=0.7, brush_half_voltage=0.4,
         rotor_inertia=1e-3, viscous_friction=2e-3, coulomb_friction=0.05, stiction=0.08,
         inductance=1e-3, thermal_resistance=2.0, efficiency=0.8, back_efficiency=0.6,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from setuptools import find_packages, setup
 
 NAME = "arm_dynamics"
 SHARE = Path("share") / NAME
-UNIT = ["pytest>=8", "hypothesis>=6.100"]
+UNIT = ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100"]
 # ROS 2 as wheels exists for this platform alone; elsewhere the nodes need an installed ROS 2.
 WHEELS = 'sys_platform == "linux" and platform_machine == "x86_64"'
 
@@ -65,7 +65,6 @@ setup(
         "unit": UNIT,
         "test": [
             *UNIT,
-            "pytest-xdist>=3.5",
             "ruff>=0.6",
             "mypy>=1.11",
             "import-linter>=2.1",

@@ -11,18 +11,19 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Reference, TaskReference
 from arm_dynamics.tool_entry import NOTHING, Entry, stopped, task_of
-from arm_dynamics.tool_goals import Glide, ToolGoal
+from arm_dynamics.tool_goals import Glide, ToolGoal, braking_time
+from arm_dynamics.tool_paths import ToolLimits
 
-ENTRY = 0.2
-"""Time [s] in which the velocity passes from the present one into a goal's."""
+SHORTEST = 0.05
+"""Least time [s] in which the velocity passes from the present one into a goal's."""
 
 
 @dataclass(frozen=True, eq=False)
 class ToolGlide:
     """p = p0 + σ(t) v,  R = exp(σ(t) [ω]×) R0; at first the present motion passes into it.
 
-    The way begins (v - v_now) ENTRY / 2 behind the tool, so that the speed rises evenly and never
-    beyond the goal's. Before ``after`` it is a stand at the present pose.
+    The way begins (v - v_now) T / 2 behind the tool, so that the speed rises evenly within the
+    ``entry_time`` T and never beyond the goal's.
     """
 
     arm: ArmModel
@@ -38,15 +39,18 @@ class ToolGlide:
     def to(cls, arm: ArmModel, goal: ToolGoal, now: float, present: Reference) -> ToolGlide:
         """From the ``present`` reference at ``now`` [s] to ``goal``."""
         told = task_of(arm, present)
-        where, turned = _behind(told, goal.glide(told.position, told.rotation).twist)
-        glide = goal.glide(where, turned)
-        plan = cls(arm, goal, now, where, turned, told.q, glide)
-        return replace(plan, entry=Entry.between(plan.at(now), told, now, now + ENTRY))
+        change = told.twist - goal.glide(told.position, told.rotation).twist
+        T = entry_time(change, goal.limits)
+        where = frozen(told.position + change[:3] * T / 2)
+        turned = frozen(pin.exp3(change[3:] * T / 2) @ told.rotation)
+        plan = cls(arm, goal, now, where, turned, told.q, goal.glide(where, turned))
+        return replace(plan, entry=Entry.between(plan.at(now), told, now, now + T))
 
     @property
     def end(self) -> float:
         """Time [s] from which on the tool stands still."""
-        return self.start + max(self.glide.cruise + self.glide.braking, ENTRY)
+        over = self.start + self.glide.cruise + self.glide.braking
+        return over if self.entry is None else max(over, self.entry.end)
 
     def at(self, time: float) -> TaskReference:
         """What the tool should do at ``time`` [s]; it stands before the start."""
@@ -73,7 +77,6 @@ class ToolGlide:
         """Nothing to refuse: a law of the tool goes as near as its arm can."""
 
 
-def _behind(told: TaskReference, twist: Vector) -> tuple[Vector, Vector]:
-    """Where a way at ``twist`` begins to be met in ENTRY by an even rise of the velocity."""
-    offset = (told.twist - twist) * ENTRY / 2
-    return frozen(told.position + offset[:3]), frozen(pin.exp3(offset[3:]) @ told.rotation)
+def entry_time(change: Vector, limits: ToolLimits) -> float:
+    """T = 3/2 max(|Δv| / a, |Δω| / α) [s]: what an even rise takes; at least SHORTEST."""
+    return max(1.5 * braking_time(change, limits), SHORTEST)

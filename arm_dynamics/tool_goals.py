@@ -47,7 +47,12 @@ class Glide:
 
 
 class ToolGoal(Protocol):
-    """Where to, from anywhere."""
+    """Where to, from anywhere, within limits."""
+
+    @property
+    def limits(self) -> ToolLimits:
+        """Speeds and accelerations of the tool."""
+        ...
 
     def glide(self, position: Vector, rotation: Vector) -> Glide:
         """From a tool at ``position`` (3,) and ``rotation`` (3, 3)."""

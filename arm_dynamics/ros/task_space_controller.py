@@ -81,11 +81,12 @@ class TaskSpaceControllerNode(Node):
         try:
             gains = changed_gains(self._law, values)
             model = self._nominal.with_payload(values.get(PAYLOAD.name, 0.0))
+            motion = self._motion.changed(values)
             if gains is not None:
                 self._law.configure(gains)
             if PAYLOAD.name in values:
                 self._law.use_model(model)
-            self._motion.change(values)
+            self._motion.take(motion)
         except ArmDynamicsError as error:
             return result(error)
         return result(None)

@@ -39,6 +39,11 @@ class ToolMotionParameters:
         """Time [s] of states after which a twist or wrench counts no longer."""
         return self._values[TIMEOUT.name]
 
-    def change(self, values: Mapping[str, Any]) -> None:
-        """Take those of ``values`` that are among these, which ROS has held against the ranges."""
-        self._values |= {name: float(values[name]) for name in self._values if name in values}
+    def changed(self, values: Mapping[str, Any]) -> dict[str, float]:
+        """Those of ``values`` that are among these; raises InvalidValue for one out of range."""
+        specs = [spec for spec in (*LIMITS, TIMEOUT) if spec.name in values]
+        return {spec.name: spec.check("tool", values[spec.name]) for spec in specs}
+
+    def take(self, changed: Mapping[str, float]) -> None:
+        """Put them in force."""
+        self._values |= changed

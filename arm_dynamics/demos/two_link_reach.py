@@ -92,7 +92,7 @@ def paths(runs: Runs) -> Picture:
         " Task space: the report's q̇_r = J#(q) (ẋ_r + k e), which comes back. Operational space:"
         " the law task_space of this package, 500 Hz, which follows the point of its reach that it"
         " can get to. Line B enters the hole after 1.4 s and leaves it after 2.4 s; there"
-        " nobody can be near, but the last law needs half of the torque and ends within a"
+        " no law can be near it, but the last one needs half of the torque and ends within a"
         " micrometre."
     )
     return Picture("two_link_paths", caption, drawn)

@@ -12,7 +12,6 @@ from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.following import Following
 from arm_dynamics.state import Reference
 from arm_dynamics.tool_entry import task_of
-from arm_dynamics.trajectory import Trajectory
 
 LEASH = 0.02
 """Distance [m] between a reference and where the arm can be from which on it begins there anew."""
@@ -33,7 +32,6 @@ class ToolFollowing(Following):
     def __init__(self, law: TaskController) -> None:
         super().__init__()
         self._law = law
-        self._plain: Reference | None = None
         self._told, self._until = np.zeros(6), -np.inf
         self._wrench, self._now = np.zeros(6), 0.0
 
@@ -41,24 +39,20 @@ class ToolFollowing(Following):
         """Push with ``wrench`` (6,) [N, N·m] until the time ``until`` [s], then no longer."""
         self._told, self._until = vector("wrench", wrench, 6), until
 
-    def begin(self, trajectory: Trajectory) -> None:
-        """Follow this one from now on, as it stands; only between two references."""
-        super().begin(trajectory)
-        self._plain = None
-
     def reference(self, now: float, present: Reference | None) -> Reference:
         """Reference at the time ``now`` [s], the push included."""
-        if present is not None:
-            present = self._reachable(present if self._plain is None else self._plain)
+        if present is not None and self.pending:
+            present = self._reachable(now)
         found = super().reference(now, present)
-        self._plain = found
         return self._pushed(found, now)
 
-    def _reachable(self, present: Reference) -> Reference:
+    def _reachable(self, now: float) -> Reference:
+        """Where the motion in force is ``now``: a tick further, or streams would lose that time."""
         virtual = self._law.virtual
-        if virtual.distance <= LEASH:
-            return present
-        return Reference(*(frozen(x) for x in (virtual.q, virtual.v, virtual.a)))
+        if virtual.distance > LEASH:
+            return Reference(*(frozen(x) for x in (virtual.q, virtual.v, virtual.a)))
+        assert self.trajectory is not None
+        return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
 
     def _pushed(self, reference: Reference, now: float) -> Reference:
         told = self._told if now <= self._until else np.zeros(6)

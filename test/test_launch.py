@@ -22,6 +22,7 @@ ARGUMENTS = {
         "use_sim_time", "params_file",
     },
     "display": {"arm", "rviz", "port", "gui"},
+    "task_space": {"arm", "controller", "rviz", "use_sim_time", "params_file"},
     "view": {"arm", "rviz", "use_sim_time"},
 }  # fmt: skip
 SWITCHES = {"rviz", "viewer", "composed", "use_sim_time", "gui"}
@@ -135,7 +136,20 @@ def test_every_control_law_can_be_chosen(stand_in):
     assert lockstep.choices == ["", "true", "false"]
 
 
-@pytest.mark.parametrize("name", ["simulation", "display"])
+def test_the_laws_of_the_tool_can_be_chosen_and_reach_the_node(stand_in):
+    _, actions = described("task_space")
+    (law,) = (a for a in actions if a.values and a.values[0] == "controller")
+    assert law.choices == ["", "task_space", "resolved_rate", "impedance"]
+    found = nodes(started("task_space", controller="impedance", arm="puma560"))
+    assert set(found) == {"simulator", "task_space_controller"} <= EXECUTABLES
+    assert parameters(found["task_space_controller"])["controller"] == "impedance"
+    assert {parameters(node)["arm"] for node in found.values()} == {"puma560"}
+    assert "controller" not in parameters(nodes(started("task_space"))["task_space_controller"])
+    with pytest.raises(ConfigError, match="/no/such.yaml"):
+        started("task_space", params_file="/no/such.yaml")
+
+
+@pytest.mark.parametrize("name", ["simulation", "display", "task_space"])
 def test_what_is_included_lies_beside(name, stand_in):
     _, actions = described(name)
     (included,) = (a.values[0] for a in actions if a.kind == "IncludeLaunchDescription")

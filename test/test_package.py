@@ -54,7 +54,8 @@ def test_executable_has_its_function(script):
 
 
 def test_executables_are_those_of_the_nodes_and_the_command():
-    nodes = {"simulator", "joint_controller", "composed", "viewer", "joint_sliders"}
+    nodes = {"simulator", "joint_controller", "task_space_controller", "composed", "viewer"}
+    nodes |= {"joint_sliders"}
     assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
 
 

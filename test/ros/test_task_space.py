@@ -1,0 +1,416 @@
+"""The task-space controller over topics: goals are reached, bad and impossible ones are told."""
+
+import time
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from geometry_msgs.msg import PoseStamped, Transform, Twist, TwistStamped, WrenchStamped
+from nav_msgs.msg import Path
+from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
+from visualization_msgs.msg import Marker, MarkerArray
+
+from arm_dynamics.kinematics import pose, twist
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.quaternion import quaternion_of
+
+from .link import INTRODUCTION, LOCKSTEP, Motion, stamp, to_time
+
+NODE = "task_space_controller"
+NAN = float("nan")
+
+
+@cache
+def arm():
+    return load_arm("five_dof")
+
+
+def home():
+    return pose(arm(), arm().pose("initial"))
+
+
+def placed(way=(0, 0, 0), turn=(0, 0, 0), frame="base_link"):
+    """A PoseStamped that is ``way`` [m] and ``turn`` [rad] from the initial pose."""
+    p, R = home()
+    return stamped(p + np.array(way), pin.exp3(np.array(turn, dtype=float)) @ R, frame)
+
+
+def stamped(p, R, frame="base_link"):
+    message = PoseStamped()
+    message.header.frame_id = frame
+    at, q = message.pose.position, message.pose.orientation
+    at.x, at.y, at.z = (float(x) for x in p)
+    q.x, q.y, q.z, q.w = quaternion_of(R).tolist()
+    return message
+
+
+def moving(linear=(0, 0, 0), angular=(0, 0, 0), frame="base_link"):
+    message = TwistStamped()
+    message.header.frame_id = frame
+    v, w = message.twist.linear, message.twist.angular
+    v.x, v.y, v.z = (float(x) for x in linear)
+    w.x, w.y, w.z = (float(x) for x in angular)
+    return message
+
+
+def pushing(force, frame="base_link"):
+    message = WrenchStamped()
+    message.header.frame_id = frame
+    f = message.wrench.force
+    f.x, f.y, f.z = (float(x) for x in force)
+    return message
+
+
+def path(*poses, frame="base_link"):
+    message = Path(poses=list(poses))
+    message.header.frame_id = frame
+    return message
+
+
+def timetable(*points, start=0.0, names=("tool",), frame="base_link"):
+    """points: (time, PoseStamped) or (time, PoseStamped, velocity (3,))."""
+    message = MultiDOFJointTrajectory(joint_names=list(names))
+    message.header.frame_id, message.header.stamp = frame, to_time(start)
+    for after, where, *velocity in points:
+        point = MultiDOFJointTrajectoryPoint()
+        t, transform = to_time(after), Transform()
+        point.time_from_start.sec, point.time_from_start.nanosec = t.sec, t.nanosec
+        at = where.pose.position
+        transform.translation.x, transform.translation.y, transform.translation.z = at.x, at.y, at.z
+        transform.rotation = where.pose.orientation
+        point.transforms = [transform]
+        if velocity:
+            told = Twist()
+            told.linear.x, told.linear.y, told.linear.z = (float(x) for x in velocity[0])
+            point.velocities = [told]
+        message.points.append(point)
+    return message
+
+
+def tool_of(message):
+    return pose(arm(), np.array(message.position))
+
+
+def distance(message, goal):
+    """Of the tool from a PoseStamped [m]; this arm controls no rotation."""
+    at = goal.pose.position
+    return np.linalg.norm(tool_of(message)[0] - [at.x, at.y, at.z])
+
+
+@pytest.fixture(scope="module")
+def loop(shared):
+    """An arm led by its tool in lockstep; the recorded states."""
+    states = shared.states()
+    shared.start("simulator", **LOCKSTEP)
+    shared.start(NODE)
+    shared.wait_until(states, 0.1)
+    return states
+
+
+@pytest.fixture
+def rested(shared, loop):
+    """The arm at its initial pose."""
+    go(shared, loop, placed())
+    return loop
+
+
+def go(shared, loop, goal, within=1e-3):
+    """Send the tool to a pose and wait until it rests there."""
+    shared.publish(goal, f"{NODE}/target_pose")
+
+    def there():
+        newest = loop.newest
+        return distance(newest, goal) < within and np.abs(newest.velocity).max() < 1e-3
+
+    shared.wait_for(there, "the pose is not reached")
+
+
+def count(shared, kind):
+    values = shared.diagnosis(NODE, lambda _: True)
+    return int(values.get(kind, 0))
+
+
+def counted(shared, kind, before):
+    """The latest event of a kind once there are more than before."""
+    values = shared.diagnosis(NODE, lambda v: int(v.get(kind, 0)) > before, f"no {kind}")
+    return values[f"last {kind}"]
+
+
+# --- poses
+
+
+def test_a_pose_is_reached_straight_and_at_bounded_speed(shared, rested):
+    goal = placed((0.1, 0.15, -0.1), (0.2, -0.3, 0.4))
+    first = len(rested)
+    go(shared, rested, goal, 1e-4)
+    messages = rested.messages(first)
+    motion = Motion(messages[::10])
+    p, _ = home()
+    way = np.array([0.1, 0.15, -0.1])
+    tools = np.array([pose(arm(), q)[0] for q in motion.q]) - p
+    across = tools - np.outer(tools @ way, way) / (way @ way)
+    assert np.linalg.norm(across, axis=1).max() < 2e-3
+    speeds = [np.linalg.norm(twist(arm(), q, v)[:3]) for q, v in zip(motion.q, motion.v)]  # noqa: B905
+    assert 0.2 < max(speeds) < 0.26
+
+
+def test_current_and_reference_pose_bear_the_stamps_of_states(shared, rested):
+    records = {
+        name: shared.record(kind, f"{NODE}/{name}")
+        for name, kind in (
+            ("current_pose", PoseStamped), ("current_twist", TwistStamped),
+            ("reference_pose", PoseStamped), ("reference_markers", MarkerArray),
+        )
+    }  # fmt: skip
+    first = len(rested)
+    shared.wait_for(lambda: all(len(r) > 5 for r in records.values()), "nothing published")
+    states = {
+        m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in rested.messages(first)
+    }
+    compared = 0
+    for message in records["current_pose"].messages():
+        found = states.get(message.header.stamp.sec * 10**9 + message.header.stamp.nanosec)
+        assert message.header.frame_id == "base_link"
+        if found is not None:
+            assert distance(found, message) < 1e-9
+            compared += 1
+    assert compared > 2
+    assert distance(rested.newest, records["reference_pose"].newest) < 1e-3
+    axes, missed = records["reference_markers"].newest.markers
+    assert axes.type == Marker.LINE_LIST
+    assert len(axes.points) == len(axes.colors) == 6
+    assert missed.action == Marker.DELETE
+
+
+def test_a_pose_out_of_reach_is_approached_slowly_and_told(shared, rested):
+    """The tool comes near the straight way's end within the workspace, and stands there."""
+    before = count(shared, "out_of_reach")
+    first = len(rested)
+    goal = placed((1.5, 0, 0))
+    shared.publish(goal, f"{NODE}/target_pose")
+    shared.wait_longer(rested, 8.0)
+    assert "nearest" in counted(shared, "out_of_reach", before)
+    values = shared.diagnosis(NODE, lambda v: float(v["distance [m]"]) > 0.2)
+    assert "out of reach" in values["message"]
+    assert values["level"] == 1
+    assert float(values["weakest [m]"]) < 0.2
+    motion = Motion(rested.messages(first))
+    assert np.isfinite(motion.q).all()
+    assert (np.abs(motion.v) < 1.05 * arm().velocity_limit).all()
+    assert np.abs(motion.v[-100:]).max() < 0.05
+    assert (np.abs(motion.tau) <= arm().effort_limit + 1e-9).all()
+    start = len(rested)
+    go(shared, rested, placed())
+    back = Motion(rested.messages(start))
+    turned = back.t[np.abs(back.v).max(axis=1) > 0.05]
+    assert turned[0] - back.t[0] < 1.0  # it does not first come back from far out
+    shared.diagnosis(NODE, lambda v: v["message"] == "running", "not within reach again")
+
+
+# --- twists
+
+
+def test_a_twist_moves_the_tool_and_ends_by_itself(shared, rested):
+    first = len(rested)
+    shared.publish(moving((0, 0.1, 0)), f"{NODE}/target_twist")
+    shared.wait_longer(rested, 2.0)
+    messages = rested.messages(first)
+    motion = Motion(messages)
+    speeds = np.array([twist(arm(), q, v)[1] for q, v in zip(motion.q, motion.v, strict=True)])
+    assert 0.095 < speeds.max() < 0.11
+    moved_at = motion.t[speeds > 0.05]
+    assert 0.1 < moved_at[-1] - moved_at[0] < 0.6
+    assert np.abs(speeds[-50:]).max() < 1e-3
+    p, _ = home()
+    gone = tool_of(messages[-1])[0] - p
+    assert gone[1] == pytest.approx(0.1 * (0.25 + 0.1 / 2 - 0.15 / 2), abs=1e-3)
+    assert np.abs(gone[[0, 2]]).max() < 1e-3
+
+
+def test_a_stream_of_twists_is_one_motion(shared, rested):
+    """With a timeout that bears the pauses of a busy machine in simulated time."""
+    topic, first = f"{NODE}/target_twist", len(rested)
+    assert shared.set(NODE, timeout=2.0)[0].successful
+    shared.meet(TwistStamped, topic)
+    begin = stamp(rested.newest)
+    while stamp(rested.newest) < begin + 1.5:
+        shared.publish(moving((0, 0.1, -0.05)), topic)
+        shared.wait_longer(rested, 0.02)
+    shared.publish(moving(), topic)
+    assert shared.set(NODE, timeout=0.25)[0].successful
+    motion = Motion(rested.messages(first))
+    steady = slice(motion.at(begin + 0.7), motion.at(begin + 1.4))
+    rates = np.array(
+        [twist(arm(), q, v)[:3] for q, v in zip(motion.q[steady], motion.v[steady], strict=True)]
+    )
+    assert np.allclose(rates, [0, 0.1, -0.05], atol=3e-3)
+    shared.wait_longer(rested, 1.0)
+    assert np.abs(np.array(rested.newest.velocity)).max() < 1e-2
+
+
+def test_several_publishers_are_ignored_by_name(shared, rested):
+    before = count(shared, "target_ignored")
+    topic = f"{NODE}/target_pose"
+    shared.meet(PoseStamped, topic)
+    other = shared._caller.create_publisher(PoseStamped, topic, 10)
+    try:
+        shared.wait_for(lambda: other.get_subscription_count() > 0, "no subscriber")
+        shared.wait_longer(rested, 0.5)
+        first = len(rested)
+        shared.wait_for(lambda: shared._listener.count_publishers(f"/{topic}") > 1, "one publisher")
+        shared.publish(placed((0.1, 0, 0)), topic)
+        said = counted(shared, "target_ignored", before)
+        assert "test_caller" in said
+        assert "test_listener" in said
+        motion = Motion(rested.messages(first))
+        assert np.abs(motion.q - motion.q[0]).max() < 1e-3
+    finally:
+        shared._caller.destroy_publisher(other)
+    shared.wait_for(lambda: shared._listener.count_publishers(f"/{topic}") == 1, "still two")
+    goal = placed((0.05, 0, 0))
+    time.sleep(INTRODUCTION)  # the node hears of the end of the other a little later
+    go(shared, rested, goal)
+
+
+# --- paths
+
+
+def test_a_path_is_followed(shared, rested):
+    corners = [(0, 0.1, 0), (0, 0.1, -0.1), (0, 0, -0.1), (0, 0, 0)]
+    first = len(rested)
+    shared.publish(path(*[placed(c) for c in corners]), f"{NODE}/path")
+    side = 0.1 / 0.25 + 0.25
+    shared.wait_longer(rested, 4 * side + 3.0)
+    motion = Motion(rested.messages(first)[::5])
+    p, _ = home()
+    tools = np.array([pose(arm(), q)[0] for q in motion.q]) - p
+    for corner in corners:
+        assert np.linalg.norm(tools - corner, axis=1).min() < 1e-3
+    y, z = tools[:, 1], -tools[:, 2]
+    inside = [np.clip(x, 0, 0.1) - x for x in (y, z)]
+    sides = [np.hypot(inside[0], z - level) for level in (0, 0.1)]
+    sides += [np.hypot(y - level, inside[1]) for level in (0, 0.1)]
+    off = np.minimum.reduce(sides)
+    assert off.max() < 2e-3
+    assert np.abs(tools[:, 0]).max() < 2e-3
+    assert np.linalg.norm(tools[-1]) < 1e-3
+    fast = motion.t[np.abs(motion.v).max(axis=1) > 0.01]
+    assert fast[-1] - fast[0] == pytest.approx(4 * side, abs=0.3)
+
+
+def test_a_timetable_is_kept(shared, rested):
+    start = round(stamp(rested.newest) + 3.0, 3)
+    points = [(1.0, placed((0, 0.1, 0)), (0, 0.1, 0)), (2.0, placed((0, 0.15, -0.05)), (0, 0, 0))]
+    first = len(rested)
+    shared.publish(timetable(*points, start=start), f"{NODE}/trajectory")
+    shared.wait_until(rested, start + 3.0)
+    messages = rested.messages(first)
+    motion = Motion(messages)
+    for t, goal, velocity in points:
+        k = motion.at(start + t)
+        assert distance(messages[k], goal) < 1e-3
+        assert twist(arm(), motion.q[k], motion.v[k])[:3] == pytest.approx(velocity, abs=5e-3)
+
+
+# --- gains, payload and wrench
+
+
+def test_stiffness_changes_live_and_a_wrench_pushes(ros):
+    """On springs a push of F moves the tool by about F / K, and only as long as it is told."""
+    states = ros.states()
+    ros.start("simulator", **LOCKSTEP)
+    ros.start(NODE, controller="impedance", timeout=5.0)
+    ros.wait_until(states, 0.5)
+    p, _ = tool_of(states.newest)
+    gone = {}
+    for stiffness in (2000.0, 4000.0):
+        names = [f"gains.tool.{axis}.stiffness" for axis in "xyz"]
+        for name in names:
+            assert ros.set(NODE, **{name: stiffness})[0].successful
+            assert ros.get(NODE, name) == stiffness
+        ros.publish(pushing((0, 0, -20.0)), f"{NODE}/target_wrench")
+        ros.wait_longer(states, 3.0)
+        gone[stiffness] = tool_of(states.newest)[0][2] - p[2]
+        ros.wait_longer(states, 4.0)  # the push is over after 5 s
+        assert abs(tool_of(states.newest)[0][2] - p[2]) < 3e-3
+    assert -0.013 < gone[2000.0] < -0.004
+    assert gone[4000.0] / gone[2000.0] == pytest.approx(0.5, abs=0.2)
+    refused = ros.set(NODE, **{"gains.tool.x.stiffness": -1.0})[0]
+    assert not refused.successful
+    assert ros.set(NODE, payload_mass=1.0)[0].successful
+    ros.wait_longer(states, 0.5)
+    assert ros.stop_all() == [0, 0], ros.told("")
+
+
+def test_speed_is_a_live_parameter(shared, rested):
+    assert shared.set(NODE, speed=0.05)[0].successful
+    try:
+        first = len(rested)
+        go(shared, rested, placed((0, 0.05, 0)))
+        motion = Motion(rested.messages(first)[::10])
+        speeds = [
+            np.linalg.norm(twist(arm(), q, v)[:3]) for q, v in zip(motion.q, motion.v, strict=True)
+        ]
+        assert 0.04 < max(speeds) < 0.055
+    finally:
+        shared.set(NODE, speed=0.25)
+    assert not shared.set(NODE, speed=0.0)[0].successful
+
+
+# --- refusals
+
+
+def squeezed():
+    message = placed()
+    message.pose.orientation.w = 2.0
+    return message
+
+
+FAR = path(placed((0.1, 0, 0)), placed((1.0, 0, 0)))
+REFUSED = {
+    "frame of a pose": ("target_pose", placed(frame="world"), ["world", "base_link"]),
+    "no frame": ("target_twist", moving((0.1, 0, 0), frame=""), ["''", "base_link"]),
+    "frame in a path": ("path", path(placed(), placed(frame="map")), ["pose 1", "map"]),
+    "quaternion": ("target_pose", squeezed(), ["quaternion", "length", "unit"]),
+    "NaN": ("target_pose", placed((NAN, 0, 0)), ["position", "nan"]),
+    "axis": ("target_twist", moving((0, 0, 0), (0.1, 0, 0)), ["rx", "x, y, z"]),
+    "NaN twist": ("target_twist", moving((0, NAN, 0)), ["twist", "nan"]),
+    "infinite wrench": ("target_wrench", pushing((0, np.inf, 0)), ["wrench", "inf"]),
+    "no poses": ("path", path(), ["at least one"]),
+    "far away": ("path", FAR, ["can not follow from", "misses by", "m at"]),
+    "another joint": ("trajectory", timetable((1, placed()), names=["R1"]), ["R1", "tool"]),
+    "times": ("trajectory", timetable((1, placed()), (1, placed())), ["point 1", "increasing"]),
+    "too fast": ("trajectory", timetable((0.1, placed((0, 0.3, 0)))), ["velocity", "exceeds"]),
+    "past": ("trajectory", timetable((0.01, placed()), start=0.001), ["due at"]),
+}
+
+
+def test_bad_goals_are_refused_by_name_and_leave_the_arm_alone(shared, rested):
+    first = len(rested)
+    before = count(shared, "target_refused")
+    for kind, (topic, message, words) in REFUSED.items():
+        shared.publish(message, f"{NODE}/{topic}")
+        said = counted(shared, "target_refused", before)
+        before += 1
+        for word in (f"~/{topic}", *words):
+            assert word in said, f"{kind}: {said}"
+    motion = Motion(rested.messages(first)[::10])
+    assert np.abs(motion.q - motion.q[0]).max() < 1e-3
+
+
+def test_nothing_is_followed_before_a_state_has_come(ros):
+    ros.start(NODE)
+    ros.publish(placed(), f"{NODE}/target_pose")
+    values = ros.diagnosis(NODE, lambda v: "target_refused" in v)
+    assert "no state of the arm" in values["last target_refused"]
+    assert values["message"] == "waiting for joint_states"
+    assert ros.stop_all() == [0], ros.told("")
+
+
+def test_a_law_of_the_joints_ends_the_node_with_one_line(ros):
+    process = ros.start(NODE, controller="pid_gravity")
+    assert process.wait() == 2
+    assert len(process.output.strip().splitlines()) == 1, process.output
+    for word in ("pid_gravity", "task_space", "resolved_rate", "impedance"):
+        assert word in process.output

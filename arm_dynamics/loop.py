@@ -10,7 +10,12 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.effort_check import check_effort
-from arm_dynamics.errors import CommandRefused, DriverFault, TrajectoryRefused
+from arm_dynamics.errors import (
+    ArmDynamicsError,
+    CommandRefused,
+    DriverFault,
+    TrajectoryRefused,
+)
 from arm_dynamics.expect import expect
 from arm_dynamics.following import Following
 from arm_dynamics.law_change import LawInForce
@@ -94,7 +99,7 @@ class ControlLoop:
         self.state = state
         self.reference = self.following.reference(state.time, self.reference)
         try:
-            self.command = self.guard.check_command(self._laws.command(state, self.reference, dt))
+            self.command = self.guard.check_command(self._asked(state, self.reference, dt))
         except CommandRefused:
             self.command = None
             self.driver.idle()
@@ -102,6 +107,14 @@ class ControlLoop:
         self.driver.write(self.command)
         self.latest = (state, self.reference, self.command)
         return self.command
+
+    def _asked(self, state: State, reference: Reference, dt: float) -> Command:
+        """The law's command; raises CommandRefused, after counting it, where the law has none."""
+        try:
+            return self._laws.command(state, reference, dt)
+        except (ArmDynamicsError, np.linalg.LinAlgError) as error:
+            self.events.report("law_failed", str(error))
+            raise CommandRefused(str(error)) from error
 
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference at the measured position."""

@@ -230,6 +230,22 @@ def test_a_bad_command_is_not_written(answer):
     assert loop.events.counts == {"command_refused": 1}
 
 
+@pytest.mark.parametrize("error", [InvalidValue("no such pose"), np.linalg.LinAlgError("none")])
+def test_a_law_that_has_no_answer_is_named_and_nothing_is_written(error):
+    driver = Script(at(0.0), at(0.002))
+    loop = ControlLoop(driver, Counting(five_dof(), [np.zeros(5)]))
+
+    def update(*_):
+        raise error
+
+    assert loop.step() is not None
+    loop.controller.update = update
+    assert loop.step() is None
+    assert len(driver.written) == 1
+    assert loop.events.counts == {"law_failed": 1}
+    assert loop.events.latest["law_failed"] == str(error)
+
+
 def test_a_law_gone_mad_is_followed_by_the_safe_stop():
     arm = five_dof()
     sim = Simulation(arm, q=HOME + np.array([0, 0.3, -0.3, 0, 0]), v=[0.5, 0.5, 0.5, 1, 1])

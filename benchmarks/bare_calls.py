@@ -12,8 +12,8 @@ from arm_dynamics.model.arm_model import ArmModel
 
 NEEDS = {
     "pid": "", "gravity_compensation": "g", "pid_gravity": "g", "velocity_pid": "g",
-    "computed_torque": "r", "lqr": "r", "resolved_rate": "kr", "task_space": "kkMn",
-    "impedance": "kkn",
+    "computed_torque": "r", "lqr": "r", "lqr, looked up": "r", "resolved_rate": "kr",
+    "task_space": "kkMn", "impedance": "kkn",
 }  # fmt: skip
 """g(q), r: RNEA, M(q), n: C v + g, k: pose, Jacobian and J̇ v of the tool, of each law.
 

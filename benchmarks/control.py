@@ -22,8 +22,10 @@ from square import CASES, in_joints, square
 from arm_dynamics import Reference, State, plugins
 from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.demos.closed_loop import followed
+from arm_dynamics.gain_table_build import build_gain_table
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model_error import with_model_error
@@ -58,6 +60,17 @@ def laws(arm: ArmModel) -> dict[str, Controller]:
     return {name: law for name, law in built.items() if law.interface == "effort"}
 
 
+def with_table(arm: ArmModel, way: Trajectory) -> Lqr:
+    """LQR whose gains are looked up: a table of two poses an axis round the square."""
+    law = build_controller(arm, "lqr")
+    assert isinstance(law, Lqr)
+    q = np.array([way.at(t).q for t in np.linspace(way.start, way.end, 50).tolist()])
+    low, high = (q.min(axis=0) - 0.01).tolist(), (q.max(axis=0) + 0.01).tolist()
+    grid = dict(zip(arm.joint_names, zip(low, high, [2] * arm.nv, strict=True), strict=True))
+    law.use_table(build_gain_table(arm, law.weights, grid))
+    return law
+
+
 def inputs(law: Controller, ways: dict[bool, Trajectory]) -> list[tuple[State, Reference]]:
     """States a little beside the square, with the law's references."""
     random, told = np.random.default_rng(0), ways[isinstance(law, TaskController)]
@@ -76,7 +89,8 @@ def update_costs() -> dict[str, dict[str, tuple[float, float]]]:
         arm = case.load()
         ways = trajectories(arm, case.posture)
         calls = {}
-        for law_name, law in laws(arm).items():
+        measured = laws(arm) | {"lqr, looked up": with_table(arm, ways[False])}
+        for law_name, law in measured.items():
             data, pinocchio = inputs(law, ways), bare(arm, NEEDS.get(law_name, ""))
             law.reset(data[0][0])
             calls[law_name] = (

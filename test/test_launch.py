@@ -145,7 +145,7 @@ def test_the_laws_of_the_tool_can_be_chosen_and_reach_the_node(stand_in):
     assert parameters(found["task_space_controller"])["controller"] == "impedance"
     assert {parameters(node)["arm"] for node in found.values()} == {"puma560"}
     assert "controller" not in parameters(nodes(started("task_space"))["task_space_controller"])
-    with pytest.raises(ConfigError, match="/no/such.yaml"):
+    with pytest.raises(ConfigError, match=r"/no/such\.yaml"):
         started("task_space", params_file="/no/such.yaml")
 
 

@@ -1,4 +1,4 @@
-"""The control law as parameters: which one, its gains, the load it reckons with."""
+"""The control law as parameters: which one, its gains, the model it reckons with."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.arm_parameters import PAYLOAD
 from arm_dynamics.ros.gain_parameters import (
     carried_gains,
     changed_gains,
     declare_anew,
     declare_gains,
 )
-from arm_dynamics.ros.parameters import declare_live, declare_number
+from arm_dynamics.ros.model_parameters import LawModel
+from arm_dynamics.ros.parameters import declare_live
 
 NAME = "controller"
 
@@ -32,10 +32,10 @@ class ControlLaw:
         self._node, self._nominal = node, arm
         laws = ", ".join(plugins.names("controllers"))
         name = declare_live(node, NAME, "pid_gravity", f"control law: {laws}")
-        self._payload = declare_number(node, PAYLOAD.name, PAYLOAD, 0.0)
+        self._model = LawModel(node, arm)
         law = plugins.load("controllers", name)
         self.law: Controller = law(arm, declare_gains(node, law(arm)))
-        self.law.use_model(arm.with_payload(self._payload))
+        self.law.use_model(self._model.arm)
         self._declared = self.law
         node.add_post_set_parameters_callback(self._follow_up)
 
@@ -45,13 +45,12 @@ class ControlLaw:
             self._replace(values, loop)
             return
         gains = changed_gains(self.law, values)
-        payload = values.get(PAYLOAD.name, self._payload)
-        model = self._nominal.with_payload(payload)
+        self._model.changed(values)  # refused before anything is in force
         if gains is not None:
             self.law.configure(gains)
-        if PAYLOAD.name in values:
+        model = self._model.take(values)
+        if model is not None:
             self.law.use_model(model)
-            self._payload = payload
 
     def _replace(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
         others = [name for name in values if name != NAME]
@@ -60,7 +59,7 @@ class ControlLaw:
         kind = plugins.load("controllers", values[NAME])
         law: Controller = kind(self._nominal)
         law.configure(carried_gains(self.law, law))
-        law.use_model(self._nominal.with_payload(self._payload))
+        law.use_model(self._model.arm)
         loop.use(law)
         self.law = law
 

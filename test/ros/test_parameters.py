@@ -65,6 +65,18 @@ def test_a_payload_is_carried_by_both(shared, states):
         assert shared.set(node, payload_mass=0.0)[0].successful
 
 
+def test_a_wrong_model_of_the_law_is_felt(shared, states):
+    """Masses told too large lift the arm until the integral has found out."""
+    assert shared.set("joint_controller", model_error__mass=90.0)[0].successful
+    shared.wait_for(lambda: states.newest.position[1] < INITIAL[1] - 0.01, "R2 does not rise")
+    assert shared.set("joint_controller", model_error__seed=3)[0].successful
+    assert shared.set("joint_controller", model_error__seed=-1)[0].successful
+    assert shared.set("joint_controller", model_error__mass=0.0)[0].successful
+    shared.wait_for(
+        lambda: np.abs(np.array(states.newest.position) - INITIAL).max() < 2e-3, "no return"
+    )
+
+
 def test_a_motor_constant_limits_the_effort(shared, states):
     """tau <= N Kt V / R at rest: 0.4 V on R2 gives 4 N·m, and 8 N·m are needed."""
     assert shared.set("simulator", motors__R2__supply_voltage=0.4)[0].successful
@@ -99,6 +111,8 @@ def test_a_gain_of_zero_is_taken(shared, states):
         ("simulator", "joints.R1.friction", -0.1),
         ("joint_controller", "gains.R1.p", -1.0),
         ("joint_controller", "payload_mass", float("nan")),
+        ("joint_controller", "model_error.mass", -100.0),
+        ("joint_controller", "model_error.seed", -2),
         ("simulator", "gravity", [0.0, 0.0]),
         ("simulator", "gravity", [0.0, float("nan"), 0.0]),
     ],

@@ -10,12 +10,15 @@ from arm_dynamics.kinematics import tool_position
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import TaskReference
+from arm_dynamics.state import Reference, State, TaskReference
 from arm_dynamics.tool_following import LEASH, RISE, ToolFollowing
 from arm_dynamics.tool_glide import ToolGlide
 from arm_dynamics.tool_goals import AtTwist, ToPose
 from arm_dynamics.tool_paths import ToolLimits
+from arm_dynamics.tool_rehearsal import rehearse
+from arm_dynamics.virtual_arm import rates
 
 PERIOD = 2e-3
 LIMITS = ToolLimits()
@@ -81,3 +84,26 @@ def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
         watch.look()
     assert not watch.out
     assert np.linalg.norm(tool_position(loop.arm, loop.state.q) - p) < 1e-3
+
+
+@pytest.mark.parametrize("name", ["five_dof", "two_link"])
+def test_after_a_rehearsal_a_law_is_as_new(name):
+    arm = load_arm(name)
+    law, other = TaskSpace(arm), TaskSpace(arm)
+    rehearse(law)
+    state, reference = State.of(arm.pose("initial")), Reference.hold(arm.pose("initial"))
+    for each in (law, other):
+        each.reset(state)
+    for dt in (0.0, 0.001, 0.001):
+        now, then = (each.update(state, reference, dt).value for each in (law, other))
+        assert np.array_equal(now, then)
+
+
+def test_after_a_rehearsal_nothing_is_compiled_by_a_goal(loop):
+    rehearse(loop.controller)
+    kernels = {kernel: len(kernel.signatures) for kernel in (rates, rotation_vector)}
+    p = tool_position(loop.arm, loop.state.q)
+    send(loop, ToPose.of(loop.arm, p + np.array([0, 0.1, 0]), np.eye(3), LIMITS))
+    for _ in range(5):
+        loop.step()
+    assert {kernel: len(kernel.signatures) for kernel in kernels} == kernels

@@ -28,6 +28,7 @@ from arm_dynamics.ros.tool_state import ToolState
 from arm_dynamics.ros.tool_topics import ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
+from arm_dynamics.tool_rehearsal import rehearse
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
@@ -62,6 +63,7 @@ class TaskSpaceControllerNode(Node):
         kind = task_law(name)
         law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
         law.use_model(self._nominal.with_payload(payload))
+        rehearse(law)
         return law
 
     def run(self, stop: Stop) -> None:

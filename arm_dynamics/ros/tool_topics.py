@@ -101,7 +101,7 @@ class ToolTopics:
         """Have a motion followed that was found possible; without a start it begins after that."""
         now, _ = self._present()
         entered = trajectory.after(now, Reference.hold(trajectory.posture))
-        possible = checked(entered)
+        possible = replace(checked(entered), entry=None)  # the loop enters it anew
         if start is None:
             possible = replace(possible, begin=self._present()[0])
         self._loop.follow(possible)

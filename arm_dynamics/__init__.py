@@ -2,7 +2,7 @@
 
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.forward_model import forward_model, pack_state, unpack_state
-from arm_dynamics.inverse_kinematics import inverse_kinematics, nearest_reachable
+from arm_dynamics.kinematics.inverse import inverse_kinematics, nearest_reachable
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm

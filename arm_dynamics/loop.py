@@ -9,7 +9,6 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
-from arm_dynamics.effort_check import check_effort
 from arm_dynamics.errors import (
     ArmDynamicsError,
     CommandRefused,
@@ -17,14 +16,15 @@ from arm_dynamics.errors import (
     TrajectoryRefused,
 )
 from arm_dynamics.expect import expect
-from arm_dynamics.following import Following
-from arm_dynamics.law_change import LawInForce
+from arm_dynamics.following.effort_check import check_effort
+from arm_dynamics.following.following import Following
+from arm_dynamics.following.law_change import LawInForce
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.stop_trajectory import StopTrajectory, usual_deceleration
-from arm_dynamics.trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
 
 STALE = 0.25
 """Gap between two states [s] after which the loop starts anew instead of catching up."""

@@ -84,7 +84,7 @@ def cache_folder() -> Path | None:
 def _sources_key() -> str:
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for folder in ("", "actuators/", "controllers/", "integrators/", "rollout/"):
+    for folder in ("", "actuators/", "controllers/", "integrators/", "kinematics/", "rollout/"):
         for source in sorted(package.glob(f"{folder}*.py")):
             digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

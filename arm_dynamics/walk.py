@@ -6,7 +6,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.trajectory import Waypoint
+from arm_dynamics.trajectories.joint_trajectory import Waypoint
 
 AMPLITUDE = 0.6
 """Largest excursion [rad] from the initial pose."""

@@ -25,11 +25,11 @@ from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.demos.closed_loop import followed
-from arm_dynamics.gain_table_build import build_gain_table
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model_error import with_model_error
-from arm_dynamics.trajectory import Trajectory
+from arm_dynamics.regulation.gain_table_build import build_gain_table
+from arm_dynamics.trajectories.joint_trajectory import Trajectory
 
 CALLS, REPETITIONS = 200, 15
 PERIOD, DT = 1e-3, 1e-4

@@ -12,8 +12,8 @@ from machine import machine
 
 from arm_dynamics import load_arm
 from arm_dynamics.controllers.lqr import Lqr
-from arm_dynamics.gain_table_build import build_gain_table
-from arm_dynamics.regulator import regulator_gain
+from arm_dynamics.regulation.gain_table_build import build_gain_table
+from arm_dynamics.regulation.regulator import regulator_gain
 
 CALLS = 300
 GRIDS = {

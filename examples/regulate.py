@@ -4,7 +4,7 @@ import numpy as np
 
 from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.controllers.lqr import Lqr
-from arm_dynamics.gain_table_build import build_gain_table
+from arm_dynamics.regulation.gain_table_build import build_gain_table
 from arm_dynamics.state import Reference
 
 arm = load_arm("four_joint")

@@ -26,7 +26,7 @@ from arm_dynamics.errors import UnknownName
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.audit import audit
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectory import JointTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.walk import walk
 
 ROOT = Path(__file__).parents[1]

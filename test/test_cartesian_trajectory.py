@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import kinematics
-from arm_dynamics.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
-from arm_dynamics.profiles import cubic, quintic, trapezoidal
 from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.tool_paths import ToolLimits
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.profiles import cubic, quintic, trapezoidal
+from arm_dynamics.trajectories.tool_paths import ToolLimits
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

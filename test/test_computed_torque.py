@@ -12,7 +12,7 @@ from arm_dynamics import Plant, dynamics, load_arm
 from arm_dynamics.controllers.computed_torque import ComputedTorque
 from arm_dynamics.model_error import with_model_error
 from arm_dynamics.state import Reference, State
-from arm_dynamics.trajectory import JointTrajectory, Waypoint
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
 
 seeds = st.integers(0, 2**32 - 1)
 

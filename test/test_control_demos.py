@@ -18,7 +18,7 @@ from arm_dynamics.demos import (
     two_link_tool,
 )
 from arm_dynamics.demos.two_link_tool import JOINT, TASK, WAYS
-from arm_dynamics.regulator import regulator_gain
+from arm_dynamics.regulation.regulator import regulator_gain
 
 DATA = Path(__file__).parent / "data"
 TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())

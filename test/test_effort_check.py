@@ -5,10 +5,10 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics.dynamics import gravity, rnea
-from arm_dynamics.effort_check import check_effort
 from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.following.effort_check import check_effort
 from arm_dynamics.state import Reference
-from arm_dynamics.trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

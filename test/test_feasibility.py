@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 from conftest import chain, five_dof
 
-from arm_dynamics import feasibility, joint_moves, kinematics, load_arm, way_parts
-from arm_dynamics.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics import kinematics, load_arm
 from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.loop import ControlLoop
-from arm_dynamics.profiles import quintic
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Reference
-from arm_dynamics.tool_paths import ToolLimits
+from arm_dynamics.trajectories import feasibility, joint_moves, way_parts
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.profiles import quintic
+from arm_dynamics.trajectories.tool_paths import ToolLimits
 
 ARM = load_arm("two_link")  # both links 1 m long
 BENT = np.array([0.6, 1.2])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.errors import InvalidValue, Unreachable
-from arm_dynamics.four_joint_kinematics import elbow_postures, nearest_reachable_point
 from arm_dynamics.kinematics import tool_position
+from arm_dynamics.kinematics.four_joint import elbow_postures, nearest_reachable_point
 
 TRUTH = json.loads((Path(__file__).parent / "data/four_joint/fk_ik_pairs.json").read_text())
 ARM = load_arm("four_joint")

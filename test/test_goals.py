@@ -5,17 +5,17 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics.config import build_controller
-from arm_dynamics.constraints import Constraints
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import GoalRefused, InvalidValue, UnknownName
-from arm_dynamics.goal import Code
-from arm_dynamics.goal_request import Request
-from arm_dynamics.goals import OVERRIDDEN, Goals
+from arm_dynamics.goals.constraints import Constraints
+from arm_dynamics.goals.goal import Code
+from arm_dynamics.goals.goal_request import Request
+from arm_dynamics.goals.goals import OVERRIDDEN, Goals
+from arm_dynamics.goals.tolerances import Tolerances
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import State
-from arm_dynamics.tolerances import Tolerances
-from arm_dynamics.trajectory import parse
+from arm_dynamics.trajectories.joint_trajectory import parse
 
 ARM = five_dof()
 NAMES = ARM.joint_names

@@ -10,11 +10,11 @@ from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.controllers.position import Position
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.handover import LENGTH, Handover
+from arm_dynamics.following.handover import LENGTH, Handover
 from arm_dynamics.loop import LED, ControlLoop
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectory import parse
+from arm_dynamics.trajectories.joint_trajectory import parse
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue, UnknownName, Unreachable
-from arm_dynamics.four_joint_kinematics import elbow_postures
-from arm_dynamics.inverse_kinematics import TOLERANCE, inverse_kinematics, nearest_reachable
 from arm_dynamics.kinematics import jacobian, pose
-from arm_dynamics.least_squares import least_squares
-from arm_dynamics.pose_target import PoseTarget
+from arm_dynamics.kinematics.four_joint import elbow_postures
+from arm_dynamics.kinematics.inverse import TOLERANCE, inverse_kinematics, nearest_reachable
+from arm_dynamics.kinematics.least_squares import least_squares
+from arm_dynamics.kinematics.pose_target import PoseTarget
 
 ARMS = ("five_dof", "four_joint", "puma560", "two_link", "two_link_pb", "three_link")
 PAIRS = json.loads((Path(__file__).parent / "data/four_joint/fk_ik_pairs.json").read_text())

@@ -6,10 +6,10 @@ from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import joint_moves
 from arm_dynamics.errors import ArmDynamicsError, TrajectoryRefused
 from arm_dynamics.state import Reference
-from arm_dynamics.trajectory import check_limits
+from arm_dynamics.trajectories import joint_moves
+from arm_dynamics.trajectories.joint_trajectory import check_limits
 
 rows = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
 limits = st.lists(st.floats(0.1, 5), min_size=3, max_size=3)

@@ -17,7 +17,7 @@ from arm_dynamics.errors import DriverFault, InvalidValue, TrajectoryRefused, Un
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Command, State
-from arm_dynamics.trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
 HOME = five_dof().pose("initial")
 

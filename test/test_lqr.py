@@ -17,12 +17,18 @@ from arm_dynamics.cli import gains as gains_cli
 from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.lqr import FASTEST, Lqr
 from arm_dynamics.errors import CommandRefused, ConfigError, InvalidValue, UnknownName
-from arm_dynamics.gain_table import load
-from arm_dynamics.gain_table_build import PARTS, build_gain_table
 from arm_dynamics.model_error import with_model_error
-from arm_dynamics.regulator import Weights, equations, regulator_gain, require_held, riccati
+from arm_dynamics.regulation.gain_table import load
+from arm_dynamics.regulation.gain_table_build import PARTS, build_gain_table
+from arm_dynamics.regulation.regulator import (
+    Weights,
+    equations,
+    regulator_gain,
+    require_held,
+    riccati,
+)
 from arm_dynamics.state import Reference, State
-from arm_dynamics.trajectory import JointTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 
 TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
 (REACH,) = TRUTH["configs"]

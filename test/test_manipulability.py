@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arm_dynamics import load_arm
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.kinematics import AXIS_NAMES, jacobian
-from arm_dynamics.manipulability import manipulability
+from arm_dynamics.kinematics.manipulability import manipulability
 
 arm_of = cache(load_arm)
 angle = st.floats(-pi, pi)

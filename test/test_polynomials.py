@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.polynomials import derivative, evaluate, extremes, joining, within
-from arm_dynamics.trajectory import JointTrajectory, Waypoint, check_limits
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, check_limits
+from arm_dynamics.trajectories.polynomials import derivative, evaluate, extremes, joining, within
 
 numbers = st.floats(-3, 3)
 columns = st.lists(numbers, min_size=2, max_size=2).map(np.array)

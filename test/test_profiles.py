@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.profiles import cubic, quintic, trapezoidal
+from arm_dynamics.trajectories.profiles import cubic, quintic, trapezoidal
 
 durations = st.floats(0.05, 20)
 profiles = st.one_of(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.speed_scaling import RAMP, ScaledClock
 from arm_dynamics.state import Reference, TaskReference
+from arm_dynamics.trajectories.speed_scaling import RAMP, ScaledClock
 
 FACTORS = st.lists(st.tuples(st.floats(0, 1), st.integers(1, 400)), min_size=1, max_size=6)
 DT = 1e-3

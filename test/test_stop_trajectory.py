@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.state import Reference
-from arm_dynamics.stop_trajectory import StopTrajectory, usual_deceleration
+from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

@@ -15,7 +15,7 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectory import parse
+from arm_dynamics.trajectories.joint_trajectory import parse
 
 HOME = five_dof().pose("initial")
 

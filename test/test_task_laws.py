@@ -14,11 +14,11 @@ from arm_dynamics.controllers.impedance import Impedance
 from arm_dynamics.controllers.resolved_rate import ResolvedRate
 from arm_dynamics.controllers.task import task_of
 from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes
+from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.positive import filtered_inverse, solve_positive
 from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.state import Reference
-from arm_dynamics.tool_motion import Tool, controlled_axes
-from arm_dynamics.virtual_arm import VirtualArm
 
 LAWS = (ResolvedRate, TaskSpace, Impedance)
 DT = 2e-3

@@ -8,9 +8,10 @@ from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, joint_moves, kinematics, load_arm
+from arm_dynamics import dynamics, kinematics, load_arm
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.time_scaling import fastest
+from arm_dynamics.trajectories import joint_moves
+from arm_dynamics.trajectories.time_scaling import fastest
 
 FLAT = chain({"axis": "0 0 1"}, {"axis": "0 0 1"})  # no weight on its joints
 FREE = [1e6, 1e6]
@@ -108,9 +109,9 @@ def test_twice_the_effort_without_weight_is_faster_by_the_root_of_two():
 
 def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
     """Inverse kinematics along a line, then time scaling: the tool stays on the line."""
-    from arm_dynamics import feasibility
-    from arm_dynamics.cartesian_trajectory import CartesianTrajectory
-    from arm_dynamics.profiles import quintic
+    from arm_dynamics.trajectories import feasibility
+    from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+    from arm_dynamics.trajectories.profiles import quintic
 
     arm, q = load_arm("two_link"), np.array([0.6, 1.2])
     start = kinematics.tool_position(arm, q)

@@ -6,19 +6,19 @@ import pytest
 from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import InvalidValue
+from arm_dynamics.following.tool_following import LEASH, RISE, ToolFollowing
+from arm_dynamics.following.tool_rehearsal import rehearse
 from arm_dynamics.kinematics import tool_position
+from arm_dynamics.kinematics.virtual_arm import rates
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Reference, State, TaskReference
-from arm_dynamics.tool_following import LEASH, RISE, ToolFollowing
-from arm_dynamics.tool_glide import ToolGlide
-from arm_dynamics.tool_goals import AtTwist, ToPose
-from arm_dynamics.tool_paths import ToolLimits
-from arm_dynamics.tool_rehearsal import rehearse
-from arm_dynamics.virtual_arm import rates
+from arm_dynamics.trajectories.tool_glide import ToolGlide
+from arm_dynamics.trajectories.tool_goals import AtTwist, ToPose
+from arm_dynamics.trajectories.tool_paths import ToolLimits
 
 PERIOD = 2e-3
 LIMITS = ToolLimits()

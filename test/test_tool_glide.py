@@ -12,9 +12,9 @@ from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics import pose
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import Reference
-from arm_dynamics.tool_glide import ToolGlide, entry_time
-from arm_dynamics.tool_goals import AtTwist, Glide, ToPose
-from arm_dynamics.tool_paths import ToolLimits
+from arm_dynamics.trajectories.tool_glide import ToolGlide, entry_time
+from arm_dynamics.trajectories.tool_goals import AtTwist, Glide, ToPose
+from arm_dynamics.trajectories.tool_paths import ToolLimits
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)
 SMALL = st.floats(-0.5, 0.5)

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.state import Reference
-from arm_dynamics.trajectory import JointTrajectory, Waypoint, between, check_limits, parse
+from arm_dynamics.trajectories.joint_trajectory import (
+    JointTrajectory,
+    Waypoint,
+    between,
+    check_limits,
+    parse,
+)
 
 NAMES = five_dof().joint_names
 HOME = five_dof().pose("initial")

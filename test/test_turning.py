@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.turning import turning, turning_rates
+from arm_dynamics.trajectories.turning import turning, turning_rates
 
 vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
 sizes = st.sampled_from([0.0, 1e-6, 1e-3, 0.0099, 0.0101, 1.0])

@@ -12,7 +12,7 @@ from arm_dynamics.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.controllers.velocity_pid import VelocityPid
 from arm_dynamics.model_error import with_model_error
 from arm_dynamics.state import Reference, State
-from arm_dynamics.trajectory import JointTrajectory, Waypoint
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
 
 ARM = load_arm("two_link")
 GAINS = {"J1": {"kv": 100.0, "kx": 200.0, "ka": 0.5}, "J2": {"kv": 20.0, "kx": 50.0, "ka": 0.05}}

@@ -5,7 +5,7 @@ import pytest
 from conftest import chain, chain_urdf, five_dof
 
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.trajectory import JointTrajectory, Waypoint
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.walk import SPEED, walk
 
 

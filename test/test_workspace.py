@@ -8,9 +8,9 @@ from conftest import chain
 
 from arm_dynamics import load_arm
 from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.inverse_kinematics import nearest_reachable
 from arm_dynamics.kinematics import tool_position
-from arm_dynamics.workspace import reachable_points, workspace_slice
+from arm_dynamics.kinematics.inverse import nearest_reachable
+from arm_dynamics.kinematics.workspace import reachable_points, workspace_slice
 
 arm_of = cache(load_arm)
 

@@ -21,9 +21,9 @@ from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.expect import expect
-from arm_dynamics.gain_table import GainTable
-from arm_dynamics.gain_table_build import Axis, build_gain_table
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.regulation.gain_table import GainTable
+from arm_dynamics.regulation.gain_table_build import Axis, build_gain_table
 
 WORTH = 20_000
 """Poses that take as long as starting a process."""

@@ -18,7 +18,7 @@ from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation import Simulation
-from arm_dynamics.trajectory import JointTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.walk import walk
 
 

@@ -14,7 +14,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm, require_same_joints
 from arm_dynamics.parameters import Parameter, complete
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
 
 Gains = Mapping[str, Mapping[str, float]]
 """Group → parameter name → value; a group is a joint, an axis "tool.x" ... or "law"."""

@@ -12,7 +12,7 @@ from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.dynamics import aba, rnea
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.regulator import viscous
+from arm_dynamics.regulation.regulator import viscous
 from arm_dynamics.scalar import clip, compiled, where
 from arm_dynamics.state import Command, Reference, State
 

@@ -9,11 +9,11 @@ import numpy as np
 from arm_dynamics.controllers.base import AXES, Gains
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.dynamics import mass_matrix, nle
+from arm_dynamics.kinematics.tool_motion import damping_rate, tool_inertia
+from arm_dynamics.kinematics.virtual_arm import chosen_rows, pose_error
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.positive import filtered_inverse
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.tool_motion import damping_rate, tool_inertia
-from arm_dynamics.virtual_arm import chosen_rows, pose_error
 
 BANDWIDTH = 15.0
 """Natural frequency [rad/s] of the tool on its springs when none are given."""

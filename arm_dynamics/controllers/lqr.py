@@ -10,10 +10,10 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.dynamics import mass_matrix, rnea
 from arm_dynamics.errors import CommandRefused, InvalidValue
-from arm_dynamics.gain_table import GainTable
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.regulator import Weights, equations, regulator_gain, viscous
+from arm_dynamics.regulation.gain_table import GainTable
+from arm_dynamics.regulation.regulator import Weights, equations, regulator_gain, viscous
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 30.0

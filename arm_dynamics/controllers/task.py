@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.kinematics.tool_motion import Tool
+from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.state import Reference, State, TaskReference
-from arm_dynamics.tool_entry import task_of
-from arm_dynamics.tool_motion import Tool
-from arm_dynamics.virtual_arm import VirtualArm
+from arm_dynamics.trajectories.tool_entry import task_of
 
 
 class TaskController(Controller):

@@ -9,11 +9,11 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.dynamics import mass_matrix, nle
+from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.positive import applied, product, product_transposed, solve_positive
 from arm_dynamics.scalar import compiled
 from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.virtual_arm import Axes, chosen_rows, pose_error
 
 BANDWIDTH = 20.0
 """Natural frequency [rad/s] of the tool's loop and of the posture's when no gains are given."""

@@ -10,7 +10,7 @@ from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.dynamics import gravity, mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.regulator import viscous
+from arm_dynamics.regulation.regulator import viscous
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 30.0

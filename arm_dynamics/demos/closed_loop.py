@@ -9,7 +9,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.plant import Plant
 from arm_dynamics.simulation import whole_steps
 from arm_dynamics.state import State
-from arm_dynamics.trajectory import Trajectory
+from arm_dynamics.trajectories.joint_trajectory import Trajectory
 
 
 def followed(

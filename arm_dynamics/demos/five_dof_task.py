@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.controllers.base import AXES
 from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.demos.closed_loop import followed
@@ -13,8 +12,9 @@ from arm_dynamics.demos.show import Picture, Show
 from arm_dynamics.demos.style import INK, PALETTE, curves, figure, heading, label, legend, styled
 from arm_dynamics.demos.trace import Trace
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.profiles import quintic
 from arm_dynamics.state import State
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.profiles import quintic
 
 START = (0.0, -0.9, 0.0, 0.0, 0.0)
 SIDE, DURATION, SECONDS = 0.2, 1.5, 8.0

@@ -13,13 +13,13 @@ from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.demos.closed_loop import followed
 from arm_dynamics.demos.trace import Trace
 from arm_dynamics.dynamics import gravity, mass_matrix
-from arm_dynamics.gain_table import GainTable
-from arm_dynamics.gain_table_build import build_gain_table
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.regulator import Weights, equations, regulator_gain, riccati
+from arm_dynamics.regulation.gain_table import GainTable
+from arm_dynamics.regulation.gain_table_build import build_gain_table
+from arm_dynamics.regulation.regulator import Weights, equations, regulator_gain, riccati
 from arm_dynamics.state import State
-from arm_dynamics.trajectory import JointTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 
 LEVEL = np.pi / 2 - 0.3 - 0.8
 """J4 [rad] that makes the last link level."""

@@ -13,7 +13,7 @@ from arm_dynamics.demos.trace import Trace
 from arm_dynamics.dynamics import aba
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.model_error import with_model_error
-from arm_dynamics.regulator import viscous
+from arm_dynamics.regulation.regulator import viscous
 from arm_dynamics.state import Reference, State
 
 SECONDS, INTERVAL, TOLERANCE = 1000.0, 0.5, 1e-9

@@ -10,9 +10,9 @@ from arm_dynamics.demos.closed_loop import followed
 from arm_dynamics.demos.show import Picture
 from arm_dynamics.demos.style import INK, curves, figure, heading, label, legend, styled
 from arm_dynamics.demos.trace import Trace
-from arm_dynamics.joint_moves import cubic
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import State
+from arm_dynamics.trajectories.joint_moves import cubic
 
 START, END, DURATION, SECONDS = (-1.0, 1.2), (0.8, 0.5), 4.0, 5.0
 """The cubic [rad], its time and that of the figures [s]."""

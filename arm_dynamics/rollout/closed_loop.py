@@ -33,7 +33,7 @@ from arm_dynamics.rollout.rollout import (
 from arm_dynamics.rollout.variation import known
 from arm_dynamics.rollout.varied import variations
 from arm_dynamics.rollout.work import Work
-from arm_dynamics.trajectory import JointTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 
 
 def rollout_closed_loop(

@@ -10,7 +10,7 @@ import numpy as np
 from arm_dynamics.arrays import Vector, scalar, whole
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.rollout.inputs import table_of
-from arm_dynamics.trajectory import JointTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 
 MOST_PARTS = 2.0**53
 """Beyond it not every whole number is a float."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from arm_dynamics.constraints import OF_GOAL, OF_JOINT, Constraints, default_values
+from arm_dynamics.goals.constraints import OF_GOAL, OF_JOINT, Constraints, default_values
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.parameters import by_joint, declare_live, declare_number
 

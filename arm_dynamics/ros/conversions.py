@@ -15,7 +15,7 @@ from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.wire import Joints, split
 from arm_dynamics.state import Command, State
-from arm_dynamics.trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
 
 def to_seconds(stamp: Time) -> float:

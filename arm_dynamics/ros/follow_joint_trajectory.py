@@ -13,8 +13,8 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from arm_dynamics.errors import GoalRefused
-from arm_dynamics.goal import Code, Goal, Verdict
-from arm_dynamics.goals import Goals
+from arm_dynamics.goals.goal import Code, Goal, Verdict
+from arm_dynamics.goals.goals import Goals
 from arm_dynamics.ros.controller_state import followed
 from arm_dynamics.ros.conversions import to_time
 from arm_dynamics.ros.goal_conversion import read_goal

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from arm_dynamics.errors import GoalRefused
-from arm_dynamics.goal import Code
-from arm_dynamics.goal_request import Request
+from arm_dynamics.goals.goal import Code
+from arm_dynamics.goals.goal_request import Request
+from arm_dynamics.goals.tolerances import Given
 from arm_dynamics.ros.conversions import to_seconds
-from arm_dynamics.tolerances import Given
 
 
 def read_goal(message: Any) -> Request:

@@ -12,14 +12,15 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics import plugins
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.following.tool_rehearsal import rehearse
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
 from arm_dynamics.reach_watch import ReachWatch
-from arm_dynamics.ros.arm_parameters import PAYLOAD
 from arm_dynamics.ros.diagnostics import Diagnostics, Report
 from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
-from arm_dynamics.ros.parameters import declare_fixed, declare_number, result
+from arm_dynamics.ros.model_parameters import LawModel
+from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
@@ -28,7 +29,6 @@ from arm_dynamics.ros.tool_state import ToolState
 from arm_dynamics.ros.tool_topics import ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
-from arm_dynamics.tool_rehearsal import rehearse
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
@@ -59,10 +59,10 @@ class TaskSpaceControllerNode(Node):
             "task_space",
             "law of the tool: task_space, resolved_rate, impedance",
         )
-        payload = declare_number(self, PAYLOAD.name, PAYLOAD, 0.0)
+        self._model = LawModel(self, self._nominal)
         kind = task_law(name)
         law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
-        law.use_model(self._nominal.with_payload(payload))
+        law.use_model(self._model.arm)
         rehearse(law)
         return law
 
@@ -82,11 +82,12 @@ class TaskSpaceControllerNode(Node):
         values: dict[str, Any] = {p.name: p.value for p in parameters}
         try:
             gains = changed_gains(self._law, values)
-            model = self._nominal.with_payload(values.get(PAYLOAD.name, 0.0))
             motion = self._motion.changed(values)
+            self._model.changed(values)  # refused before anything is in force
             if gains is not None:
                 self._law.configure(gains)
-            if PAYLOAD.name in values:
+            model = self._model.take(values)
+            if model is not None:
                 self._law.use_model(model)
             self._motion.take(motion)
         except ArmDynamicsError as error:

@@ -9,7 +9,7 @@ from rclpy.node import Node
 
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.ros.parameters import declare_number
-from arm_dynamics.tool_paths import ToolLimits
+from arm_dynamics.trajectories.tool_paths import ToolLimits
 
 LIMITS = (
     Parameter("speed", 0.25, "m/s", "of the tool", above=0, upper=100),

@@ -14,7 +14,7 @@ from arm_dynamics.loop import ControlLoop
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.ros.tool_messages import header, pose_message
 from arm_dynamics.state import State, TaskReference
-from arm_dynamics.tool_entry import task_of
+from arm_dynamics.trajectories.tool_entry import task_of
 
 PERIOD = 0.02
 AXIS, THICK = 0.1, 0.006

@@ -12,17 +12,17 @@ from nav_msgs.msg import Path
 from rclpy.node import Node
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_dynamics.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ArmDynamicsError, TrajectoryRefused
+from arm_dynamics.following.tool_following import ToolFollowing
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros import qos, tool_messages
 from arm_dynamics.ros.tool_limits import ToolMotionParameters
 from arm_dynamics.state import Reference
-from arm_dynamics.tool_following import ToolFollowing
-from arm_dynamics.tool_glide import ToolGlide
-from arm_dynamics.tool_goals import AtTwist, ToolGoal, ToPose
-from arm_dynamics.tool_splines import checked, through, timed
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.tool_glide import ToolGlide
+from arm_dynamics.trajectories.tool_goals import AtTwist, ToolGoal, ToPose
+from arm_dynamics.trajectories.tool_splines import checked, through, timed
 
 
 class ToolTopics:

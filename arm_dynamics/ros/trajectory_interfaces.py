@@ -7,7 +7,7 @@ from control_msgs.srv import QueryTrajectoryState
 from rclpy.node import Node
 
 from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.goals import Goals
+from arm_dynamics.goals.goals import Goals
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.constraint_parameters import ConstraintParameters

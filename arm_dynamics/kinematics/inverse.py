@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, vector, whole
 from arm_dynamics.errors import Unreachable
-from arm_dynamics.least_squares import least_squares
+from arm_dynamics.kinematics.least_squares import least_squares
+from arm_dynamics.kinematics.pose_problem import PoseProblem
+from arm_dynamics.kinematics.pose_target import PoseTarget
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
-from arm_dynamics.pose_problem import PoseProblem
-from arm_dynamics.pose_target import PoseTarget
 
 TOLERANCE = 1e-9
 """Distance [m] and angle [rad] from a target that count as reached."""

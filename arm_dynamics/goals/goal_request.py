@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.constraints import Constraints
 from arm_dynamics.errors import ArmDynamicsError, GoalRefused
-from arm_dynamics.goal import Code, Demands
+from arm_dynamics.goals.constraints import Constraints
+from arm_dynamics.goals.goal import Code, Demands
+from arm_dynamics.goals.tolerances import Given
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.tolerances import Given
-from arm_dynamics.trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.regulator import Weights, viscous
+from arm_dynamics.regulation.regulator import Weights, viscous
 from arm_dynamics.scalar import INF, compiled, maximum, minimum, where
 
 EDGE = 1e-9

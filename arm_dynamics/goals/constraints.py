@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.goals.tolerances import Tolerances
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter, complete
-from arm_dynamics.stop_trajectory import usual_deceleration
-from arm_dynamics.tolerances import Tolerances
+from arm_dynamics.trajectories.stop_trajectory import usual_deceleration
 
 OF_JOINT = (
     Parameter("trajectory", 0.0, "rad", "largest error on the path; 0: any", lower=0),

@@ -12,7 +12,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.dynamics import rnea
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
 
 SPACING = 0.02
 """Time [s] between two looks at the effort, both ends of every segment among them."""

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.polynomials import derivative, evaluate, extremes, joining, within
 from arm_dynamics.state import Reference
+from arm_dynamics.trajectories.polynomials import derivative, evaluate, extremes, joining, within
 
 
 @dataclass(frozen=True, slots=True, eq=False)

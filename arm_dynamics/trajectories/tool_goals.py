@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics import AXIS_NAMES
+from arm_dynamics.kinematics.pose_target import place, rotation_matrix
+from arm_dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.pose_target import place, rotation_matrix
 from arm_dynamics.rotation import rotation_vector
-from arm_dynamics.tool_motion import controlled_axes
-from arm_dynamics.tool_paths import ToolLimits
+from arm_dynamics.trajectories.tool_paths import ToolLimits
 
 SETTLING = 0.4
 """Least time [s] for what is left of a way: close to a pose the speed falls with the distance."""

@@ -21,12 +21,12 @@ from scipy.interpolate import CubicSpline
 from arm_dynamics.arrays import Vector, frozen, scalar, vector, whole
 from arm_dynamics.dynamics import gravity, rnea
 from arm_dynamics.errors import ConfigError, TrajectoryRefused
-from arm_dynamics.joint_moves import through
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
-from arm_dynamics.polynomials import evaluate, joining
 from arm_dynamics.state import Reference
-from arm_dynamics.trajectory import JointTrajectory, Waypoint, check_limits
+from arm_dynamics.trajectories.joint_moves import through
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, check_limits
+from arm_dynamics.trajectories.polynomials import evaluate, joining
 
 MISSING = "time scaling needs toppra: pip install 'arm_dynamics[trajectories]'"
 GRID = 200

@@ -10,9 +10,9 @@ import pinocchio as pin
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.tool_entry import NOTHING, Entry, stopped, task_of
-from arm_dynamics.tool_goals import Glide, ToolGoal, braking_time
-from arm_dynamics.tool_paths import ToolLimits
+from arm_dynamics.trajectories.tool_entry import NOTHING, Entry, stopped, task_of
+from arm_dynamics.trajectories.tool_goals import Glide, ToolGoal, braking_time
+from arm_dynamics.trajectories.tool_paths import ToolLimits
 
 SHORTEST = 0.05
 """Least time [s] in which the velocity passes from the present one into a goal's."""

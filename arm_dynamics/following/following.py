@@ -6,9 +6,9 @@ from collections.abc import Callable
 from threading import Lock
 
 from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.speed_scaling import ScaledClock
 from arm_dynamics.state import Reference
-from arm_dynamics.trajectory import Trajectory
+from arm_dynamics.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.trajectories.speed_scaling import ScaledClock
 
 
 class Following:

@@ -10,9 +10,9 @@ import pinocchio as pin
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.kinematics import acceleration, pose, twist
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.polynomials import evaluate, joining
 from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.turning import turning, turning_rates
+from arm_dynamics.trajectories.polynomials import evaluate, joining
+from arm_dynamics.trajectories.turning import turning, turning_rates
 
 NOTHING = frozen(np.zeros(6))
 ROUNDING = 1e-12

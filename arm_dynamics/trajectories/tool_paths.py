@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.pose_target import rotation_matrix
-from arm_dynamics.profiles import Profile, trapezoidal
+from arm_dynamics.kinematics.pose_target import rotation_matrix
+from arm_dynamics.trajectories.profiles import Profile, trapezoidal
 
 STRAIGHT = 1e-9
 """Sine of an angle below which three points lie on one line."""

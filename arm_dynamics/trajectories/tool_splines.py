@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly
 
-from arm_dynamics import feasibility
 from arm_dynamics.arrays import Vector, frozen, vector
-from arm_dynamics.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.pose_target import place, rotation_matrix
-from arm_dynamics.profiles import Profile
+from arm_dynamics.kinematics.pose_target import place, rotation_matrix
 from arm_dynamics.rotation import rotation_vector
-from arm_dynamics.tool_paths import ToolLimits
-from arm_dynamics.turning import turning, turning_rates
+from arm_dynamics.trajectories import feasibility
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.profiles import Profile
+from arm_dynamics.trajectories.tool_paths import ToolLimits
+from arm_dynamics.trajectories.turning import turning, turning_rates
 
 Pose = tuple[ArrayLike, ArrayLike]
 """Position (3,) [m] and rotation (3, 3)."""

@@ -10,16 +10,24 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics import feasibility
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.expect import expect
 from arm_dynamics.kinematics import pose
+from arm_dynamics.kinematics.pose_target import rotation_matrix
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.pose_target import rotation_matrix
-from arm_dynamics.profiles import Profile
 from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.tool_entry import NOTHING, Entry, stopped, task_of
-from arm_dynamics.tool_paths import Curve, Line, ToolLimits, ToolPath, Way, arc_through, circle
+from arm_dynamics.trajectories import feasibility
+from arm_dynamics.trajectories.profiles import Profile
+from arm_dynamics.trajectories.tool_entry import NOTHING, Entry, stopped, task_of
+from arm_dynamics.trajectories.tool_paths import (
+    Curve,
+    Line,
+    ToolLimits,
+    ToolPath,
+    Way,
+    arc_through,
+    circle,
+)
 
 ENTRY = 0.1
 """Least time [s] in which a trajectory is entered from elsewhere."""

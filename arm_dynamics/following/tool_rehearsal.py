@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from arm_dynamics.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.following.tool_following import ToolFollowing
 from arm_dynamics.kinematics import pose
 from arm_dynamics.state import Reference, State
-from arm_dynamics.tool_following import ToolFollowing
-from arm_dynamics.tool_glide import ToolGlide
-from arm_dynamics.tool_goals import AtTwist, ToPose
-from arm_dynamics.tool_paths import ToolLimits
-from arm_dynamics.tool_splines import checked, through, timed
-from arm_dynamics.trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.tool_glide import ToolGlide
+from arm_dynamics.trajectories.tool_goals import AtTwist, ToPose
+from arm_dynamics.trajectories.tool_paths import ToolLimits
+from arm_dynamics.trajectories.tool_splines import checked, through, timed
 
 STEP = 1e-3
 """Time [s] between two updates."""

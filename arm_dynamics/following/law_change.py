@@ -5,7 +5,7 @@ from __future__ import annotations
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.expect import expect
-from arm_dynamics.handover import Handover
+from arm_dynamics.following.handover import Handover
 from arm_dynamics.state import Command, Reference, State
 
 

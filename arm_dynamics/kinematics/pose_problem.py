@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.dynamics import data
 from arm_dynamics.kinematics import AXES, frame_number
+from arm_dynamics.kinematics.pose_target import PoseTarget
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.pose_target import PoseTarget
 
 
 @dataclass(frozen=True, slots=True, eq=False)

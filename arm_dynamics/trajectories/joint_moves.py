@@ -14,8 +14,8 @@ from scipy.interpolate import CubicSpline
 
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.profiles import trapezoidal as fastest_profile
-from arm_dynamics.trajectory import JointTrajectory, Waypoint
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.trajectories.profiles import trapezoidal as fastest_profile
 
 UNLIMITED = 1e9
 """Velocity or acceleration taken where a limit is infinite."""

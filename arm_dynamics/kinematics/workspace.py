@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, vector, whole
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.inverse_kinematics import TOLERANCE, joint_ranges, nearest_reachable
 from arm_dynamics.kinematics import pose
+from arm_dynamics.kinematics.inverse import TOLERANCE, joint_ranges, nearest_reachable
+from arm_dynamics.kinematics.pose_target import place
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
-from arm_dynamics.pose_target import place
 
 SAMPLES = 20_000
 STARTS = 8

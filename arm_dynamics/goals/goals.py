@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.constraints import Constraints
 from arm_dynamics.errors import GoalRefused
-from arm_dynamics.goal import Code, Goal
-from arm_dynamics.goal_request import (
+from arm_dynamics.goals.constraints import Constraints
+from arm_dynamics.goals.goal import Code, Goal
+from arm_dynamics.goals.goal_request import (
     Request,
     check_joints,
     completed,

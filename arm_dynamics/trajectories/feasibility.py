@@ -12,14 +12,22 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.inverse_kinematics import Solution, nearest_reachable
-from arm_dynamics.joint_moves import smooth
+from arm_dynamics.kinematics.inverse import Solution, nearest_reachable
+from arm_dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.state import TaskReference
-from arm_dynamics.tool_motion import controlled_axes
-from arm_dynamics.trajectory import JointTrajectory, Trajectory
-from arm_dynamics.way_parts import TOLERANCE, Part, out_of_reach, reached, runs, singular, too_fast
+from arm_dynamics.trajectories.joint_moves import smooth
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.way_parts import (
+    TOLERANCE,
+    Part,
+    out_of_reach,
+    reached,
+    runs,
+    singular,
+    too_fast,
+)
 
 PERIOD = 0.02
 """Longest time [s] between two samples."""

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.positive import applied, filtered_inverse
 from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.scalar import clip, compiled
 from arm_dynamics.state import TaskReference
-from arm_dynamics.tool_motion import Tool, controlled_axes, reach
 
 FASTEST = 100.0
 """Speed [rad/s or m/s] of joints without a velocity limit."""

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import frozen, vector
 from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.following import Following
+from arm_dynamics.following.following import Following
 from arm_dynamics.state import Reference
-from arm_dynamics.tool_entry import task_of
+from arm_dynamics.trajectories.tool_entry import task_of
 
 LEASH = 0.02
 """Distance [m] between a reference and where the arm can be from which on it begins there anew."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arms.four_joint import LENGTHS
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import Unreachable
-from arm_dynamics.pose_target import place
+from arm_dynamics.kinematics.pose_target import place
 
 ROUNDING = 1e-12
 """Distance [m] beyond reach that is taken for rounding: the arm is stretched or folded there."""

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, scalar, vector, whole
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.gain_table import GainTable, table_key
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
-from arm_dynamics.regulator import Weights, regulator_gain, require_held
+from arm_dynamics.regulation.gain_table import GainTable, table_key
+from arm_dynamics.regulation.regulator import Weights, regulator_gain, require_held
 
 PARTS = 64
 """Tasks that a table is cut into: each takes the arm to a process anew."""

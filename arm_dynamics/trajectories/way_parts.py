@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.inverse_kinematics import Solution
 from arm_dynamics.kinematics import jacobian
+from arm_dynamics.kinematics.inverse import Solution
 from arm_dynamics.model.arm_model import ArmModel
 
 TOLERANCE = 1e-4

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from threading import Lock
 
+from arm_dynamics.goals.tolerances import Tolerances
 from arm_dynamics.state import Reference, State
-from arm_dynamics.tolerances import Tolerances
 
 
 class Code(IntEnum):

@@ -1,0 +1,1 @@
+"""Goals as joint_trajectory_controller knows them: asked for, judged at every tick, ended."""

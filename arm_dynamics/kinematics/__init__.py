@@ -1,0 +1,29 @@
+"""Where the frames of an arm are, how they move, and which postures bring them somewhere."""
+
+from arm_dynamics.kinematics.frames import (
+    AXES,
+    AXIS_NAMES,
+    acceleration,
+    chain_points,
+    frame_number,
+    jacobian,
+    jacobian_derivative,
+    pose,
+    tool_pose,
+    tool_position,
+    twist,
+)
+
+__all__ = [
+    "AXES",
+    "AXIS_NAMES",
+    "acceleration",
+    "chain_points",
+    "frame_number",
+    "jacobian",
+    "jacobian_derivative",
+    "pose",
+    "tool_pose",
+    "tool_position",
+    "twist",
+]

@@ -1,0 +1,1 @@
+"""Linear-quadratic gains about a pose, and tables of them."""

@@ -87,7 +87,7 @@ def test_a_name_is_no_arm(name, arm):
 
 
 def test_all_of_the_functions_that_take_an_arm_are_there():
-    assert {"arm_dynamics.dynamics.aba", "arm_dynamics.kinematics.tool_pose"} <= set(TAKE_AN_ARM)
+    assert {"arm_dynamics.dynamics.aba", "arm_dynamics.kinematics.frames.tool_pose"} <= set(TAKE_AN_ARM)
     assert len(list(of_an_arm(dynamics))) >= 8
 
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.controllers.bandwidth import DAMPING, equal_bandwidth
 from arm_dynamics.controllers.base import Controller, Gains
-from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.scalar import clip, compiled, where
@@ -148,11 +148,8 @@ class Pid(Controller):
 
     def found_from_model(self) -> Gains:
         """Gains of equal bandwidth at the initial pose."""
-        mass = mass_matrix(self.arm, self.arm.pose("initial"))
-        inertia = np.diag(mass)
-        rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(1.6 * BANDWIDTH * inertia)))
-        w = BANDWIDTH * min(1.0, FASTEST / float(rates.real.max()))
+        w, inertia = equal_bandwidth(self.arm, BANDWIDTH, FASTEST)
         return {
-            name: {"p": w**2 * m, "i": w**3 / 6 * m, "d": 1.6 * w * m}
+            name: {"p": w**2 * m, "i": w**3 / 6 * m, "d": DAMPING * w * m}
             for name, m in zip(self.arm.joint_names, inertia.tolist(), strict=True)
         }

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from arm_dynamics.controllers.bandwidth import DAMPING, equal_bandwidth
 from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.dynamics import gravity, mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
@@ -65,11 +66,8 @@ class VelocityPid(Controller):
 
     def found_from_model(self) -> Gains:
         """Gains of equal bandwidth at the initial pose."""
-        mass = mass_matrix(self.arm, self.arm.pose("initial"))
-        inertia = np.diag(mass)
-        rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(1.6 * BANDWIDTH * inertia)))
-        w = BANDWIDTH * min(1.0, FASTEST / float(rates.real.max()))
+        w, inertia = equal_bandwidth(self.arm, BANDWIDTH, FASTEST)
         return {
-            name: {"kv": 1.6 * w * m, "kx": w**2 * m}
+            name: {"kv": DAMPING * w * m, "kx": w**2 * m}
             for name, m in zip(self.arm.joint_names, inertia.tolist(), strict=True)
         }

@@ -13,6 +13,7 @@ from arm_dynamics.errors import UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm, require_same_joints
 from arm_dynamics.parameters import Parameter, complete
+from arm_dynamics.rigid_body import RigidBody
 from arm_dynamics.state import Command, Reference, State
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
 
@@ -35,7 +36,7 @@ class Controller(ABC):
     law_parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
-        self.arm = given_arm(arm)
+        self.arm, self.body = given_arm(arm), RigidBody(arm)
         self.gains: dict[str, Vector] = {}
         self._limit = arm.effort_limit
         self.configure(gains or {})
@@ -86,6 +87,7 @@ class Controller(ABC):
         Raises InvalidValue when it has other joints.
         """
         self.arm = require_same_joints("model", arm, self.arm)
+        self.body = RigidBody(self.arm)
 
     def reset(self, state: State) -> None:
         """Forget the past; the next update starts from ``state``."""

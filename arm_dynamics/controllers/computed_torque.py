@@ -9,7 +9,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller, Gains
-from arm_dynamics.dynamics import aba, rnea
+from arm_dynamics.dynamics import aba
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.regulation.regulator import viscous
@@ -107,7 +107,7 @@ class ComputedTorque(Controller):
         wanted = wanted_accelerations(
             self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
         )
-        tau = rnea(self.arm, state.q, state.v, wanted) + self._viscous * reference.v
+        tau = self.body.rnea(state.q, state.v, wanted) + self._viscous * reference.v
         effort = limit_and_integrate(
             self._table, self._integral, tau, self._limit, reference.q, state.q, dt
         )

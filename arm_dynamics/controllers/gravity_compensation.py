@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from arm_dynamics.controllers.base import Controller
-from arm_dynamics.dynamics import gravity
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.state import Command, Reference, State
 
@@ -22,4 +21,4 @@ class GravityCompensation(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        return self.limited(gravity(self.arm, state.q) - self.gains["d"] * state.v, state)
+        return self.limited(self.body.gravity(state.q) - self.gains["d"] * state.v, state)

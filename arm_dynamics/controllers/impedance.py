@@ -6,13 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import AXES, Gains
 from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.dynamics import mass_matrix, nle
+from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.kinematics.tool_motion import damping_rate, tool_inertia
-from arm_dynamics.kinematics.virtual_arm import chosen_rows, pose_error
+from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.positive import filtered_inverse
+from arm_dynamics.positive import applied, filtered_inverse
+from arm_dynamics.scalar import compiled
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 15.0
@@ -59,15 +61,57 @@ class Impedance(TaskController):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        goal, virtual = self.within_reach(reference, dt), self.virtual
-        at, tool, joint = self.tool.motion(state.q, state.v), self.axis_gains, self.gains
-        push = tool["stiffness"] * pose_error(
-            at.position, at.rotation, goal.position, goal.rotation
-        )
-        push += tool["damping"] * (goal.twist - at.twist) + goal.wrench
-        spare = joint["posture_stiffness"] * (goal.q - state.q)
-        spare -= joint["posture_damping"] * state.v
-        J = chosen_rows(at.jacobian, virtual.scale, virtual.axes)
-        inverse, _ = filtered_inverse(J, self.law_gains["weak"] * virtual.reach)
-        spare -= J.T @ (inverse.T @ spare)
-        return self.limited(at.jacobian.T @ push + spare + nle(self.arm, state.q, state.v), state)
+        goal, virtual, q, v = self.within_reach(reference, dt), self.virtual, state.q, state.v
+        at, tool, joint = self.tool.motion(q, v), self.axis_gains, self.gains
+        effort = spring_effort(
+            at.position, at.rotation, at.twist, at.jacobian,
+            goal.position, goal.rotation, goal.twist, goal.wrench,
+            tool["stiffness"], tool["damping"],
+        )  # fmt: skip
+        effort += self.body.nle(q, v)
+        effort += spare_effort(
+            q, v, goal.q, joint["posture_stiffness"], joint["posture_damping"],
+            at.jacobian, virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
+        )  # fmt: skip
+        return self.limited(effort, state)
+
+
+@compiled
+def spring_effort(
+    position: Vector,
+    rotation: Vector,
+    twist: Vector,
+    jacobian: Vector,
+    position_ref: Vector,
+    rotation_ref: Vector,
+    twist_ref: Vector,
+    wrench: Vector,
+    stiffness: Vector,
+    damping: Vector,
+) -> Vector:
+    """Jᵀ (K e + D ė + w) (nv,)."""
+    push = pose_error(position, rotation, position_ref, rotation_ref)
+    for i in range(6):
+        push[i] = stiffness[i] * push[i] + damping[i] * (twist_ref[i] - twist[i]) + wrench[i]
+    return applied(jacobian.T, push)
+
+
+@compiled
+def spare_effort(
+    q: Vector,
+    v: Vector,
+    q_ref: Vector,
+    stiffness: Vector,
+    damping: Vector,
+    jacobian: Vector,
+    scale: Vector,
+    axes: Axes,
+    weak: float,
+) -> Vector:
+    """Nᵀ (K (q_r - q) - D q̇) (nv,)."""
+    spare = np.empty(q.size)
+    for i in range(q.size):
+        spare[i] = stiffness[i] * (q_ref[i] - q[i]) - damping[i] * v[i]
+    J = chosen_rows(jacobian, scale, axes)
+    inverse, _ = filtered_inverse(J, weak)
+    return spare - applied(J.T, applied(inverse.T, spare))

@@ -8,7 +8,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller, Gains
-from arm_dynamics.dynamics import mass_matrix, rnea
+from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import CommandRefused, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
@@ -96,7 +96,7 @@ class Lqr(Controller):
 
         Raises CommandRefused at a reference that no gain stabilises.
         """
-        held = rnea(self.arm, reference.q, reference.v, reference.a) + self._viscous * reference.v
+        held = self.body.rnea(reference.q, reference.v, reference.a) + self._viscous * reference.v
         error = np.concatenate([reference.q - state.q, reference.v - state.v])
         return self.limited(held + self.gain(reference.q) @ error, state)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.dynamics import gravity
 from arm_dynamics.state import Reference, State
 
 
@@ -16,4 +15,4 @@ class PidGravity(Pid):
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
         """g(q) (nv,) [N·m]."""
-        return gravity(self.arm, state.q)
+        return self.body.gravity(state.q)

@@ -8,7 +8,6 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.dynamics import rnea
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.state import Command, Reference, State
 
@@ -43,7 +42,7 @@ class ResolvedRate(TaskController):
         goal = self.within_reach(reference, dt)
         gains, error = self.gains, goal.q - state.q
         a = goal.a + gains["kd"] * (goal.v - state.v) + gains["kp"] * error + self._sum
-        wanted = rnea(self.arm, state.q, state.v, a)
+        wanted = self.body.rnea(state.q, state.v, a)
         command = self.limited(wanted, state)
         grown = self._sum + dt * gains["ki"] * error
         free = np.array_equal(wanted, command.value) | (self._sum * error < 0)

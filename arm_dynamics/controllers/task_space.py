@@ -8,7 +8,6 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.dynamics import mass_matrix, nle
 from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.positive import applied, product, product_transposed, solve_positive
@@ -40,23 +39,57 @@ class TaskSpace(TaskController):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        goal, virtual = self.within_reach(reference, dt), self.virtual
-        at, tool, joint = self.tool.motion(state.q, state.v), self.axis_gains, self.gains
-        error = pose_error(at.position, at.rotation, goal.position, goal.rotation)
-        a = goal.acceleration - at.drift
-        a += tool["d"] * (goal.twist - at.twist) + tool["p"] * error
-        spare = goal.a + joint["posture_d"] * (goal.v - state.v)
-        spare += joint["posture_p"] * (goal.q - state.q)
+        goal, virtual, q, v = self.within_reach(reference, dt), self.virtual, state.q, state.v
+        at, tool, joint = self.tool.motion(q, v), self.axis_gains, self.gains
+        a = tool_acceleration(
+            at.position, at.rotation, at.twist, at.drift,
+            goal.position, goal.rotation, goal.twist, goal.acceleration, tool["p"], tool["d"],
+        )  # fmt: skip
+        spare = joint_acceleration(
+            q, v, goal.q, goal.v, goal.a, joint["posture_p"], joint["posture_d"]
+        )
         effort = operational_effort(
-            mass_matrix(self.arm, state.q), at.jacobian, a, spare, goal.wrench,
+            self.body.mass_matrix(q), self.body.nle(q, v), at.jacobian, a, spare, goal.wrench,
             virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
         )  # fmt: skip
-        return self.limited(effort + nle(self.arm, state.q, state.v), state)
+        return self.limited(effort, state)
+
+
+@compiled
+def tool_acceleration(
+    position: Vector,
+    rotation: Vector,
+    twist: Vector,
+    drift: Vector,
+    position_ref: Vector,
+    rotation_ref: Vector,
+    twist_ref: Vector,
+    acceleration_ref: Vector,
+    p: Vector,
+    d: Vector,
+) -> Vector:
+    """ẍ_r + d ė + p e less the drift J̇ q̇ (6,)."""
+    a = pose_error(position, rotation, position_ref, rotation_ref)
+    for i in range(6):
+        a[i] = acceleration_ref[i] + d[i] * (twist_ref[i] - twist[i]) + p[i] * a[i] - drift[i]
+    return a
+
+
+@compiled
+def joint_acceleration(
+    q: Vector, v: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, p: Vector, d: Vector
+) -> Vector:
+    """q̈_r + d (q̇_r - q̇) + p (q_r - q) (nv,)."""
+    a = np.empty(q.size)
+    for i in range(q.size):
+        a[i] = a_ref[i] + d[i] * (v_ref[i] - v[i]) + p[i] * (q_ref[i] - q[i])
+    return a
 
 
 @compiled
 def operational_effort(
     M: Vector,
+    bias: Vector,
     jacobian: Vector,
     a: Vector,
     spare: Vector,
@@ -65,9 +98,10 @@ def operational_effort(
     axes: Axes,
     weak: float,
 ) -> Vector:
-    """Jᵀ Λ a + (1 - Jᵀ Λ J M⁻¹) M q̈_0 + Jᵀ w (nv,), Λ filtered in directions weaker than ``weak``.
+    """Jᵀ Λ a + (1 - Jᵀ Λ J M⁻¹) M q̈_0 + h + Jᵀ w (nv,), Λ filtered where weaker than ``weak``.
 
-    M (nv, nv), jacobian (6, nv), a (6,) of the tool less its drift, spare (nv,) q̈_0, wrench (6,).
+    M (nv, nv), bias h (nv,), jacobian (6, nv), a (6,) of the tool less its drift, spare q̈_0 (nv,),
+    wrench (6,).
     """
     J, asked = chosen_rows(jacobian, scale, axes), np.empty((axes.size, 1))
     turned = applied(jacobian, spare)
@@ -80,7 +114,8 @@ def operational_effort(
     if not total * weak * weak <= 1.0:
         _fill_lost(yielding, square, weak)
     force = solve_positive(yielding, asked)
-    return applied(M, spare) + applied(J.T, force[:, 0]) + applied(jacobian.T, wrench)
+    pushed = applied(J.T, force[:, 0]) + applied(jacobian.T, wrench)
+    return applied(M, spare) + bias + pushed
 
 
 @compiled

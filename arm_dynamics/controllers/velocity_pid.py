@@ -8,7 +8,6 @@ import numpy as np
 
 from arm_dynamics.controllers.bandwidth import DAMPING, equal_bandwidth
 from arm_dynamics.controllers.base import Controller, Gains
-from arm_dynamics.dynamics import gravity, mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.regulation.regulator import viscous
@@ -58,10 +57,10 @@ class VelocityPid(Controller):
         """Effort command (nv,) [N·m] within the arm's effort limits."""
         ka, q, v = self.gains["ka"], state.q, state.v
         tau = self.gains["kv"] * (reference.v - v) + self.gains["kx"] * (reference.q - q)
-        tau += ka * reference.a + self.law_gains["gravity"] * gravity(self.arm, q)
+        tau += ka * reference.a + self.law_gains["gravity"] * self.body.gravity(q)
         if ka.any():
-            mass = mass_matrix(self.arm, q) + np.diag(ka)
-            tau -= ka * np.linalg.solve(mass, tau - nle(self.arm, q, v) - self._viscous * v)
+            mass = self.body.mass_matrix(q) + np.diag(ka)
+            tau -= ka * np.linalg.solve(mass, tau - self.body.nle(q, v) - self._viscous * v)
         return self.limited(tau, state)
 
     def found_from_model(self) -> Gains:

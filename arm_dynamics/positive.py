@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import compiled, finite
 
 
 @compiled
@@ -59,7 +59,7 @@ def filtered_inverse(J: Vector, weak: float) -> tuple[Vector, float]:
     for i in range(k):
         total += plain[i, i]
     weakest = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
-    if weakest >= weak:
+    if weakest >= weak or not finite(square.ravel()):
         return product(J.T, plain), weakest
     squares, U = np.linalg.eigh(square)
     middle = np.zeros((k, k))

@@ -14,6 +14,7 @@ from arm_dynamics.controllers.impedance import Impedance
 from arm_dynamics.controllers.resolved_rate import ResolvedRate
 from arm_dynamics.controllers.task import task_of
 from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes
 from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.positive import filtered_inverse, solve_positive
@@ -235,3 +236,112 @@ def test_an_arm_of_one_joint_has_a_tool_too():
     for kind in LAWS:
         law = kind(arm)
         assert law.update(State.of([0.3]), Reference.hold([0.4]), 0.0).value.shape == (1,)
+
+
+# Bad input and odd times ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ("position", np.array([0.1, np.nan, 0.2]), r"position\[1\] = nan"),
+        ("position", np.zeros(1), r"position: shape \(1,\) given"),
+        ("position", np.full(3, 1.7e308), "leaves the finite numbers"),
+        ("rotation", np.zeros((3, 4)), "rotation: shape"),
+        ("twist", np.zeros(3), r"twist: shape \(3,\) given"),
+        ("wrench", [0.0] * 6, "not of arrays"),
+        ("q", np.zeros(1), r"q: shape \(1,\) given, \(5,\)"),
+    ],
+)
+def test_a_bad_reference_is_refused_and_forgotten(kind, part, value, said):
+    arm = five_dof()
+    q, _, _ = scattered(arm)
+    state, held = State.of(q), task_of(arm, Reference.hold(q + 0.02))
+    law, other = kind(arm), kind(arm)
+    for each in (law, other):
+        each.reset(state)
+    with pytest.raises(InvalidValue, match=said), np.errstate(all="ignore"):
+        law.update(state, replace(held, **{part: value}), DT)
+    after = [each.update(state, held, DT).value for each in (law, other)]
+    np.testing.assert_array_equal(*after)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_no_law_goes_on_with_a_time_step_that_is_none(kind):
+    arm = five_dof()
+    q, _, _ = scattered(arm)
+    law, goal = kind(arm), Reference.hold(q + 0.02)
+    law.reset(State.of(q))
+    law.update(State.of(q), goal, DT)
+    for dt in (np.nan, 1.7e308):
+        with pytest.raises(InvalidValue, match="dt = "), np.errstate(all="ignore"):
+            law.update(State.of(q), goal, dt)
+    assert np.isfinite(law.update(State.of(q), goal, DT).value).all()
+
+
+@pytest.mark.parametrize(
+    ("dt", "told"), [(0.25, {}), (1.0, {}), (DT, {"rate": 3e3}), (DT, {"posture_rate": 5e3})]
+)
+def test_it_comes_to_rest_whatever_the_time_step(dt, told):
+    """A rate of more than once in a period would throw it to and fro."""
+    arm = five_dof()
+    q, _, _ = scattered(arm, share=0.2)
+    virtual = VirtualArm(arm)
+    virtual.place(q)
+    goal, law = task_of(arm, Reference.hold(q + 0.3)), {**ResolvedRate(arm).law_gains, **told}
+    for _ in range(3000):
+        virtual.follow(goal, dt, law)
+    assert virtual.distance < 1e-9
+    assert np.abs(virtual.v).max() < 0.02
+
+
+def test_beyond_a_limit_it_begins_where_the_arm_is_and_only_comes_back():
+    arm = five_dof()
+    outside = np.where(np.isfinite(arm.upper), arm.upper + 0.05, 0.0)
+    virtual, law = VirtualArm(arm), ResolvedRate(arm).law_gains
+    virtual.place(outside)
+    away = task_of(arm, Reference.hold(outside + 0.1))
+    np.testing.assert_array_equal(virtual.follow(away, 0.0, law).q, outside)
+    for _ in range(200):
+        assert (virtual.follow(away, DT, law).q <= np.maximum(outside, arm.upper)).all()
+    back = task_of(arm, Reference.hold((np.maximum(arm.lower, -2) + np.minimum(arm.upper, 2)) / 2))
+    for _ in range(3000):
+        last = virtual.follow(back, DT, law)
+    assert (last.q <= arm.upper).all()
+
+
+@pytest.mark.parametrize("limits", [(3.5, 6.0), (-6.0, -4.0)])
+@pytest.mark.parametrize("kind", LAWS)
+def test_limits_may_be_more_than_half_a_turn_away(kind, limits):
+    arm = chain({"effort": 10.0, "lower": limits[0], "upper": limits[1]})
+    q = np.array([sum(limits) / 2])
+    law = kind(arm)
+    law.reset(State.of(q))
+    assert np.isfinite(law.update(State.of(q), Reference.hold(q + 0.1), 0.0).value).all()
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_plain_references_and_those_of_the_tool_may_take_turns(kind):
+    arm = five_dof()
+    q, _, _ = scattered(arm)
+    goal, answers = Reference.hold(q + 0.05), []
+    for odd in (goal, task_of(arm, goal)):
+        law = kind(arm)
+        law.reset(State.of(q))
+        answers.append(
+            [law.update(State.of(q), odd if k % 2 else goal, DT).value for k in range(50)]
+        )
+    np.testing.assert_array_equal(*answers)
+
+
+def test_another_model_does_not_lose_sight_of_the_reference():
+    arm = five_dof()
+    q, _, _ = scattered(arm)
+    law = ResolvedRate(arm)
+    law.reset(State.of(q))
+    law.update(State.of(q), Reference.hold(q + 0.3), 0.0)
+    before = law.virtual.distance, law.virtual.weakest
+    law.use_model(arm.with_payload(0.5))
+    assert (law.virtual.distance, law.virtual.weakest) == before
+    assert before[0] > 0.01

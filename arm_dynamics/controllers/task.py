@@ -43,6 +43,7 @@ class TaskController(Controller):
         super().use_model(arm)
         old, tool, virtual = self.virtual, Tool(arm), VirtualArm(arm)
         virtual.q, virtual.v, virtual.a = old.q, old.v, old.a
+        virtual.distance, virtual.weakest = old.distance, old.weakest
         self.tool, self.virtual = tool, virtual  # only now: a loop may run in another thread
 
     def reset(self, state: State) -> None:

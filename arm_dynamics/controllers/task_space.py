@@ -11,7 +11,7 @@ from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.positive import applied, product, product_transposed, solve_positive
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import compiled, finite
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 20.0
@@ -111,7 +111,7 @@ def operational_effort(
     inverse, total = solve_positive(square, np.eye(axes.size)), 0.0
     for k in range(axes.size):
         total += inverse[k, k]
-    if not total * weak * weak <= 1.0:
+    if not total * weak * weak <= 1.0 and finite(square.ravel()):
         _fill_lost(yielding, square, weak)
     force = solve_positive(yielding, asked)
     pushed = applied(J.T, force[:, 0]) + applied(jacobian.T, wrench)

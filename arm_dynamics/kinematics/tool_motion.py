@@ -93,14 +93,18 @@ def damping_rate(arm: ArmModel, damping: Vector) -> float:
 
 @takes_arm
 def reach(arm: ArmModel) -> float:
-    """A length [m] that the tool is from its base at most: joints' and tool's offsets, summed."""
+    """Offsets [m] of the joints after the first and of the tool, summed; 1 m where there are none.
+
+    No tool of revolute joints is further from its first joint; what slides is not counted.
+    """
     placed = [*arm.model.jointPlacements[2:], arm.model.frames[frame_number(arm, None)].placement]
     return float(sum(np.linalg.norm(p.translation) for p in placed)) or 1.0
 
 
 def _poses(arm: ArmModel) -> Vector:
     """Some poses within the limits (n, nv), the same each time."""
-    lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+    middle = np.clip(0.0, arm.lower, arm.upper)
+    lower, upper = np.maximum(arm.lower, middle - np.pi), np.minimum(arm.upper, middle + np.pi)
     return np.random.default_rng(0).uniform(lower, upper, (SAMPLES, arm.nv))
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.kinematics.task_check import fits, refusal
 from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.positive import applied, filtered_inverse
 from arm_dynamics.rotation import rotation_vector
-from arm_dynamics.scalar import clip, compiled
+from arm_dynamics.scalar import all_finite, clip, compiled, maximum, minimum
 from arm_dynamics.state import TaskReference
 
 FASTEST = 100.0
@@ -55,26 +56,32 @@ class VirtualArm:
         """Move on by dt [s]; its joints and its tool, as a reference that lies within reach.
 
         ``law`` has rate, posture_rate, weak and acceleration as ``TaskController`` describes them.
+        Raises InvalidValue for a task of wrong shapes and for what leads beyond the finite
+        numbers; it then stays as it was.
         """
-        q = self.q = moved_on(self.q, self.v, self.a, dt, self._lower, self._upper)
+        if not fits(task, self.q.size):
+            raise refusal(task, self.q.size, dt)
+        q = moved_on(self.q, self.v, self.a, dt, self._lower, self._upper)
         at = self._tool.motion(q, self.v)
-        self.v, self.a, twist, acceleration, self.distance, self.weakest = rates(
+        v, a, twist, acceleration, distance, weakest = rates(
             at.jacobian, at.drift, at.position, at.rotation,
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
             q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes, dt,
             law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
         )  # fmt: skip
-        return TaskReference(
-            q, self.v, self.a, at.position, at.rotation, twist, acceleration, task.wrench
-        )
+        if not all_finite(q, v, a):
+            raise refusal(task, q.size, dt)
+        self.q, self.v, self.a, self.distance, self.weakest = q, v, a, distance, weakest
+        return TaskReference(q, v, a, at.position, at.rotation, twist, acceleration, task.wrench)
 
 
 @compiled
 def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector) -> Vector:
-    """q + v dt + a dt²/2 (nv,) within the limits."""
+    """q + v dt + a dt²/2 (nv,) within the limits; from beyond them no further."""
     found = np.empty(q.size)
     for i in range(q.size):
-        found[i] = clip(q[i] + dt * v[i] + 0.5 * dt * dt * a[i], lower[i], upper[i])
+        found[i] = q[i] + dt * v[i] + 0.5 * dt * dt * a[i]
+        found[i] = clip(found[i], minimum(lower[i], q[i]), maximum(upper[i], q[i]))
     return found
 
 
@@ -104,6 +111,10 @@ def rates(
 ) -> tuple[Vector, Vector, Vector, Vector, float, float]:
     """q̇, q̈ (nv,), twist and acceleration of the tool (6,), its distance [m] and ``weakest``."""
     error = pose_error(position, rotation, position_ref, rotation_ref)
+    if rate * dt > 1.0:  # nothing is caught up with more than once in a period
+        rate = 1.0 / dt
+    if posture_rate * dt > 1.0:
+        posture_rate = 1.0 / dt
     caught, asked = np.empty(axes.size), np.empty(axes.size)
     bent, square = np.empty(axes.size), 0.0
     for k in range(axes.size):

@@ -116,6 +116,19 @@ def test_entering_starts_where_the_reference_is(order):
         np.testing.assert_allclose(entered.at(time).q, route(order).at(time).q, atol=1e-12)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_entering_in_motion_keeps_the_speed_at_that_very_instant(order):
+    zeros = np.zeros(3)
+    rows = [np.full(3, x) for x in (0.0, 1.0)]
+    at_rest = [Waypoint(t, q, *[zeros] * order) for t, q in zip((0.0, 2.0), rows, strict=True)]
+    present = Reference(np.full(3, 0.2), np.full(3, 0.4), np.full(3, 0.1))
+    found = JointTrajectory(tuple(at_rest)).after(0.5, present).at(0.5)
+    np.testing.assert_allclose(found.q, present.q, atol=1e-12)
+    np.testing.assert_allclose(found.v, present.v, atol=1e-12)
+    if order == 2:
+        np.testing.assert_allclose(found.a, present.a, atol=1e-12)
+
+
 def test_holding():
     hold = JointTrajectory.hold(HOME, 2.0)
     assert hold.end == 2.0

@@ -82,7 +82,7 @@ class JointTrajectory:
     def at(self, time: float) -> Reference:
         """Reference at ``time`` [s]."""
         first, last = self.waypoints[0], self.waypoints[-1]
-        if time <= first.time and len(self.waypoints) > 1:
+        if time < first.time and len(self.waypoints) > 1:
             return Reference.hold(first.q)
         if time >= last.time or len(self.waypoints) == 1:
             return self._end

@@ -5,8 +5,10 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics.dynamics import gravity, rnea
-from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.following.effort_check import check_effort
+from arm_dynamics.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.following import effort_check
+from arm_dynamics.following.effort_check import MOST_IN_ALL, check_effort, check_wrench
+from arm_dynamics.kinematics import jacobian
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
@@ -54,3 +56,26 @@ def test_a_load_that_is_known_counts():
     check_effort(ARM, trajectory, limit)
     with pytest.raises(TrajectoryRefused, match="exceeds the limit"):
         check_effort(ARM.with_payload(1.0), trajectory, limit)
+
+
+def test_many_long_segments_are_looked_at_a_bounded_number_of_times(monkeypatch):
+    looks = []
+    monkeypatch.setattr(effort_check, "rnea", lambda *_: looks.append(1) or np.zeros(5))
+    times = 10.0 * np.arange(1, 5001)
+    check_effort(ARM, parse(ARM, ARM.joint_names, times, [HOME] * 5000), np.ones(5))
+    assert 5000 < len(looks) < 2 * MOST_IN_ALL
+
+
+@pytest.mark.parametrize("axis", range(6))
+def test_a_wrench_is_refused_from_where_a_joint_cannot_bear_it(axis):
+    unit = np.eye(6)[axis]
+    effort = np.abs(jacobian(ARM, HOME).T @ unit)
+    largest = np.min(ARM.effort_limit[effort > 1e-9] / effort[effort > 1e-9])
+    check_wrench(ARM, HOME, 0.999 * largest * unit)
+    with pytest.raises(InvalidValue, match=r"wrench: joint 'R\d' would need .* its limit is"):
+        check_wrench(ARM, HOME, -1.001 * largest * unit)
+
+
+def test_a_wrench_that_is_not_finite_is_refused():
+    with pytest.raises(InvalidValue, match=r"wrench\[2\] = nan"):
+        check_wrench(ARM, HOME, [0, 0, float("nan"), 0, 0, 0])

@@ -140,3 +140,9 @@ def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach
     assert far < 5e-3
     np.testing.assert_allclose(tool(sim.state.q), to, atol=1e-3)
     assert not loop.events.counts
+
+
+def test_a_motion_of_years_is_refused_before_it_fills_the_memory():
+    way = reaching(0.3, speed=1e-9)
+    with pytest.raises(TrajectoryRefused, match=r"the motion takes .* at most 1000 s is allowed"):
+        feasibility.follow(ARM, way)

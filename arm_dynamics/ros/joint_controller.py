@@ -96,6 +96,7 @@ class JointControllerNode(Node):
             "commands per second": f"{rate:.0f}",
             "worst joint error [rad]": f"{error:.6f}",
             "worst joint": joint,
+            "speed scaling": f"{self.loop.following.clock.factor:g}",
             **{kind: str(count) for kind, count in sorted(events.counts.items())},
             **{f"last {kind}": text for kind, text in sorted(events.latest.items())},
         }

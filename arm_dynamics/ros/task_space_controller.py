@@ -32,6 +32,7 @@ from arm_dynamics.safety.events import Events
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
+PREPARING = "preparing the law: the first start compiles it, for a minute or so, and keeps that"
 
 
 class TaskSpaceControllerNode(Node):
@@ -63,6 +64,7 @@ class TaskSpaceControllerNode(Node):
         kind = task_law(name)
         law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
         law.use_model(self._model.arm)
+        self.get_logger().info(PREPARING)
         rehearse(law)
         return law
 

@@ -14,6 +14,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ArmDynamicsError, TrajectoryRefused
+from arm_dynamics.following.effort_check import check_wrench
 from arm_dynamics.following.tool_following import ToolFollowing
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros import qos, tool_messages
@@ -77,7 +78,11 @@ class ToolTopics:
         self._go(AtTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
     def _wrench(self, message: WrenchStamped) -> None:
-        wrench, (now, _) = tool_messages.read_wrench(self._loop.arm, message), self._present()
+        wrench, (now, reference) = (
+            tool_messages.read_wrench(self._loop.arm, message),
+            self._present(),
+        )
+        check_wrench(self._loop.arm, reference.q, wrench)
         self._following.push(wrench, now + self._motion.timeout)
 
     def _path(self, message: Path) -> None:

@@ -31,8 +31,8 @@ from arm_dynamics.trajectories.way_parts import (
 
 PERIOD = 0.02
 """Longest time [s] between two samples."""
-FEWEST = 32
-"""Samples of a short way."""
+FEWEST, MOST = 32, 50_000
+"""Samples of a short way, and the most of a long one: each is an inverse kinematics."""
 EDGE = 1e-3
 """Time [s] to which the edge of a part out of reach is found."""
 FINE = 1e-8
@@ -83,11 +83,10 @@ def follow(
     ``weights`` (6,) of inverse kinematics say which axes count; None: those that the arm
     controls. What is nearest is followed where a pose is out of reach. ``period`` [s] is the
     longest time between samples; the edges of parts out of reach are found to 1 ms.
+    Raises TrajectoryRefused for a motion of more than MOST periods.
     """
     leader = _Leader(arm, trajectory, weights)
-    span = trajectory.end - trajectory.start
-    count = max(ceil(span / scalar("period [s]", period, above=0)), FEWEST if span > 0 else 0)
-    times = trajectory.start + span * np.arange(count + 1) / max(count, 1)
+    times = _samples(trajectory, scalar("period [s]", period, above=0))
     found = [leader.first(float(times[0]))]
     for time in times[1:]:
         found.append(leader.at(float(time), found[-1].q))
@@ -100,6 +99,18 @@ def follow(
     ]
     parts.sort(key=lambda part: part.begin)
     return Following(frozen(times), frozen(q), frozen(missed), frozen(turned), tuple(parts))
+
+
+def _samples(trajectory: Trajectory, period: float) -> Vector:
+    """Times [s] from the trajectory's start to its end."""
+    span = trajectory.end - trajectory.start
+    if not span <= MOST * period:
+        raise TrajectoryRefused(
+            f"the motion takes {span:.6g} s: at most {MOST * period:g} s is allowed, for every"
+            f" {period:g} s of it is looked at"
+        )
+    count = max(ceil(span / period), FEWEST if span > 0 else 0)
+    return trajectory.start + span * np.arange(count + 1) / max(count, 1)
 
 
 class _Leader:

@@ -377,6 +377,8 @@ REFUSED = {
     "axis": ("target_twist", moving((0, 0, 0), (0.1, 0, 0)), ["rx", "x, y, z"]),
     "NaN twist": ("target_twist", moving((0, NAN, 0)), ["twist", "nan"]),
     "infinite wrench": ("target_wrench", pushing((0, np.inf, 0)), ["wrench", "inf"]),
+    "too strong": ("target_wrench", pushing((0, 0, 1e308)), ["wrench", "joint 'R", "limit"]),
+    "endless": ("trajectory", timetable((2**31 - 1, placed())), ["motion takes", "at most 1000 s"]),
     "no poses": ("path", path(), ["at least one"]),
     "far away": ("path", FAR, ["can not follow from", "misses by", "m at"]),
     "another joint": ("trajectory", timetable((1, placed()), names=["R1"]), ["R1", "tool"]),

@@ -258,6 +258,21 @@ def test_cancel_decelerates_and_ends_when_the_arm_is_told_to_stand():
     assert np.abs(session.simulation.state.q - session.loop.reference.q).max() < 2e-3
 
 
+def test_cancel_of_a_paused_goal_does_not_wait_for_the_pause_to_end():
+    session = Session()
+    goal = session.goals.accept(to())
+    session.tick(250)
+    session.loop.following.clock.ask(0.0)
+    session.tick(200)
+    at = session.loop.reference.q
+    session.goals.cancel(goal)
+    session.tick(2)
+    assert goal.verdict.canceled
+    session.loop.following.clock.ask(1.0)
+    session.tick(200)
+    assert np.abs(session.loop.reference.q - at).max() < 1e-9
+
+
 def test_cancel_of_a_goal_that_is_over_changes_nothing():
     session = Session()
     goal = session.goals.accept(to(seconds=0.5))

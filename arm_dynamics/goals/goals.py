@@ -81,7 +81,9 @@ class Goals:
     def _observe_stop(self, goal: Goal) -> None:
         following = self.loop.following
         overridden = following.entered != self._entered
-        if overridden or (following.trajectory and following.time >= following.trajectory.end):
+        paused = following.clock.factor == 0.0  # the reference stands, before the stop's end
+        ended = following.trajectory and following.time >= following.trajectory.end
+        if overridden or paused or ended:
             goal.finish(Code.SUCCESSFUL, "canceled: stopped", canceled=True)
 
     def _judge(self, goal: Goal, state: State, reference: Reference) -> None:

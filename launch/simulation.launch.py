@@ -19,13 +19,14 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import find_urdf, load_arm
 
 SWITCH = ["true", "false"]
+OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 ARGUMENTS = (
     ("arm", "five_dof", "bundled arm or URDF file", None),
     (
         "controller",
         "",
         "control law; empty: the parameter file's, else pid_gravity",
-        ["", *plugins.names("controllers")],
+        ["", *(name for name in plugins.names("controllers") if name not in OF_THE_TOOL)],
     ),
     (
         "rate",

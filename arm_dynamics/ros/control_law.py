@@ -10,6 +10,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics import plugins
 from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.arm_model import ArmModel
@@ -33,7 +34,7 @@ class ControlLaw:
         laws = ", ".join(plugins.names("controllers"))
         name = declare_live(node, NAME, "pid_gravity", f"control law: {laws}")
         self._model = LawModel(node, arm)
-        law = plugins.load("controllers", name)
+        law = joint_law(name)
         self.law: Controller = law(arm, declare_gains(node, law(arm)))
         self.law.use_model(self._model.arm)
         self._declared = self.law
@@ -56,8 +57,7 @@ class ControlLaw:
         others = [name for name in values if name != NAME]
         if others:
             raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
-        kind = plugins.load("controllers", values[NAME])
-        law: Controller = kind(self._nominal)
+        law = joint_law(values[NAME])(self._nominal)
         law.configure(carried_gains(self.law, law))
         law.use_model(self._model.arm)
         loop.use(law)
@@ -71,3 +71,14 @@ class ControlLaw:
         ):
             before, self._declared = self._declared, self.law
             declare_anew(self._node, before, self.law)
+
+
+def joint_law(name: str) -> type[Controller]:
+    """The law of the joints registered as ``name``; raises ConfigError for one of the tool."""
+    law: type[Controller] = plugins.load("controllers", name)
+    if issubclass(law, TaskController):
+        raise ConfigError(
+            f"{NAME} '{name}' is a law of the tool: task_space_controller runs it"
+            " (task_space.launch.py)"
+        )
+    return law

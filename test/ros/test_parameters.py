@@ -113,6 +113,7 @@ def test_a_gain_of_zero_is_taken(shared, states):
         ("joint_controller", "payload_mass", float("nan")),
         ("joint_controller", "model_error.mass", -100.0),
         ("joint_controller", "model_error.seed", -2),
+        ("joint_controller", "controller", "impedance"),
         ("simulator", "gravity", [0.0, 0.0]),
         ("simulator", "gravity", [0.0, float("nan"), 0.0]),
     ],

@@ -32,8 +32,8 @@ class Impedance(TaskController):
 
     K [N/m, N·m/rad] and D [N·s/m, N·m·s/rad] are the tool's along and about the base's axes; its
     inertia stays the arm's own, so that no force has to be measured. w is the reference's wrench.
-    Nᵀ = 1 - Jᵀ (Jᵀ)# takes from the posture what would push at the tool. Springs found from the model
-    are soft where a light wrist without rotor inertia would let them ring: set them there.
+    Nᵀ = 1 - Jᵀ (Jᵀ)# takes from the posture what would push at the tool. Springs found from the
+    model are soft where a light wrist without rotor inertia would let them ring: set them there.
     Source: N. Hogan, J. Dynamic Systems, Measurement and Control 107 (1985), 1; C. Ott, Cartesian
     Impedance Control of Redundant and Flexible-Joint Robots (2008), section 3.2.
     """

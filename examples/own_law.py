@@ -17,8 +17,9 @@ class Sliding(Controller):
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m]."""
         s = reference.v - state.v + 5 * (reference.q - state.q)
-        effort = self.gains["k"] * np.tanh(2 * s) + nle(self.arm, state.q, state.v)
-        return self.limited(effort, state)
+        return self.limited(
+            self.gains["k"] * np.tanh(2 * s) + nle(self.arm, state.q, state.v), state
+        )
 
 
 arm = load_arm("two_link")

@@ -21,7 +21,7 @@ from arm_dynamics.ros.gain_parameters import (
     declare_gains,
 )
 from arm_dynamics.ros.model_parameters import LawModel
-from arm_dynamics.ros.parameters import declare_live
+from arm_dynamics.ros.parameters import declare_fixed, declare_live
 
 NAME = "controller"
 
@@ -34,9 +34,12 @@ class ControlLaw:
         laws = ", ".join(plugins.names("controllers"))
         name = declare_live(node, NAME, "pid_gravity", f"control law: {laws}")
         self._model = LawModel(node, arm)
+        text = "file of regulator gains for the law lqr, made by `arm-dynamics gains`; empty: none"
+        self._table = str(declare_fixed(node, "gain_table", "", text))
         law = joint_law(name)
         self.law: Controller = law(arm, declare_gains(node, law(arm)))
         self.law.use_model(self._model.arm)
+        self._tabulate(self.law)
         self._declared = self.law
         node.add_post_set_parameters_callback(self._follow_up)
 
@@ -60,8 +63,17 @@ class ControlLaw:
         law = joint_law(values[NAME])(self._nominal)
         law.configure(carried_gains(self.law, law))
         law.use_model(self._model.arm)
+        self._tabulate(law)
         loop.use(law)
         self.law = law
+
+    def _tabulate(self, law: Controller) -> None:
+        """Give a law that takes one the table of gains; raises where it is another arm's."""
+        if self._table and hasattr(law, "use_table"):
+            from arm_dynamics.regulation.gain_table import load  # noqa: PLC0415 - a slow start
+
+            regulator: Any = law
+            regulator.use_table(load(self._table, law.arm, regulator.weights))
 
     def _follow_up(self, parameters: Sequence[RosParameter]) -> None:
         """Once another law is accepted, its gains take the place of those of the old one."""

@@ -15,6 +15,11 @@ CASES = {
     "unknown controller": ("joint_controller", {"controller": "magic"}, ["magic", "pid_gravity"]),
     "payload out of range": ("joint_controller", {"payload_mass": -1.0}, ["payload_mass", "-1"]),
     "gain out of range": ("joint_controller", {"gains.R1.p": -1.0}, ["gains.R1.p", "-1"]),
+    "no gain table": (
+        "joint_controller",
+        {"controller": "lqr", "gain_table": "no.npz"},
+        ["no.npz", "gain table"],
+    ),
     "factor 0": ("simulator", {"real_time_factor": 0.0}, ["real_time_factor", "0.0"]),
     "timeout 0": ("simulator", {"command_timeout": 0.0}, ["command_timeout", "above 0"]),
     "wrong type": ("simulator", {"rate": "fast"}, ["rate"]),

@@ -5,7 +5,9 @@ import pytest
 from rcl_interfaces.msg import ParameterType
 
 from arm_dynamics import load_arm
+from arm_dynamics.config import build_controller
 from arm_dynamics.dynamics import gravity
+from arm_dynamics.regulation.gain_table_build import build_gain_table
 
 from .link import GAINS, INITIAL, LOCKSTEP, Motion
 
@@ -140,6 +142,18 @@ def test_simulated_time_runs_as_fast_as_asked(ros):
             "simulator", lambda v, f=factor: abs(float(v["real-time factor"]) / f - 1) < 0.1
         )
         assert values["message"] == "running" or values["message"] == "safe stop"
+
+
+def test_a_table_of_gains_is_taken_by_the_regulator(ros, tmp_path):
+    law = build_controller(ARM, "lqr")
+    grid = {"R2": (-1.2, 0.7, 3), "R3": (-1.0, 0.6, 3)}
+    build_gain_table(ARM, law.weights, grid).save(tmp_path / "gains.npz")
+    states = ros.states()
+    ros.start("simulator", **LOCKSTEP)
+    given = {"controller": "lqr", "gain_table": str(tmp_path / "gains.npz")}
+    ros.start("joint_controller", **given)
+    ros.wait_until(states, 1.0)
+    assert np.abs(np.array(states.newest.position) - INITIAL).max() < 1e-3
 
 
 def test_a_parameter_file_gives_the_values_at_the_start(ros, tmp_path):

@@ -17,9 +17,8 @@ class Sliding(Controller):
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m]."""
         s = reference.v - state.v + 5 * (reference.q - state.q)
-        return self.limited(
-            self.gains["k"] * np.tanh(2 * s) + nle(self.arm, state.q, state.v), state
-        )
+        effort = self.gains["k"] * np.tanh(2 * s) + nle(self.arm, state.q, state.v)
+        return self.limited(effort, state)
 
 
 arm = load_arm("two_link")

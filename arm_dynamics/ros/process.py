@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import rclpy
@@ -84,11 +84,14 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     gc.collect()
     gc.freeze()
     failures: list[BaseException] = []
+    ending = Event()
 
     def serve() -> None:
         try:
             executor.spin()
         except Exception as error:
+            if ending.is_set():  # shutdown takes away what a spin may just be using
+                return
             traceback.print_exc()
             failures.append(error)
             stop.set()
@@ -98,6 +101,7 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     try:
         work(stop)
     finally:
+        ending.set()
         executor.shutdown()
         thread.join()
         for node in nodes:

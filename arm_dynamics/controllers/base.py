@@ -10,6 +10,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import UnknownName
+from arm_dynamics.kinematics import AXIS_NAMES
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm, require_same_joints
 from arm_dynamics.parameters import Parameter, complete
@@ -19,7 +20,7 @@ from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajecto
 
 Gains = Mapping[str, Mapping[str, float]]
 """Group → parameter name → value; a group is a joint, an axis "tool.x" ... or "law"."""
-AXES = ("x", "y", "z", "rx", "ry", "rz")
+AXES = AXIS_NAMES
 """Of the tool: along and about the base's axes."""
 
 

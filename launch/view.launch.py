@@ -3,42 +3,29 @@
 import os
 
 from ament_index_python.resources import has_resource
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
+from launch.actions import LogInfo
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from arm_dynamics import resources
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.ros import launch_parts as parts
 
-SWITCH = ["true", "false"]
+ARGUMENTS = (
+    parts.ARM,
+    parts.RVIZ,
+    ("use_sim_time", "false", "time comes from /clock", parts.SWITCH),
+)
 
 
 def generate_launch_description():
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                "arm", default_value="five_dof", description="bundled arm or URDF file"
-            ),
-            DeclareLaunchArgument(
-                "rviz", default_value="true", choices=SWITCH, description="show the arm in RViz"
-            ),
-            DeclareLaunchArgument(
-                "use_sim_time",
-                default_value="false",
-                choices=SWITCH,
-                description="time comes from /clock",
-            ),
-            OpaqueFunction(function=_actions),
-        ]
-    )
+    return parts.description(ARGUMENTS, _viewed)
 
 
-def _actions(context):
+def _viewed(given):
     """What runs; an arm that cannot be loaded ends the launch here."""
-    arm = load_arm(LaunchConfiguration("arm").perform(context))
-    time = {"use_sim_time": LaunchConfiguration("use_sim_time").perform(context) == "true"}
+    arm = load_arm(given["arm"])
+    time = {"use_sim_time": given["use_sim_time"] == "true"}
     # Without its type, launch would read the text as YAML.
     description = ParameterValue(arm.urdf, value_type=str)
     actions = [
@@ -53,7 +40,7 @@ def _actions(context):
             ),
         )
     ]
-    if LaunchConfiguration("rviz").perform(context) == "true":
+    if given["rviz"] == "true":
         picture = str(resources.folder("config") / "arm.rviz")
         rviz = Node(
             package="rviz2",

@@ -28,6 +28,7 @@ ARGUMENTS = {
 }  # fmt: skip
 SWITCHES = {"rviz", "viewer", "composed", "use_sim_time", "gui"}
 LEFT_TO_THE_FILE = {"controller", "rate", "lockstep"}
+PARTS = "arm_dynamics.ros.launch_parts"
 REAL = importlib.util.find_spec("launch_ros") is not None
 """`launch` alone is no proof: seen from here, the folder of that name is a package too."""
 
@@ -82,7 +83,10 @@ def stand_in(monkeypatch):
     sys.modules["launch.substitutions"].LaunchConfiguration = LaunchConfiguration
     resources = sys.modules["ament_index_python.resources"]
     resources.has_resource = lambda kind, name: kind == "packages" and name in installed
-    return installed
+    # What took its names from another launch package, or another stand-in, is read anew.
+    sys.modules.pop(PARTS, None)
+    yield installed
+    sys.modules.pop(PARTS, None)
 
 
 def described(name):
@@ -273,10 +277,11 @@ def test_view_says_what_is_missing_and_how_to_get_it(stand_in, monkeypatch):
     assert "apt install ros-jazzy-rviz2" in said[1].msg
 
 
-def test_a_page_without_viser_is_said(stand_in, monkeypatch):
-    module, _ = described("display")
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    assert "pip install viser" in module._page({}).msg
+@pytest.mark.parametrize(("name", "viewer"), [("display", {}), ("simulation", {"viewer": "true"})])
+def test_a_page_without_viser_is_said(name, viewer, stand_in, monkeypatch):
+    parts = importlib.import_module(PARTS)
+    monkeypatch.setattr(parts, "find_spec", lambda name: None)
+    assert "pip install viser" in started(name, **viewer)[-1].msg
 
 
 def test_a_page_without_a_port_ends_the_launch(stand_in):

@@ -1,0 +1,125 @@
+"""What the launch files share: arguments, this package's nodes, and the end of a simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from launch import LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    Shutdown,
+)
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from arm_dynamics import resources
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.model.load import find_urdf, load_arm
+
+Argument = tuple[str, str, str, "list[str] | None"]
+"""Name, default, description and choices."""
+
+SWITCH = ["true", "false"]
+ARM: Argument = ("arm", "five_dof", "bundled arm or URDF file", None)
+RVIZ: Argument = ("rviz", "true", "show the arm in RViz", SWITCH)
+USE_SIM_TIME: Argument = (
+    "use_sim_time",
+    "true",
+    "the simulator is the source of /clock; robot_state_publisher and RViz follow it",
+    SWITCH,
+)
+PARAMS_FILE: Argument = (
+    "params_file",
+    "",
+    "ROS parameters; empty: the arm's config/<arm>.yaml, if any",
+    None,
+)
+
+
+def description(
+    arguments: Iterable[Argument], nodes: Callable[[dict[str, str]], list[Any]], *included: Path
+) -> LaunchDescription:
+    """The arguments, what ``nodes`` makes of those given, and other launch files.
+
+    An error that ``nodes`` raises (a subclass of ArmDynamicsError) ends the launch.
+    """
+    known = list(arguments)
+
+    def function(context: Any) -> list[Any]:
+        return nodes({name: LaunchConfiguration(name).perform(context) for name, *_ in known})
+
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
+        for name, default, text, choices in known
+    ]
+    files = [IncludeLaunchDescription(str(file)) for file in included]
+    return LaunchDescription([*declared, OpaqueFunction(function=function), *files])
+
+
+def node(executable: str, *parameters: Any, **more: Any) -> Node:
+    """A node of this package; the later one of its parameters wins."""
+    return Node(
+        package="arm_dynamics",
+        executable=executable,
+        parameters=list(parameters),
+        output="screen",
+        **more,
+    )
+
+
+def simulating(executable: str, *parameters: Any) -> Node:
+    """A node with whose end that of the launch has come."""
+    return node(executable, *parameters, on_exit=_simulator_ended)
+
+
+def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+    """Those of a simulator that is the source of /clock or has the computer's time."""
+    return {
+        "arm": given["arm"],
+        "publish_clock": given["use_sim_time"] == "true",
+        "use_sim_time": False,  # it would wait for its own /clock
+    }
+
+
+def controller_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+    """Those of a controller; a law that is not given is left to the parameter file."""
+    law = {"controller": given["controller"]} if given["controller"] else {}
+    return {"arm": given["arm"], **law}
+
+
+def params_files(given: Mapping[str, str]) -> list[str]:
+    """The parameter file to use, as a list: none where none is given and the arm has none.
+
+    Raises ConfigError for a file that is not there, and what ``load_arm`` raises for a bad arm.
+    """
+    load_arm(given["arm"])
+    file = given["params_file"]
+    if file and not Path(file).is_file():
+        raise ConfigError(f"params_file {file}: no such file")
+    bundled = resources.folder("config") / f"{find_urdf(given['arm']).stem}.yaml"
+    return [file] if file else [str(bundled)] * bundled.is_file()
+
+
+def page(executable: str, given: Mapping[str, str], shows: str) -> Node | LogInfo:
+    """A node with a page for a browser, or a word on what it needs; ConfigError for a bad port."""
+    if find_spec("viser") is None or find_spec("yourdfpy") is None:
+        return LogInfo(msg=f"viser is not installed: no {shows} (pip install viser yourdfpy)")
+    port = given["port"]
+    if not (port.isascii() and port.isdecimal()):
+        raise ConfigError(f"port '{port}': a whole number is expected")
+    return node(executable, {"arm": given["arm"], "port": int(port)})
+
+
+def _simulator_ended(event: Any, context: Any) -> Any:
+    """Without the arm there is nothing left to do; its failure is that of the launch."""
+    if context.is_shutdown:
+        return None
+    if event.returncode != 0:
+        raise RuntimeError(f"{event.process_name} ended with code {event.returncode}")
+    return Shutdown(reason="the simulator ended")

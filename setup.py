@@ -60,6 +60,7 @@ setup(
         "record": ["rosbags>=0.11"],
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
         "trajectories": ["toppra>=0.6"],  # time scaling
+        "hardware": ["pyserial>=3.5", "python-can>=4.4"],  # motors on serial ports and CAN
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "bench": ["mujoco>=3.2", "casadi>=3.6", "example-robot-data==6.0.0"],
         "unit": UNIT,
@@ -69,6 +70,9 @@ setup(
             "mypy>=1.11",
             "import-linter>=2.1",
             "types-PyYAML",
+            "pyserial>=3.5",
+            "python-can>=4.4",
+            "dynamixel-sdk==4.1.0",  # the vendor's own codec, as a judge of ours
             "casadi>=3.6",
             "cma>=3.3",
             "toppra>=0.6",

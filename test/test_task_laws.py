@@ -9,7 +9,15 @@ from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import Plant, State, dynamics, kinematics, load_arm, nearest_reachable
+from arm_dynamics import (
+    Plant,
+    State,
+    dynamics,
+    kinematics,
+    load_arm,
+    nearest_reachable,
+    resources,
+)
 from arm_dynamics.controllers.impedance import Impedance
 from arm_dynamics.controllers.resolved_rate import ResolvedRate
 from arm_dynamics.controllers.task import task_of
@@ -17,6 +25,7 @@ from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes
 from arm_dynamics.kinematics.virtual_arm import VirtualArm
+from arm_dynamics.model_error import with_model_error
 from arm_dynamics.positive import filtered_inverse, solve_positive
 from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.state import Reference
@@ -195,6 +204,55 @@ def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
         state = plant.step(state, replace(told, value=told.value + outside), 2e-4, 10)
     moved = kinematics.tool_position(arm, state.q) - held.position
     np.testing.assert_allclose(moved, force / 800.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("ideal", [False, True])
+@pytest.mark.parametrize("name", resources.names("urdf", ".urdf"))
+def test_springs_found_from_the_model_are_of_use_and_none_rings(name, ideal):
+    arm = load_arm(name).with_actuator("ideal") if ideal else load_arm(name)
+    law = Impedance(arm)
+    K, axes = law.axis_gains["stiffness"], law.virtual.axes
+    assert (K[axes[axes < 3]] > (1000 if name == "puma560" else 90)).all()
+    assert (K[axes] > 0.3).all()
+    assert not np.delete(K, axes).any()
+    for seed in range(30):
+        q, _, _ = scattered(arm, seed, 1.0)
+        J = kinematics.jacobian(arm, q)
+        squares = np.linalg.eigvals(np.linalg.solve(dynamics.mass_matrix(arm, q), (J.T * K) @ J))
+        assert squares.real.max() < (1.2 * 150.0) ** 2
+
+
+def test_inertial_damping_takes_speed_from_all_parts_alike():
+    """M α (q̇_r - q̇): nothing but it depends on α, and every joint decays by α."""
+    arm = arm_of("puma560")
+    q, v, _ = scattered(arm, 3)
+    told = []
+    for rate in (0.0, 25.0):
+        law = Impedance(arm, {"law": {"inertial_damping": rate}})
+        law._limit = np.full(arm.nv, np.inf)
+        law.reset(State.of(q))
+        told.append(law.update(State.of(q, v), Reference.hold(q), 0.0).value)
+    expected = -25.0 * dynamics.mass_matrix(arm, q) @ v
+    np.testing.assert_allclose(told[1] - told[0], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["five_dof", "puma560", "three_link"])
+def test_a_pushed_tool_yields_and_comes_back_with_a_wrong_model(name):
+    """At 1 kHz, arms without rotor inertia; the law's masses, lengths and inertias are 5 % off."""
+    arm = load_arm(name).with_actuator("ideal")
+    q = np.array([0.4, -0.3, -0.6, 0.5, 0.3, 0.4])[: arm.nv]
+    law, plant = Impedance(with_model_error(arm, mass=5, length=5, inertia=5, seed=1)), Plant(arm)
+    state, held, fastest = State.of(q), Reference.hold(q), np.zeros(3000)
+    law.reset(state)
+    for k in range(3000):
+        told = law.update(state, held, 1e-3 * (k > 0))
+        push = np.array([2.0, 0.0, 2.0, 0, 0, 0]) * (k < 1500)
+        outside = kinematics.jacobian(arm, state.q).T @ push
+        state = plant.step(state, replace(told, value=told.value + outside), 5e-4, 2)
+        fastest[k] = np.abs(state.v).max()
+    assert fastest[:1500].max() > 0.05
+    assert fastest[1400:1500].max() < 0.4
+    assert fastest[-100:].max() < 0.25
 
 
 @pytest.mark.parametrize("kind", LAWS)

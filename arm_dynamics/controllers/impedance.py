@@ -12,6 +12,7 @@ from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.kinematics.tool_motion import damping_rate, tool_inertia
 from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.positive import applied, filtered_inverse
 from arm_dynamics.scalar import compiled
@@ -19,23 +20,28 @@ from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 15.0
 """Natural frequency [rad/s] of the tool on its springs when none are given."""
-DAMPING = 1.4
-"""Damping ratio times 2 of these."""
-FASTEST = 300.0
-"""Highest damping rate [1/s] of these, for control periods up to some 2 ms."""
-POSTURE = 5.0
+STIFFEST = 150.0
+"""Highest natural frequency [rad/s] of any part of the arm on these."""
+BY_INERTIA, BY_STIFFNESS = 19.0, 0.0085
+"""Damping a unit of inertia [1/s] and of stiffness [s]: ratios of 0.7 at both ends, 0.4 between."""
+POSTURE = 10.0
 """Natural frequency [rad/s] of the spare joints on theirs."""
 
 
 class Impedance(TaskController):
-    """tau = Jᵀ (K e + D ė + w) + C q̇ + g + Nᵀ (posture_stiffness (q_r - q) - posture_damping q̇).
+    """tau = Jᵀ (K e + D ė + w) + α M (q̇_r - q̇) + C q̇ + g + Nᵀ (K_0 (q_r - q) - D_0 q̇).
 
     K [N/m, N·m/rad] and D [N·s/m, N·m·s/rad] are the tool's along and about the base's axes; its
-    inertia stays the arm's own, so that no force has to be measured. w is the reference's wrench.
-    Nᵀ = 1 - Jᵀ (Jᵀ)# takes from the posture what would push at the tool. Springs found from the
-    model are soft where a light wrist without rotor inertia would let them ring: set them there.
+    inertia Λ stays the arm's own, so that no force has to be measured. α = inertial_damping adds
+    α Λ to D, whatever the pose: the same decay to heavy and to light parts. w is the reference's
+    wrench. K_0, D_0 are the posture's; Nᵀ = 1 - Jᵀ (Jᵀ)# takes from it what would push at the tool.
+
+    Without gains: K = w² Λ_ii with w = BANDWIDTH, for translations and for rotations by
+    themselves, or less where the lightest part of the arm would swing faster than STIFFEST; light
+    wrists without rotor inertia so have soft rotations and no soft translations. D = 0.0085 s K.
     Source: N. Hogan, J. Dynamic Systems, Measurement and Control 107 (1985), 1; C. Ott, Cartesian
-    Impedance Control of Redundant and Flexible-Joint Robots (2008), section 3.2.
+    Impedance Control of Redundant and Flexible-Joint Robots (2008), section 3.2; for damping by
+    inertia and stiffness: R. Clough and J. Penzien, Dynamics of Structures (1975), section 12-3.
     """
 
     axis_parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -47,17 +53,22 @@ class Impedance(TaskController):
         Parameter("posture_damping", None, "N·m·s/rad", "damper of a joint", lower=0, upper=1e5),
     )
 
+    law_parameters: ClassVar[tuple[Parameter, ...]] = (
+        *TaskController.law_parameters,
+        Parameter("inertial_damping", BY_INERTIA, "1/s", "damping a unit of inertia", lower=0,
+                  upper=1e3),
+    )  # fmt: skip
+
     def found_from_model(self) -> Gains:
         """Springs and dampers of equal bandwidth for what moves with each axis and joint."""
-        arm = self.arm
-        moved, M = tool_inertia(arm), mass_matrix(arm, arm.pose("initial"))
-        w = BANDWIDTH * min(1.0, FASTEST / damping_rate(arm, DAMPING * BANDWIDTH * moved))
+        arm, K = self.arm, springs(self.arm).tolist()
+        M = np.diag(mass_matrix(arm, arm.pose("initial"))).tolist()
         return {
-            f"tool.{axis}": {"stiffness": w**2 * m, "damping": DAMPING * w * m}
-            for axis, m in zip(AXES, moved.tolist(), strict=True)
+            f"tool.{axis}": {"stiffness": k, "damping": BY_STIFFNESS * k}
+            for axis, k in zip(AXES, K, strict=True)
         } | {
-            joint: {"posture_stiffness": POSTURE**2 * m, "posture_damping": 2 * POSTURE * m}
-            for joint, m in zip(arm.joint_names, np.diag(M).tolist(), strict=True)
+            joint: {"posture_stiffness": POSTURE**2 * m, "posture_damping": POSTURE * m}
+            for joint, m in zip(arm.joint_names, M, strict=True)
         }
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
@@ -69,12 +80,26 @@ class Impedance(TaskController):
             goal.position, goal.rotation, goal.twist, goal.wrench,
             tool["stiffness"], tool["damping"],
         )  # fmt: skip
-        effort += self.body.nle(q, v)
+        effort += self.body.rnea(q, v, self.law_gains["inertial_damping"] * (goal.v - v))
         effort += spare_effort(
             q, v, goal.q, joint["posture_stiffness"], joint["posture_damping"],
             at.jacobian, virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
         )  # fmt: skip
         return self.limited(effort, state)
+
+
+def springs(arm: ArmModel) -> Vector:
+    """Stiffness (6,) [N/m, N·m/rad] of the tool along and about its controlled axes."""
+    moved, found, left = tool_inertia(arm), np.zeros(6), STIFFEST**2
+    for axes, share in ((slice(0, 3), 0.5), (slice(3, 6), 1.0)):
+        m = np.zeros(6)
+        m[axes] = moved[axes]
+        if m.any():
+            squared = damping_rate(arm, m)  # of the lightest part, for 1 1/s² of the axes
+            scale = min(BANDWIDTH**2, share * left / squared)
+            found += scale * m
+            left -= scale * squared
+    return found
 
 
 @compiled

@@ -1,5 +1,7 @@
 """Parts of a tool's way that the arm can not follow are found, with time and distance."""
 
+import re
+
 import numpy as np
 import pytest
 from conftest import chain, five_dof
@@ -140,6 +142,51 @@ def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach
     assert far < 5e-3
     np.testing.assert_allclose(tool(sim.state.q), to, atol=1e-3)
     assert not loop.events.counts
+
+
+def test_a_way_far_beyond_reach_is_told_with_time_and_distance_not_with_a_joint():
+    """5 m away: joints race at the edge of the reach, which is not what is wrong with the way."""
+    way, before = reaching(5.0, speed=60.0), np.linalg.norm(tool() - BASE)
+    faults = feasibility.follow(ARM, way).faults
+    assert "too fast" in {part.kind for part in faults}  # shortly before it is stretched
+    crossing = 2.0 + (2.0 - before) / 60.0
+    with pytest.raises(TrajectoryRefused, match="misses by") as refused:
+        way.check(ARM)
+    told = [float(x) for x in re.findall(r"(\d+\.\d+) s", str(refused.value))]
+    assert told[0] == pytest.approx(crossing, abs=3e-3)
+    assert told[1] == pytest.approx(way.end - (crossing - 2.0), abs=3e-3)
+    distance = float(re.search(r"misses by (\S+) m", str(refused.value))[1])
+    assert distance == pytest.approx(3.0, rel=0.15)
+
+
+def test_a_verdict_looks_no_further_than_it_must(monkeypatch):
+    asked = []
+    plain = CartesianTrajectory.at
+    monkeypatch.setattr(CartesianTrajectory, "at", lambda s, t: asked.append(t) or plain(s, t))
+    way = reaching(2.2).hold(900.0)
+    with pytest.raises(TrajectoryRefused, match="misses by"):
+        feasibility.check(ARM, way)
+    assert len(asked) < 300
+
+
+def test_standing_is_looked_at_rarely_and_motion_often():
+    to = tool() + np.array([-0.3, 0.0, 0.2])
+    way = rest().line(to, quintic(1.0)).hold(20.0).line(tool(), quintic(1.0))
+    times = feasibility.follow(ARM, way).times
+    still = (times > 3.0) & (times < 23.0)
+    assert still.sum() < 20.0 / 0.15
+    moving = np.diff(times)[~still[1:] & ~still[:-1]]
+    assert moving.size >= 80
+    places = np.array([way.at(t).position for t in times])
+    assert np.linalg.norm(np.diff(places, axis=0), axis=1).max() < 0.02
+
+
+def test_a_pause_is_asked_for_after_every_sample():
+    pauses = []
+    way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
+    found = feasibility.led(ARM, way, pause=lambda: pauses.append(1))
+    assert len(pauses) == len(found.times)
+    np.testing.assert_array_equal(found.q, feasibility.follow(ARM, way).q)
 
 
 def test_a_motion_of_years_is_refused_before_it_fills_the_memory():

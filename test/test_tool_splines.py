@@ -13,7 +13,7 @@ from arm_dynamics.kinematics import pose
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.trajectories.tool_paths import ToolLimits
-from arm_dynamics.trajectories.tool_splines import checked, through, timed
+from arm_dynamics.trajectories.tool_splines import MOST_POSES, checked, through, timed
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)
 
@@ -144,6 +144,17 @@ def test_a_path_without_poses_is_refused():
         through(rest(), [], LIMITS)
     with pytest.raises(InvalidValue, match="pose 1: position"):
         through(rest(), [*shifted((0.1, 0, 0)), ([0, 0, np.inf], np.eye(3))], LIMITS)
+
+
+def test_more_poses_than_can_be_looked_at_are_refused_by_number():
+    many = MOST_POSES + 1
+    poses = shifted((0.1, 0, 0)) * many
+    for build in (
+        lambda: through(rest(), poses, LIMITS),
+        lambda: timed(rest(), range(many), poses),
+    ):
+        with pytest.raises(TrajectoryRefused, match=f"of {many} .* at most {MOST_POSES}"):
+            build()
 
 
 def test_a_path_out_of_the_workspace_is_refused_with_time_and_distance():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.trajectories.turning import turning, turning_rates
+from arm_dynamics.trajectories.turning import turning, turning_rates, turning_speeds
 
 vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
 sizes = st.sampled_from([0.0, 1e-6, 1e-3, 0.0099, 0.0101, 1.0])
@@ -36,3 +36,11 @@ def test_about_one_axis_it_is_the_plain_derivative():
     R, omega, alpha = turning(phi, rate, second)
     assert R[0, 0] == pytest.approx(np.cos(0.7))
     np.testing.assert_allclose((omega, alpha), (rate, second), atol=1e-15)
+
+
+@given(st.lists(st.tuples(vectors, vectors, sizes), min_size=1, max_size=4))
+def test_many_speeds_at_once_are_those_of_each(given_):
+    phi = np.array([size * x for x, _, size in given_])
+    rate = np.array([x for _, x, _ in given_])
+    each = [turning(p, r, np.zeros(3))[1] for p, r in zip(phi, rate, strict=True)]
+    np.testing.assert_allclose(turning_speeds(phi, rate), each, rtol=1e-12, atol=1e-13)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, vector, whole
 from arm_dynamics.errors import Unreachable
-from arm_dynamics.kinematics.least_squares import least_squares
+from arm_dynamics.kinematics.least_squares import STALLED, least_squares
 from arm_dynamics.kinematics.pose_problem import PoseProblem
 from arm_dynamics.kinematics.pose_target import PoseTarget
 from arm_dynamics.model.arm_model import ArmModel
@@ -72,6 +72,18 @@ def inverse_kinematics(
         near, q = found.position.tolist(), found.q.tolist()
         raise Unreachable(who, found.missed, found.turned, near, q)
     return found
+
+
+def descend(problem: PoseProblem, start: Vector, stalled: float = STALLED) -> Solution:
+    """What one descent from ``start`` (nv,) finds, for a caller that asks along a way.
+
+    It ends where a step lowers the cost by no more than the share ``stalled``.
+    """
+    end = least_squares(
+        problem.residual, problem.slope, start, (problem.arm.lower, problem.arm.upper),
+        problem.reached, ITERATIONS, stalled,
+    )  # fmt: skip
+    return _solution(problem, end.x, end.iterations, 0)
 
 
 @takes_arm

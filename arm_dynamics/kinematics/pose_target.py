@@ -64,11 +64,14 @@ class PoseTarget:
     def slope(self, rotation: Vector, J: Vector) -> Vector:
         """∂e/∂q (6, nv) of a frame with the LOCAL_WORLD_ALIGNED Jacobian J (6, nv).
 
-        R* Rᵀ becomes R* Rᵀ exp(-δ) as the frame turns by δ: ∂e/∂δ = -Jlog(R* Rᵀ).
+        R* Rᵀ becomes R* Rᵀ exp(-δ) as the frame turns by δ: ∂e/∂δ = -Jlog(R* Rᵀ). No slope of
+        angles where none counts.
         """
         found = np.empty_like(J)
         found[:3] = -self.axes.T @ J[:3]
-        found[3:] = -self.axes.T @ pin.Jlog3(self.rotation @ rotation.T) @ J[3:]
+        found[3:] = 0.0
+        if self.weights[3:].any():
+            found[3:] = -self.axes.T @ pin.Jlog3(self.rotation @ rotation.T) @ J[3:]
         return found
 
     def __str__(self) -> str:

@@ -5,20 +5,19 @@ The joints are led along by inverse kinematics from sample to sample, within the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.arrays import Vector, frozen, scalar
 from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.kinematics.inverse import Solution, nearest_reachable
-from arm_dynamics.kinematics.tool_motion import controlled_axes
+from arm_dynamics.kinematics.inverse import Solution
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
-from arm_dynamics.state import TaskReference
 from arm_dynamics.trajectories.joint_moves import smooth
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.way_leader import PERIOD, WayLeader
 from arm_dynamics.trajectories.way_parts import (
     TOLERANCE,
     Part,
@@ -29,14 +28,12 @@ from arm_dynamics.trajectories.way_parts import (
     too_fast,
 )
 
-PERIOD = 0.02
-"""Longest time [s] between two samples."""
-FEWEST, MOST = 32, 50_000
-"""Samples of a short way, and the most of a long one: each is an inverse kinematics."""
-EDGE = 1e-3
-"""Time [s] to which the edge of a part out of reach is found."""
-FINE = 1e-8
-"""What inverse kinematics aims at [m, rad]."""
+PATIENCE = 1.0
+"""Time [s] beyond a joint that is too fast in which a part out of reach is told instead."""
+WIDER = 1.2
+"""Ratio of two intervals between looks ahead from where a way is out of reach on."""
+Sample = tuple[float, Solution]
+"""Time [s], and what inverse kinematics found there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +63,37 @@ class Following:
 
 @takes_arm
 def check(arm: ArmModel, trajectory: Trajectory, weights: Vector | None = None) -> None:
-    """Raise TrajectoryRefused telling the first part that ``follow`` finds at fault."""
-    for part in follow(arm, trajectory, weights).faults:
+    """Raise TrajectoryRefused where ``led`` does."""
+    led(arm, trajectory, weights)
+
+
+@takes_arm
+def led(
+    arm: ArmModel,
+    trajectory: Trajectory,
+    weights: Vector | None = None,
+    pause: Callable[[], None] | None = None,
+) -> Following:
+    """What ``follow`` finds of a trajectory without faults, but for its singular parts.
+
+    Raises TrajectoryRefused telling the first part out of reach, else the first at which a joint
+    is too fast, and looks no further: how long and how far a part is out of reach comes from a few
+    looks ahead, WIDER and wider apart. ``pause`` is called after every sample.
+    """
+    leader, late = WayLeader(arm, trajectory, weights), np.inf
+    for time in leader.walk(PERIOD):
+        if not reached(leader.found[-1]):
+            raise TrajectoryRefused(_miss_ahead(leader).text)
+        if late == np.inf and leader.share() > 1 + 1e-6:
+            late = time + PATIENCE
+        if time >= late:
+            break
+        if pause is not None:
+            pause()
+    found = _following(leader, [])
+    for part in found.faults:
         raise TrajectoryRefused(part.text)
+    return found
 
 
 @takes_arm
@@ -82,84 +107,57 @@ def follow(
 
     ``weights`` (6,) of inverse kinematics say which axes count; None: those that the arm
     controls. What is nearest is followed where a pose is out of reach. ``period`` [s] is the
-    longest time between samples; the edges of parts out of reach are found to 1 ms.
+    longest time between samples of a tool that moves by more than some millimetres in it; the
+    edges of parts out of reach are found to 1 ms.
     Raises TrajectoryRefused for a motion of more than MOST periods.
     """
-    leader = _Leader(arm, trajectory, weights)
-    times = _samples(trajectory, scalar("period [s]", period, above=0))
-    found = [leader.first(float(times[0]))]
-    for time in times[1:]:
-        found.append(leader.at(float(time), found[-1].q))
-    q = np.array([solution.q for solution in found])
-    missed, turned = (np.array([getattr(s, n) for s in found]) for n in ("missed", "turned"))
-    parts = [
-        *leader.unreached(times, found),
-        *too_fast(arm, times, q, np.maximum(missed, turned) <= TOLERANCE),
-        *singular(arm, times, q, leader.weights > 0),
-    ]
-    parts.sort(key=lambda part: part.begin)
-    return Following(frozen(times), frozen(q), frozen(missed), frozen(turned), tuple(parts))
+    leader = WayLeader(arm, trajectory, weights)
+    for _ in leader.walk(scalar("period [s]", period, above=0)):
+        pass
+    q = np.array([solution.q for solution in leader.found])
+    nearly = singular(arm, np.array(leader.times), q, leader.weights > 0)
+    return _following(leader, [*_misses(leader), *nearly])
 
 
-def _samples(trajectory: Trajectory, period: float) -> Vector:
-    """Times [s] from the trajectory's start to its end."""
-    span = trajectory.end - trajectory.start
-    if not span <= MOST * period:
-        raise TrajectoryRefused(
-            f"the motion takes {span:.6g} s: at most {MOST * period:g} s is allowed, for every"
-            f" {period:g} s of it is looked at"
-        )
-    count = max(ceil(span / period), FEWEST if span > 0 else 0)
-    return trajectory.start + span * np.arange(count + 1) / max(count, 1)
+def _following(leader: WayLeader, parts: list[Part]) -> Following:
+    """All that was found, with the joints that were too fast."""
+    times, found = frozen(leader.times), leader.found
+    q = frozen([solution.q for solution in found])
+    missed, turned = (frozen([getattr(s, n) for s in found]) for n in ("missed", "turned"))
+    fast = too_fast(leader.arm, times, q, np.maximum(missed, turned) <= TOLERANCE)
+    every = sorted([*parts, *fast], key=lambda part: part.begin)
+    return Following(times, q, missed, turned, tuple(every))
 
 
-class _Leader:
-    """Inverse kinematics along one trajectory."""
+def _misses(leader: WayLeader) -> list[Part]:
+    """Runs of samples that were missed."""
+    samples, parts = list(zip(leader.times, leader.found, strict=True)), []
+    for first, last in runs([not reached(s) for s in leader.found]):
+        before = samples[first - 1] if first > 0 else None
+        after = samples[last + 1] if last + 1 < len(samples) else None
+        parts.append(_part(leader, samples[first : last + 1], before, after))
+    return parts
 
-    def __init__(self, arm: ArmModel, trajectory: Trajectory, weights: Vector | None) -> None:
-        self.arm, self.trajectory = arm, trajectory
-        axes = np.array(controlled_axes(arm), dtype=float)
-        self.weights = axes if weights is None else vector("weights", weights, 6)
 
-    def target(self, time: float) -> TaskReference:
-        """What the tool should do; raises TrajectoryRefused for a motion of joints."""
-        asked = self.trajectory.at(time)
-        if not isinstance(asked, TaskReference):
-            raise TrajectoryRefused("this trajectory is one of joints: one of the tool is expected")
-        return asked
+def _miss_ahead(leader: WayLeader) -> Part:
+    """The part out of reach that the latest sample begins, from looks ahead."""
+    samples = list(zip(leader.times[-2:], leader.found[-2:], strict=True))
+    before, missed = samples[0] if len(samples) > 1 else None, samples[-1:]
+    time, end, step = leader.times[-1], leader.trajectory.end, PERIOD
+    while time < end:
+        time, step = min(time + step, end), WIDER * step
+        found = time, leader.onward(leader.target(time), missed[-1][1])
+        if reached(found[1]):
+            return _part(leader, missed, before, found)
+        missed.append(found)
+    return _part(leader, missed, before, None)
 
-    def first(self, time: float) -> Solution:
-        """From the posture; from elsewhere too where that fails."""
-        posture = self.target(time).q
-        found = self.at(time, posture)
-        return found if reached(found) else self.at(time, posture, restarts=10)
 
-    def at(self, time: float, q: Vector, restarts: int = 0) -> Solution:
-        """From ``q`` to what is asked at ``time``, or the nearest to it."""
-        asked = self.target(time)
-        rotation = asked.rotation if self.weights[3:].any() else None
-        return nearest_reachable(
-            self.arm, asked.position, rotation, start=q, weights=self.weights,
-            tolerance=FINE, restarts=restarts,
-        )  # fmt: skip
-
-    def unreached(self, times: Vector, found: list[Solution]) -> list[Part]:
-        """Runs of samples that were missed."""
-        parts = []
-        for first, last in runs([not reached(s) for s in found]):
-            worst = max(range(first, last + 1), key=lambda k: max(found[k].missed, found[k].turned))
-            begin = self._edge(times, found, first, first - 1)
-            end = self._edge(times, found, last, last + 1)
-            parts.append(out_of_reach(self.arm, begin, end, float(times[worst]), found[worst]))
-        return parts
-
-    def _edge(self, times: Vector, found: list[Solution], bad: int, good: int) -> float:
-        """Time between a missed sample and its neighbour from which on it is reached."""
-        if not 0 <= good < len(times):
-            return float(times[bad])
-        out, inside, q = float(times[bad]), float(times[good]), found[good].q
-        while abs(out - inside) > EDGE:
-            middle = (out + inside) / 2
-            solution = self.at(middle, q)
-            out, inside = (out, middle) if reached(solution) else (middle, inside)
-        return out
+def _part(
+    leader: WayLeader, missed: list[Sample], before: Sample | None, after: Sample | None
+) -> Part:
+    """A run of samples that were missed, between two that were not, where there are such."""
+    begin = missed[0][0] if before is None else leader.edge(missed[0], before)
+    end = missed[-1][0] if after is None else leader.edge(missed[-1], after)
+    at, worst = max(missed, key=lambda sample: max(sample[1].missed, sample[1].turned))
+    return out_of_reach(leader.arm, begin, end, at, worst)

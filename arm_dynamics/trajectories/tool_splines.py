@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,9 +17,10 @@ from arm_dynamics.kinematics.pose_target import place, rotation_matrix
 from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.trajectories import feasibility
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.polynomials import evaluate
 from arm_dynamics.trajectories.profiles import Profile
-from arm_dynamics.trajectories.tool_paths import ToolLimits
-from arm_dynamics.trajectories.turning import turning, turning_rates
+from arm_dynamics.trajectories.tool_paths import Line, ToolLimits, ToolPath
+from arm_dynamics.trajectories.turning import turning, turning_rates, turning_speeds
 
 Pose = tuple[ArrayLike, ArrayLike]
 """Position (3,) [m] and rotation (3, 3)."""
@@ -26,6 +28,8 @@ CORNER = 0.35
 """Change of direction [rad] between two straight pieces at which the tool stops."""
 SAME = 1e-6
 """Distance [m] and angle [rad] below which two poses are one."""
+MOST_POSES = 2000
+"""Poses of one path or timetable."""
 SAMPLES = 8
 """Points between two poses at which a spline's speed is looked at."""
 
@@ -39,7 +43,9 @@ class SplinePath:
 
     def at(self, s: float) -> tuple[Vector, Vector, Vector, Vector]:
         """Position (3,) [m] and rotation (3, 3); p' and p'' (6,), linear parts first."""
-        x, first, second = (np.asarray(self.spline(s, k)) for k in range(3))
+        knots, pieces = self.spline.x, self.spline.c
+        i = min(max(bisect_right(knots, s) - 1, 0), pieces.shape[1] - 1)
+        x, first, second = evaluate(pieces[::-1, i], s - knots[i])
         turn, rate, change = turning(x[3:], first[3:], second[3:])
         twist, bend = np.append(first[:3], rate), np.append(second[:3], change)
         return x[:3], turn @ self.rotation, twist, bend
@@ -47,11 +53,10 @@ class SplinePath:
     def profile(self, limits: ToolLimits) -> Profile | None:
         """The fastest trapezoidal s(t) within the limits; None without a way."""
         count = SAMPLES * (len(self.spline.x) - 1)
-        found = [self.at(s)[2:] for s in np.linspace(0.0, 1.0, count + 1)]
-        rates, bends = (np.array(rows)[:, :3] for rows in zip(*found, strict=True))
-        turns = np.array([rate[3:] for rate, _ in found])
+        x, first, second = (self.spline(np.linspace(0.0, 1.0, count + 1), k) for k in range(3))
+        turns = turning_speeds(x[:, 3:], first[:, 3:])
         length, angle, bend = (
-            float(np.linalg.norm(x, axis=1).max()) for x in (rates, turns, bends)
+            float(np.linalg.norm(x, axis=1).max()) for x in (first[:, :3], turns, second[:, :3])
         )
         return limits.fastest(length, angle, bend)
 
@@ -63,20 +68,30 @@ def through(
 
     Straight to the first one. Poses whose directions change by less than CORNER each are joined by
     one spline, which is a straight line for two; at a sharper corner the tool stops.
-    Raises TrajectoryRefused where there is no pose, InvalidValue for what is none.
+    Raises TrajectoryRefused where there is no pose, or more than MOST_POSES; InvalidValue for
+    what is none.
     """
-    if not poses:
-        raise TrajectoryRefused("a path without poses: at least one is expected")
+    if not 0 < len(poses) <= MOST_POSES:
+        raise TrajectoryRefused(
+            f"a path of {len(poses)} poses: at least one is expected, at most {MOST_POSES}"
+        )
     trajectory = before
     for run in _runs([_end(before), *(_checked(i, pose) for i, pose in enumerate(poses))]):
-        times = np.append(0.0, np.cumsum([_span(a, b, limits) for a, b in pairwise(run)]))
-        path = SplinePath(
-            CubicSpline(times / times[-1], _columns(run), bc_type="natural"), run[0][1]
-        )
-        profile = path.profile(limits)
+        path = _joined(run, limits)
+        profile = path.profile(limits) if isinstance(path, SplinePath) else limits.profile(path)
         if profile is not None:
             trajectory = replace(trajectory, pieces=(*trajectory.pieces, (path, profile)))
     return trajectory
+
+
+def _joined(run: list[tuple[Vector, Vector]], limits: ToolLimits) -> SplinePath | ToolPath:
+    """One way through two poses or more, without a stop."""
+    if len(run) == 2:
+        (start, before), (end, after) = run
+        return ToolPath(Line(start, end - start), before, rotation_vector(before, after))
+    times = np.append(0.0, np.cumsum([_span(a, b, limits) for a, b in pairwise(run)]))
+    spline = CubicSpline(times / times[-1], _columns(run), bc_type="natural")
+    return SplinePath(spline, run[0][1])
 
 
 def timed(
@@ -118,15 +133,15 @@ def checked(trajectory: CartesianTrajectory) -> CartesianTrajectory:
     Raises TrajectoryRefused telling where it is out of reach, else where it is too fast, with
     time and amount.
     """
-    found = feasibility.follow(trajectory.arm, trajectory, trajectory.weights)
-    for part in sorted(found.faults, key=lambda part: part.kind != "out of reach"):
-        raise TrajectoryRefused(part.text)
+    feasibility.check(trajectory.arm, trajectory, trajectory.weights)
     return replace(trajectory, beyond=True)
 
 
 def _check_times(times: Sequence[float], count: int, twists: Sequence[ArrayLike] | None) -> None:
-    if not count:
-        raise TrajectoryRefused("a trajectory without points: at least one is expected")
+    if not 0 < count <= MOST_POSES:
+        raise TrajectoryRefused(
+            f"a trajectory of {count} points: at least one is expected, at most {MOST_POSES}"
+        )
     if len(times) != count or (twists is not None and len(twists) != count):
         raise TrajectoryRefused(f"{len(times)} times and {len(twists or ())} twists, {count} poses")
     previous = -np.inf

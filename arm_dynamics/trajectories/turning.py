@@ -16,12 +16,23 @@ from arm_dynamics.arrays import Vector
 
 SMALL = 1e-2
 """Angle [rad] below which series are exacter than the quotients."""
+TINY = 1e-100
+"""Angle [rad] that stands for none in a denominator."""
 
 
 def turning(phi: Vector, rate: Vector, second: Vector) -> tuple[Vector, Vector, Vector]:
     """Rotation E (3, 3), angular velocity Ω [rad/s] and acceleration Ω̇ [rad/s²], from φ, φ̇, φ̈."""
     J = left_jacobian(phi)
     return pin.exp3(phi), J @ rate, J @ second + _drift(phi, rate)
+
+
+def turning_speeds(phi: Vector, rate: Vector) -> Vector:
+    """Ω (n, 3) = φ̇ + A φ × φ̇ + B φ × (φ × φ̇), for many φ and φ̇ (n, 3) at once."""
+    t = np.linalg.norm(phi, axis=1)[:, None]
+    once = np.cross(phi, rate)
+    A, B = np.sinc(t / 2 / np.pi) ** 2 / 2, (1 - np.sinc(t / np.pi)) / np.maximum(t, TINY) ** 2
+    found: Vector = rate + A * once + B * np.cross(phi, once)  # B's rounding falls with φ²
+    return found
 
 
 def turning_rates(phi: Vector, omega: Vector, alpha: Vector) -> tuple[Vector, Vector]:

@@ -19,7 +19,6 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.stability.loops import PUBLISHED_P
 from arm_dynamics.tuning.baseline import PUBLISHED_I
 from arm_dynamics.tuning.descent import Descent
-from arm_dynamics.tuning.parameter_file import write_text
 from arm_dynamics.tuning.published import (
     OBJECTIVE_P,
     OBJECTIVE_PI,
@@ -28,6 +27,7 @@ from arm_dynamics.tuning.published import (
 )
 from arm_dynamics.tuning.published_file import published_file
 from arm_dynamics.tuning.published_objective import objectives_of
+from arm_dynamics.writing import writing
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -45,7 +45,9 @@ def run(arguments: Sequence[str]) -> int:
     asked, judged = (sum(getattr(s, n) for s in (found.p, found.i)) for n in ("asked", "judged"))
     print(f"{asked} gains asked for, {judged} judged, {found.seconds:.2f} s")
     if given.out:
-        print(f"gains in {write_text(given.out, published_file(published_arm(), found))}")
+        with writing(given.out) as file:
+            file.write_text(published_file(published_arm(), found), encoding="utf-8")
+        print(f"gains in {given.out}")
     return 0
 
 

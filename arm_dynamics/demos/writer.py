@@ -14,6 +14,7 @@ from arm_dynamics.demos.content import content, digest
 from arm_dynamics.demos.show import Animation, Picture, Show
 from arm_dynamics.demos.style import styled
 from arm_dynamics.errors import ConfigError
+from arm_dynamics.writing import writing
 
 KEY = "Content"
 """Name of the digest among a PNG's texts."""
@@ -66,11 +67,9 @@ def file_name(picture: Picture) -> str:
 @styled
 def _write(picture: Picture, folder: Path) -> Path:
     file, mark = folder / file_name(picture), digest(content(picture))
-    try:
+    with writing(file):
         if isinstance(picture, Animation):
             animation.save(picture, file, mark)
         else:
             picture.figure.savefig(file, metadata={KEY: mark})
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror or error}") from error
     return file

@@ -17,6 +17,7 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.regulation.regulator import Weights, viscous
 from arm_dynamics.scalar import INF, compiled, maximum, minimum, where
+from arm_dynamics.writing import writing
 
 EDGE = 1e-9
 """Share of a cell by which rounding may put a pose beyond the grid."""
@@ -86,11 +87,8 @@ class GainTable:
     def save(self, file: str | Path) -> None:
         """Write the table; raises ConfigError when that is impossible."""
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        try:
-            with Path(file).open("wb") as out:
-                np.savez_compressed(out, **parts)
-        except OSError as error:
-            raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
+        with writing(file) as path, path.open("wb") as out:
+            np.savez_compressed(out, **parts)
 
     @cached_property
     def _axes(self) -> Vector:

@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from arm_dynamics.controllers.base import Controller
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.writing import writing
 
 
 def parameter_text(
@@ -49,24 +49,15 @@ def replace_text(file: Path, text: str) -> Path:
     """
     fresh = file.with_name(f".{file.name}.new")
     try:
-        fresh.write_text(text, encoding="utf-8")
-        os.replace(fresh, file)
-    except OSError as error:
-        with suppress(OSError):
+        with writing(file):
+            fresh.write_text(text, encoding="utf-8")
+            os.replace(fresh, file)
+    finally:
+        with suppress(OSError):  # gone where all went well
             fresh.unlink()
-        raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
     return file
 
 
 def _plain(text: str) -> str:
     """``text`` for YAML, in quotes where it would be something else without."""
     return str(yaml.safe_dump(text, width=10**6).splitlines()[0])
-
-
-def write_text(file: Path, text: str) -> Path:
-    """``text`` in ``file``; raises ConfigError when it cannot be written."""
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
-    return file

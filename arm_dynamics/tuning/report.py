@@ -10,11 +10,11 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.style import FAINT, INK, PALETTE, curves, figure, label, legend, styled
-from arm_dynamics.errors import ConfigError
 from arm_dynamics.tuning.gain_search import Tuned
 from arm_dynamics.tuning.joint_labels import in_legend, under
 from arm_dynamics.tuning.margins import Margins
 from arm_dynamics.tuning.validation import BOUND, Held
+from arm_dynamics.writing import writing
 
 START, FOUND = FAINT, PALETTE[0]
 FLOOR = 1e-5
@@ -56,10 +56,8 @@ def report(tuned: Tuned, held: Mapping[str, Held], margins: MarginRows | None) -
 @styled
 def save(drawn: Any, file: Path) -> Path:
     """A figure as a file; raises ConfigError when it cannot be written."""
-    try:
+    with writing(file):
         drawn.savefig(file)
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror or error}") from error
     return file
 
 

@@ -28,8 +28,9 @@ class JointSpec:
     """One joint about (along) z and the solids it moves; SI units, radians.
 
     ``stop`` is the stiffness and damping of its end stops. ``solids`` are in the axes of the
-    link frame. Raises UnknownName for a kind not in KINDS, InvalidValue for limits that a
-    kind needs and lacks, or has and must not.
+    link frame. ``wiring`` has what a hardware driver reads: id, motor, sign ... Raises
+    UnknownName for a kind not in KINDS, InvalidValue for limits that a kind needs and lacks, or
+    has and must not.
     """
 
     name: str
@@ -44,6 +45,7 @@ class JointSpec:
     friction: float = 0.0
     motor: Motor | None = None
     stop: tuple[float, float] | None = None
+    wiring: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -74,7 +76,8 @@ class Arm:
     """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a).
 
     ``tool_rotation`` (3, 3) turns the tool's axes into the last link's; None for the same axes.
-    Raises InvalidValue for a comment that XML cannot hold.
+    ``tool_link`` names the link that carries the tool where fingers come after it, "" for the
+    last. Raises InvalidValue for a comment that XML cannot hold.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Arm:
     base: tuple[Solid, ...] = ()
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tool_rotation: Vector | None = None
+    tool_link: str = ""
     tool_shapes: tuple[Solid, ...] = ()
     materials: Mapping[str, Sequence[float]] = field(default_factory=dict)
     hardware: Mapping[str, str] = field(default_factory=dict)

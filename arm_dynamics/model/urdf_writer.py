@@ -28,7 +28,7 @@ def write(arm: Arm) -> str:
         _joint(robot, segment, parent)
         _link(robot, segment.joint.link, segment.joint.solids)
         parent = segment.joint.link
-    _tool(robot, arm, parent)
+    _tool(robot, arm, arm.tool_link or parent)
     _ros2_control(robot, arm)
     return _text(robot, arm.comment)
 
@@ -144,8 +144,9 @@ def _control_joint(control: Element, joint: JointSpec) -> None:
     constants = dict(motor.constants)
     if joint.stop is not None:
         constants |= dict(zip(("stop_stiffness", "stop_damping"), joint.stop, strict=True))
-    for name, value in constants.items():
-        SubElement(element, "param", name=name).text = number(value)
+    texts = {name: number(value) for name, value in constants.items()}
+    for name, text in {**texts, **joint.wiring}.items():
+        SubElement(element, "param", name=name).text = text
 
 
 def _text(robot: Element, comment: str) -> str:

@@ -1,16 +1,24 @@
 """What a trajectory asks of the motors, by the law's own model, before it is followed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import five_dof
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arm_dynamics.dynamics import gravity, rnea
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.following import effort_check
 from arm_dynamics.following.effort_check import MOST_IN_ALL, check_effort, check_wrench
+from arm_dynamics.following.way_check import checked
 from arm_dynamics.kinematics import jacobian
 from arm_dynamics.state import Reference
+from arm_dynamics.trajectories import feasibility
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.profiles import quintic
 
 ARM = five_dof()
 HOME = ARM.pose("initial")
@@ -79,3 +87,55 @@ def test_a_wrench_is_refused_from_where_a_joint_cannot_bear_it(axis):
 def test_a_wrench_that_is_not_finite_is_refused():
     with pytest.raises(InvalidValue, match=r"wrench\[2\] = nan"):
         check_wrench(ARM, HOME, [0, 0, float("nan"), 0, 0, 0])
+
+
+def drawn(seconds):
+    """A straight way of the tool."""
+    rest = CartesianTrajectory.rest(ARM, HOME, 2.0)
+    return rest.line(rest.position + np.array([0.0, 0.15, -0.1]), quintic(seconds))
+
+
+@pytest.mark.parametrize("seconds", [0.6, 1.0, 4.0])
+def test_ways_of_the_tool_need_what_the_joints_led_along_them_need(seconds):
+    way = drawn(seconds)
+    joints = feasibility.follow(ARM, way).joints()
+    times = np.linspace(way.start, way.end, 4001)[1:-1]
+    at = [joints.at(t) for t in times]
+    needed = np.max([np.abs(rnea(ARM, x.q, x.v, x.a)) for x in at], axis=0)
+    assert checked(ARM, way, needed * 1.01 + 1e-3).beyond
+    check_effort(ARM, way, needed * 1.01 + 1e-3)
+    for joint in range(3):
+        limit = needed * 1.1 + 1e-3
+        limit[joint] = needed[joint] * 0.95
+        for refuse in (checked, check_effort):
+            with pytest.raises(TrajectoryRefused, match=f"joint 'R{joint + 1}': effort .* at 2|3"):
+                refuse(ARM, way, limit)
+
+
+def test_a_wrench_along_the_way_counts():
+    still = CartesianTrajectory.rest(ARM, HOME, 0.0).hold(1.0)
+    wrench = np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])
+    needed = np.abs(gravity(ARM, HOME) + jacobian(ARM, HOME).T @ wrench)
+    pushing = replace(still, wrench=wrench)
+    checked(ARM, pushing, needed * 1.001 + 1e-6)
+    with pytest.raises(TrajectoryRefused, match="joint 'R2': effort"):
+        checked(ARM, pushing, needed * 0.99 + 1e-6)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_differences_of_a_parabola_are_exact_between_its_ends(seed):
+    random = np.random.default_rng(seed)
+    times = np.cumsum(random.uniform(0.01, 0.2, 7))
+    q0, v0, a = random.uniform(-1, 1, (3, 2))
+    q = q0 + np.outer(times, v0) + np.outer(times**2 / 2, a)
+    v, found = effort_check._differences(times, q)
+    np.testing.assert_allclose(found, np.tile(a, (7, 1)), atol=1e-9)
+    np.testing.assert_allclose(v[1:-1], (v0 + np.outer(times, a))[1:-1], atol=1e-9)
+
+
+def test_a_way_is_refused_for_what_it_asks_of_the_joints_before_what_it_asks_of_the_motors():
+    with pytest.raises(TrajectoryRefused, match=r"velocity .* exceeds"):
+        checked(ARM, drawn(0.02), np.zeros(5))
+    paused = []
+    found = checked(ARM, drawn(1.0), np.full(5, np.inf), lambda: paused.append(1))
+    assert len(paused) == 2 * len(feasibility.led(ARM, found).times)

@@ -13,7 +13,7 @@ from arm_dynamics.kinematics import pose
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.trajectories.tool_paths import ToolLimits
-from arm_dynamics.trajectories.tool_splines import MOST_POSES, checked, through, timed
+from arm_dynamics.trajectories.tool_splines import MOST_POSES, through, timed
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)
 
@@ -162,11 +162,4 @@ def test_a_path_out_of_the_workspace_is_refused_with_time_and_distance():
     with pytest.raises(
         TrajectoryRefused, match=r"^the tool can not follow from \d.* s.* m at .* s"
     ):
-        checked(trajectory)
-
-
-def test_a_path_that_was_checked_is_not_checked_again():
-    trajectory = through(rest(), shifted((0.05, 0, 0)), LIMITS)
-    again = checked(trajectory)
-    assert again.beyond
-    assert again.end == trajectory.end
+        trajectory.check(trajectory.arm)

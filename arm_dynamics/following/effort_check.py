@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import ceil
 
@@ -14,7 +14,10 @@ from arm_dynamics.dynamics import rnea
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.kinematics import jacobian
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import TaskReference
+from arm_dynamics.trajectories import feasibility
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.tool_entry import NOTHING
 
 SPACING = 0.02
 """Time [s] between two looks at the effort, both ends of every segment among them."""
@@ -28,16 +31,61 @@ def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None
     """|M(q) a + C(q, v) v + g(q)| <= limit (nv,) [N·m] along the trajectory, by ``model``.
 
     Looks every SPACING, and at both ends of every segment, where the accelerations of cubic
-    splines are largest. Raises TrajectoryRefused with joint, effort, limit and time.
+    splines are largest. For a motion of the tool the joints are led along it first.
+    Raises TrajectoryRefused with joint, effort, limit and time.
     """
+    if isinstance(trajectory.at(trajectory.start), TaskReference):
+        found = feasibility.led(model, trajectory)
+        check_led(model, found.times, found.q, limit)
+        return
     for time in _times(trajectory):
         reference = trajectory.at(time)
-        effort = rnea(model, reference.q, reference.v, reference.a)
-        for i in np.flatnonzero(np.abs(effort) > limit * (1 + 1e-9)):
-            raise TrajectoryRefused(
-                f"joint '{model.joint_names[i]}': effort {effort[i]:.6g} N·m at {time:.3f} s"
-                f" exceeds the limit {limit[i]:.6g}"
-            )
+        _check(model, time, rnea(model, reference.q, reference.v, reference.a), limit)
+
+
+def check_led(
+    model: ArmModel,
+    times: Vector,
+    q: Vector,
+    limit: Vector,
+    wrench: Vector = NOTHING,
+    pause: Callable[[], None] | None = None,
+) -> None:
+    """|M a + C v + g + Jᵀ w| <= limit (nv,) [N·m] of joints that are at q (n, nv) at ``times``.
+
+    v and a are the samples' differences: averages over an interval or two, and so never more than
+    the largest ones. ``wrench`` w (6,) [N, N·m] is what the tool pushes with; ``pause`` is called
+    after every sample. Raises TrajectoryRefused as ``check_effort`` does.
+    """
+    for time, where, v, a in zip(times.tolist(), q, *_differences(times, q), strict=True):
+        effort = rnea(model, where, v, a)
+        if wrench.any():
+            effort = effort + jacobian(model, where).T @ wrench
+        _check(model, time, effort, limit)
+        if pause is not None:
+            pause()
+
+
+def _differences(times: Vector, q: Vector) -> tuple[Vector, Vector]:
+    """Velocities and accelerations (n, nv) of samples; those of the ends are their neighbours'."""
+    if len(times) < 3:
+        return np.zeros_like(q), np.zeros_like(q)
+    lengths = np.diff(times)[:, None]
+    rates = np.diff(q, axis=0) / lengths
+    spans = lengths[1:] + lengths[:-1]
+    v = (rates[:-1] * lengths[1:] + rates[1:] * lengths[:-1]) / spans
+    a = 2 * np.diff(rates, axis=0) / spans
+    ends = ((1, 1), (0, 0))
+    return np.pad(v, ends, mode="edge"), np.pad(a, ends, mode="edge")
+
+
+def _check(model: ArmModel, time: float, effort: Vector, limit: Vector) -> None:
+    """Hold one instant's effort against the limit."""
+    for i in np.flatnonzero(np.abs(effort) > limit * (1 + 1e-9)):
+        raise TrajectoryRefused(
+            f"joint '{model.joint_names[i]}': effort {effort[i]:.6g} N·m at {time:.3f} s"
+            f" exceeds the limit {limit[i]:.6g}"
+        )
 
 
 def check_wrench(arm: ArmModel, q: Vector, wrench: ArrayLike) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.following.tool_following import ToolFollowing
+from arm_dynamics.following.way_check import checked
 from arm_dynamics.kinematics import pose
 from arm_dynamics.state import Reference, State
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
@@ -15,7 +16,7 @@ from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajecto
 from arm_dynamics.trajectories.tool_glide import ToolGlide
 from arm_dynamics.trajectories.tool_goals import AtTwist, ToPose
 from arm_dynamics.trajectories.tool_paths import ToolLimits
-from arm_dynamics.trajectories.tool_splines import checked, through, timed
+from arm_dynamics.trajectories.tool_splines import through, timed
 
 STEP = 1e-3
 """Time [s] between two updates."""
@@ -43,6 +44,6 @@ def _motions(law: TaskController) -> Iterable[Trajectory]:
     for goal in (ToPose.of(arm, *here, limits), AtTwist.of(arm, np.zeros(6), STEP, limits)):
         yield ToolGlide.to(arm, goal, 0.0, present)
     rest = CartesianTrajectory.rest(arm, present.q)
-    yield checked(rest.after(0.0, present))
+    yield checked(arm, rest.after(0.0, present), np.full(arm.nv, np.inf))
     yield through(rest, [here], limits)
     yield timed(rest, [0.5, 1.0], [here, here])

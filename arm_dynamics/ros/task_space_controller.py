@@ -80,6 +80,11 @@ class TaskSpaceControllerNode(Node):
             self._ticks += 1
             self._watch.look()
 
+    def destroy_node(self) -> None:
+        """End the node, and a check that is under way."""
+        self._topics.end()
+        super().destroy_node()
+
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values: dict[str, Any] = {p.name: p.value for p in parameters}
         try:

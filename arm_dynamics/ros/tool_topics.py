@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
@@ -15,20 +16,26 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ArmDynamicsError, TrajectoryRefused
 from arm_dynamics.following.effort_check import check_wrench
-from arm_dynamics.following.tool_following import ToolFollowing
+from arm_dynamics.following.tool_following import LEASH, ToolFollowing
+from arm_dynamics.following.way_check import checked
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros import qos, tool_messages
+from arm_dynamics.ros.aside import Aside, Pause
 from arm_dynamics.ros.tool_limits import ToolMotionParameters
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.trajectories.tool_glide import ToolGlide
 from arm_dynamics.trajectories.tool_goals import AtTwist, ToolGoal, ToPose
-from arm_dynamics.trajectories.tool_splines import checked, through, timed
+from arm_dynamics.trajectories.tool_splines import through, timed
+
+ATTEMPTS = 3
+"""Checks of a way of an arm in motion."""
 
 
 class ToolTopics:
     """Hands checked goals to the loop; a refusal is told, and the old motion goes on.
 
+    Paths and timetables are checked aside; a pose or twist that comes meanwhile counts instead.
     A topic with several publishers is not listened to: nobody could tell whose word counts.
     """
 
@@ -38,6 +45,9 @@ class ToolTopics:
         self._node, self._loop, self._law, self._motion = node, loop, law, motion
         self._following = ToolFollowing(law)
         loop.following = self._following
+        effort = law.interface == "effort"
+        self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
+        self._aside = Aside(self._refused)
         self._subscriptions: dict[str, Any] = {}
         self._listen(PoseStamped, "target_pose", self._pose)
         self._listen(TwistStamped, "target_twist", self._twist)
@@ -59,7 +69,14 @@ class ToolTopics:
         try:
             take(message)
         except ArmDynamicsError as error:
-            self._loop.events.report("target_refused", f"~/{topic}: {error}")
+            self._refused(topic, error)
+
+    def _refused(self, topic: str, error: ArmDynamicsError) -> None:
+        self._loop.events.report("target_refused", f"~/{topic}: {error}")
+
+    def end(self) -> None:
+        """Give up the check under way."""
+        self._aside.end()
 
     def _tell_publishers(self, topic: str) -> None:
         found = self._node.get_publishers_info_by_topic(topic)
@@ -86,30 +103,56 @@ class ToolTopics:
         self._following.push(wrench, now + self._motion.timeout)
 
     def _path(self, message: Path) -> None:
-        poses = tool_messages.read_path(self._loop.arm, message)
-        self._follow(through(self._rest(), poses, self._motion.limits), None)
+        poses, limits = tool_messages.read_path(self._loop.arm, message), self._motion.limits
+        self._present()
+        self._consider("path", lambda: through(self._rest(), poses, limits), None)
 
     def _timetable(self, message: MultiDOFJointTrajectory) -> None:
         times, poses, twists, start = tool_messages.read_timetable(self._loop.arm, message)
-        self._follow(timed(self._rest(start), times, poses, twists), start)
+        self._present()
+
+        def build() -> CartesianTrajectory:
+            return timed(self._rest(start), times, poses, twists)
+
+        self._consider("trajectory", build, start)
 
     def _go(self, goal: ToolGoal) -> None:
         """Set out at the next tick: no goal is refused for where the arm can not follow."""
-        self._following.post(ToolGlide.to(self._loop.arm, goal, *self._present()))
+        glide = ToolGlide.to(self._loop.arm, goal, *self._present())
+        self._aside.say(lambda: self._following.post(glide))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
         """Where the arm is led at present."""
         now, _ = self._present()
         return CartesianTrajectory.rest(self._loop.arm, self._law.virtual.q, start or now)
 
-    def _follow(self, trajectory: CartesianTrajectory, start: float | None) -> None:
-        """Have a motion followed that was found possible; without a start it begins after that."""
-        now, _ = self._present()
-        entered = trajectory.after(now, Reference.hold(trajectory.posture))
-        possible = replace(checked(entered), entry=None)  # the loop enters it anew
-        if start is None:
-            possible = replace(possible, begin=self._present()[0])
-        self._loop.follow(possible)
+    def _consider(
+        self, topic: str, build: Callable[[], CartesianTrajectory], start: float | None
+    ) -> None:
+        """Have a motion followed once it was found possible; without a start, from then on."""
+
+        def work(pause: Pause) -> Callable[[], None]:
+            possible = self._possible(build, pause)
+            return lambda: self._loop.follow(
+                possible if start is not None else replace(possible, begin=self._present()[0])
+            )
+
+        self._aside.begin(topic, work)
+
+    def _possible(
+        self, build: Callable[[], CartesianTrajectory], pause: Pause
+    ) -> CartesianTrajectory:
+        """A motion from where the arm is by the end of its check: one in motion moves on."""
+        for _ in range(ATTEMPTS):
+            trajectory = build()
+            entered = trajectory.after(self._present()[0], Reference.hold(trajectory.posture))
+            found = checked(self._law.arm, entered, self._limit, pause)
+            if np.linalg.norm(self._rest().position - trajectory.position) <= LEASH:
+                return replace(found, entry=None)  # the loop enters it anew
+        raise TrajectoryRefused(
+            "the tool moved on each time while this way was checked from where it was: send it"
+            " once the tool rests"
+        )
 
     def _present(self) -> tuple[float, Reference]:
         """Time and reference of the latest tick."""

@@ -15,7 +15,6 @@ from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.kinematics.pose_target import place, rotation_matrix
 from arm_dynamics.rotation import rotation_vector
-from arm_dynamics.trajectories import feasibility
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.trajectories.polynomials import evaluate
 from arm_dynamics.trajectories.profiles import Profile
@@ -125,16 +124,6 @@ def timed(
     even = Profile((0.0,), ((0.0, 1.0, 0.0, 0.0, 0.0, 0.0),), t[-1], t[-1])
     start = replace(before, position=run[0][0], rotation=run[0][1])
     return replace(start, pieces=((SplinePath(spline, run[0][1]), even),))
-
-
-def checked(trajectory: CartesianTrajectory) -> CartesianTrajectory:
-    """The trajectory, once it was found that its arm can follow; it is not looked at again.
-
-    Raises TrajectoryRefused telling where it is out of reach, else where it is too fast, with
-    time and amount.
-    """
-    feasibility.check(trajectory.arm, trajectory, trajectory.weights)
-    return replace(trajectory, beyond=True)
 
 
 def _check_times(times: Sequence[float], count: int, twists: Sequence[ArrayLike] | None) -> None:

@@ -1,0 +1,95 @@
+"""Work aside from the services: the latest word counts, and refusals are told."""
+
+from threading import Event
+
+import pytest
+
+from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.ros.aside import Aside
+
+SOON = 10.0
+
+
+class Session:
+    """An aside, the deeds that were done and the refusals that were told."""
+
+    def __init__(self):
+        self.done, self.told, self.over = [], [], Event()
+        self.aside = Aside(self._refused)
+
+    def _refused(self, topic, error):
+        self.told.append((topic, str(error)))
+        self.over.set()
+
+    def do(self, deed):
+        self.done.append(deed)
+        self.over.set()
+
+    def wait(self):
+        assert self.over.wait(SOON)
+
+
+@pytest.fixture
+def session():
+    found = Session()
+    yield found
+    found.aside.end()
+
+
+def test_work_ends_in_its_deed(session):
+    def work(pause):
+        for _ in range(5):
+            pause()
+        return lambda: session.do("path")
+
+    session.aside.begin("path", work)
+    session.wait()
+    assert (session.done, session.told) == (["path"], [])
+
+
+def test_what_the_work_refuses_is_told_with_its_topic(session):
+    def work(pause):
+        pause()
+        raise TrajectoryRefused("too far")
+
+    session.aside.begin("path", work)
+    session.wait()
+    assert (session.done, session.told) == ([], [("path", "too far")])
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_work_that_a_word_overtakes_does_nothing_and_says_so(session, paused):
+    """Also where it had come to its deed without another pause."""
+    begun, spoken = Event(), Event()
+
+    def work(pause):
+        begun.set()
+        assert spoken.wait(SOON)
+        if paused:
+            pause()
+        return lambda: session.do("path")
+
+    session.aside.begin("path", work)
+    assert begun.wait(SOON)
+    session.aside.say(lambda: session.done.append("pose"))
+    spoken.set()
+    session.wait()
+    assert session.done == ["pose"]
+    assert session.told == [("path", "given up: another goal came before the check was over")]
+
+
+def test_at_the_end_no_work_is_under_way(session):
+    begun, left = Event(), Event()
+
+    def work(pause):
+        begun.set()
+        try:
+            while True:
+                pause()
+        finally:
+            left.set()
+
+    session.aside.begin("path", work)
+    assert begun.wait(SOON)
+    session.aside.end()
+    assert left.is_set()

@@ -51,7 +51,7 @@ class ControlLoop:
         self.driver = expect(Driver, "driver", driver)  # type: ignore[type-abstract]
         self._laws = LawInForce(controller)
         self.events = events or Events()
-        self.guard = Guard(driver.arm, self.events)
+        self.guard = Guard(driver.arm, self.events, driver.also)
         self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)
         self.following = Following()
         self.takeovers = 0

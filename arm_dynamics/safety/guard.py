@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from arm_dynamics.arrays import frozen
@@ -16,13 +18,14 @@ UNITS = {"effort": "N·m", "voltage": "V", "position": "rad", "velocity": "rad/s
 class Guard:
     """Refuses what is not finite, clamps what is beyond the limits, counts both."""
 
-    def __init__(self, arm: ArmModel, events: Events) -> None:
+    def __init__(self, arm: ArmModel, events: Events, also: Collection[str] = ()) -> None:
+        """``also`` are interfaces taken by other means than the arm's actuators."""
         self.arm = arm
         self.events = events
         self._limits = {
             interface: frozen([a.command_limit(a.taken(interface)) for a in arm.actuators])
             for interface in INTERFACES
-            if all(a.taken(interface) in a.interfaces for a in arm.actuators)
+            if interface in also or all(a.taken(interface) in a.interfaces for a in arm.actuators)
         }
 
     def check_state(self, state: State) -> bool:

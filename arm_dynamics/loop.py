@@ -22,7 +22,7 @@ from arm_dynamics.following.law_change import LawInForce
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
-from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.state import Command, Reference, State, TaskReference
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
 from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
 
@@ -83,8 +83,10 @@ class ControlLoop:
             state = self.driver.read()
         except DriverFault as error:
             self.events.report("driver_fault", str(error))
+            self.driver.idle()
             return None
         if not self.guard.check_state(state):
+            self.driver.idle()
             return None
         if self.following.trajectory is None or self._interrupted(state):
             self.take_over(state)
@@ -97,7 +99,7 @@ class ControlLoop:
         if self._laws.pending:
             self._change_law(state)
         self.state = state
-        self.reference = self.following.reference(state.time, self.reference)
+        self.reference = self.following.reference(state.time, self.reference, _measured(state))
         try:
             self.command = self.guard.check_command(self._asked(state, self.reference, dt))
         except CommandRefused:
@@ -146,7 +148,10 @@ class ControlLoop:
         self.takeovers += 1
 
     def brake(self, deceleration: Vector | None = None) -> None:
-        """Leave the trajectory at the next tick: the reference comes to rest, as in ``stop``."""
+        """Leave the trajectory at the next tick: the reference comes to rest, as in ``stop``.
+
+        The measured state does, where a motion of the tool is left.
+        """
         self.following.post(self.stopping(deceleration))
 
     def stopping(self, deceleration: Vector | None) -> StopTrajectory:
@@ -174,23 +179,25 @@ class ControlLoop:
                 f"the first waypoint is due at {trajectory.start:.6g} s and it is"
                 f" {state.time:.6g} s: at most {FAR_AHEAD:g} s ahead is allowed (another clock?)"
             )
-        entered = trajectory.after(state.time, self.following.clock.unscaled(reference))
+        following, measured = self.following, _measured(state)
+        entered = following.entered_at(state.time, trajectory, reference, measured)
         entered.check(self.arm)
         if within_effort:
             check_effort(self.controller.arm, entered, self.arm.effort_limit)
-        self.following.post(trajectory)
+        following.post(trajectory)
 
     def hold(self, positions: Mapping[str, float]) -> None:
         """Step the reference of the named joints [rad] at once; the others keep theirs.
 
         Raises UnknownName or InvalidValue naming the joint; the old reference then goes on.
         """
-        reference = self.reference
-        if reference is None:
+        state, reference = self.state, self.reference
+        if state is None or reference is None:
             raise TrajectoryRefused("no state of the arm has come yet: nothing to hold")
+        at = _measured(state) if isinstance(reference, TaskReference) else reference
 
         def changed(pending: Trajectory | None) -> JointTrajectory:
-            q = (reference if pending is None else pending.at(pending.end)).q.copy()
+            q = (at if pending is None else pending.at(pending.end)).q.copy()
             for name, value in positions.items():
                 q[self.arm.index(name)] = value
             return JointTrajectory.hold(self.arm.check_position("reference", q))
@@ -221,7 +228,9 @@ class ControlLoop:
             self.events.report("state_refused", message)
             self.driver.idle()
             return None
-        if self.command is not None:
+        if self.command is None:
+            self.driver.idle()
+        else:
             self.driver.write(self.command)
         return self.command
 

@@ -84,7 +84,8 @@ def cache_folder() -> Path | None:
 def _sources_key() -> str:
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for folder in ("", "actuators/", "controllers/", "integrators/", "kinematics/", "rollout/"):
+    rooms = ("actuators", "controllers", "integrators", "kinematics", "rollout", "safety")
+    for folder in ("", *(f"{room}/" for room in rooms)):
         for source in sorted(package.glob(f"{folder}*.py")):
             digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

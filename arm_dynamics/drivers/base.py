@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm
@@ -13,7 +12,7 @@ from arm_dynamics.state import Command, State
 class Driver(ABC):
     """Reads states from an arm and writes commands to it: rad, rad/s, N·m at the joint."""
 
-    also: ClassVar[tuple[str, ...]] = ()
+    also: tuple[str, ...] = ()
     """Command interfaces that may be taken beside those of the arm's actuators."""
 
     def __init__(self, arm: ArmModel) -> None:

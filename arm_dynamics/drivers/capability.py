@@ -9,8 +9,10 @@ MEASURED, ESTIMATED, NONE = "measured", "estimated", "none"
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Command ``interfaces`` of one joint, and whether its effort is "measured" (from a current
-    with a known constant), "estimated" (by the motor's law from its voltage) or "none".
+    """Command ``interfaces`` of one joint, and how its effort is known.
+
+    ``effort`` is "measured" (from a current with a known constant), "estimated" (by the motor's
+    law from its voltage) or "none".
     """
 
     joint: str

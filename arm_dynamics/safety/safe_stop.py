@@ -48,17 +48,20 @@ class SafeStop:
 
     def command(self, state: State) -> Command:
         """Command (nv,): efforts [N·m] within the limits, positions where these are taken."""
-        s, T = state.time - self._start.time, self._times
-        decay = np.exp(-s / T)
-        v_d = self._start.v * decay
-        q_d = np.clip(self._rest + self._start.v * T * (1 - decay), self.arm.lower, self.arm.upper)
-        hold = rnea(self.arm, state.q, state.v, -v_d / T)
+        q_d, v_d = self.path(state.time)
+        hold = rnea(self.arm, state.q, state.v, -v_d / self._times)
         hold = hold + self._K * (q_d - state.q) + self._D * (v_d - state.v)
-        share = min(1.0, max(0.0, s / RAMP))
+        share = min(1.0, max(0.0, (state.time - self._start.time) / RAMP))
         tau = (1 - share) * self._last + share * hold
         limit = self.arm.effort_limit
         value = np.where(self._told, self._start.q, np.clip(tau, -limit, limit))
         return Command.checked(self._interface, value, self.arm.nv, state.time)
+
+    def path(self, time: float) -> tuple[Vector, Vector]:
+        """Where the stop means the arm to be at ``time`` [s]: q_d and v_d, each (nv,)."""
+        decay = np.exp(-(time - self._start.time) / self._times)
+        way = self._start.v * self._times * (1 - decay)
+        return np.clip(self._rest + way, self.arm.lower, self.arm.upper), self._start.v * decay
 
     def _stop_times(self, state: State) -> Vector:
         """T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from arm_dynamics.arrays import scalar
 from arm_dynamics.errors import CommandRefused
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
 from arm_dynamics.safety.safe_stop import SafeStop
+from arm_dynamics.safety.stop_policy import Stop
 from arm_dynamics.state import Command, State
 
 
@@ -18,20 +21,34 @@ class CommandWatch:
     arrived. Before the first command the arm is held where it is.
     """
 
-    def __init__(self, arm: ArmModel, timeout: float = 0.1, events: Events | None = None) -> None:
+    def __init__(
+        self,
+        arm: ArmModel,
+        timeout: float = 0.1,
+        events: Events | None = None,
+        *,
+        also: Collection[str] = (),
+        stop: Callable[[State], Stop] | None = None,
+    ) -> None:
+        """``also`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
         self.arm = arm
         self.timeout = scalar("command timeout [s]", timeout, above=0)
         self.events = events or Events()
         self.accepted = 0
-        self._guard = Guard(arm, self.events)
+        self._guard = Guard(arm, self.events, also)
         self._accepted: Command | None = None
         self._since = 0.0
-        self._stop: SafeStop | None = None
+        self._stop: Stop | None = None
+        self._begin = stop or (lambda state: SafeStop(self.arm, state, state.tau))
 
     @property
     def stopping(self) -> bool:
         """Whether the arm is under the safe stop instead of a command."""
         return self._stop is not None
+
+    def age(self, now: float) -> float:
+        """How long ago [s] the command in force came; 0 without one."""
+        return 0.0 if self._accepted is None else now - self._since
 
     def offer(self, command: Command, now: float) -> bool:
         """Take a command that arrived at ``now`` [s]; False when it was refused."""
@@ -67,5 +84,5 @@ class CommandWatch:
                 "command_timeout",
                 f"no command for {age:.3f} s (limit {self.timeout:g} s): stopping",
             )
-        self._stop = SafeStop(self.arm, state, state.tau)
+        self._stop = self._begin(state)
         self._accepted = None

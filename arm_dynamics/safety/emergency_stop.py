@@ -1,0 +1,51 @@
+"""Torque off, asked again every cycle until each motor has confirmed it; latched on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+
+class TorqueOff:
+    """Motors by id that must still confirm that they apply no torque."""
+
+    def __init__(self) -> None:
+        self.pending: frozenset[int] = frozenset()
+
+    def ask(self, ids: Collection[int]) -> None:
+        """Have these confirm, once more if they did before."""
+        self.pending |= frozenset(ids)
+
+    def cycle(self, disable: Callable[[Collection[int]], Collection[int]]) -> None:
+        """Ask once, through a bus's ``disable``; those that confirm are done."""
+        if self.pending:
+            self.pending -= frozenset(disable(sorted(self.pending)))
+
+
+class EmergencyStop:
+    """Latched from any thread; released by ``release`` alone."""
+
+    def __init__(self) -> None:
+        self.source = ""
+        """Who pressed it first; "" while it is not engaged."""
+        self.seen = False
+        """Whether the loop has acted on it."""
+
+    @property
+    def engaged(self) -> bool:
+        """Whether it is latched."""
+        return bool(self.source)
+
+    def engage(self, source: str) -> None:
+        """Latch it; sets attributes only, so that a signal handler may."""
+        if not self.source:
+            self.seen = False
+            self.source = source or "unnamed"
+
+    def release(self) -> None:
+        """Let go."""
+        self.source, self.seen = "", False
+
+
+def still_on(enabled: Mapping[int, bool | None]) -> frozenset[int]:
+    """Motors that say that they apply torque."""
+    return frozenset(id for id, on in enabled.items() if on)

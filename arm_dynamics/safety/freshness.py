@@ -1,0 +1,47 @@
+"""How old each joint's last reading is, and who has been silent for too long."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arm_dynamics.arrays import Vector
+
+Flags = NDArray[np.bool_]
+
+
+class Freshness:
+    """Per joint: time [s] of the last new reading, and the cycles that went without one.
+
+    A reading is new when its time is later than that of the last one and not yet to come; one
+    handed on twice counts as none.
+    """
+
+    def __init__(self, size: int, silent_cycles: int) -> None:
+        self.silent_cycles = silent_cycles
+        self.time: Vector = np.full(size, -np.inf)
+        self.missed = np.full(size, silent_cycles + 1)
+        self.stale: Flags = np.zeros(size, bool)
+        """Joints that answered this cycle with an old reading."""
+
+    def take(self, times: Vector, now: float) -> Flags:
+        """One cycle's times (nv,) [s], NaN where no answer came; which of them are new."""
+        new = (times > self.time) & (times <= now)
+        self.stale = ~new & np.isfinite(times)
+        self.time = np.where(new, times, self.time)
+        self.missed = np.where(new, 0, self.missed + 1)
+        return new
+
+    @property
+    def silent(self) -> Flags:
+        """Joints (nv,) whose last value is too old to be told."""
+        return self.missed > self.silent_cycles
+
+    @property
+    def newest(self) -> float:
+        """Time [s] of the newest reading; -inf before any."""
+        return float(self.time.max())
+
+    def age(self, now: float) -> Vector:
+        """now - time (nv,) [s]; infinite before the first reading."""
+        return now - self.time

@@ -9,21 +9,13 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.controllers.integral import grown_integral
 from arm_dynamics.dynamics import aba
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.regulation.regulator import viscous
-from arm_dynamics.scalar import clip, compiled, where
+from arm_dynamics.scalar import clip, compiled
 from arm_dynamics.state import Command, Reference, State
-
-
-@compiled
-def grown_integral(
-    ki: float, clamp: float, error: float, saturated: bool, integral: float, dt: float
-) -> float:
-    """∫ [rad/s²] of one joint a period later; while an effort is saturated it may only shrink."""
-    free = (not saturated) | (integral * error < 0)
-    return clip(where(free, integral + dt * ki * error, integral), -clamp, clamp)
 
 
 @compiled

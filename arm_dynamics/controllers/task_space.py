@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import ClassVar
 
 import numpy as np
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.integral import grown_integrals
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
 from arm_dynamics.parameters import Parameter
@@ -19,12 +21,15 @@ BANDWIDTH = 20.0
 
 
 class TaskSpace(TaskController):
-    """tau = Jᵀ Λ (ẍ_r + kd ė + kp e - J̇ q̇) + Nᵀ M q̈_0 + C q̇ + g + Jᵀ w,  Λ = (J M⁻¹ Jᵀ)⁻¹.
+    """tau = Jᵀ Λ (ẍ_r + d ė + p e - J̇ q̇) + Nᵀ M q̈_0 + M ∫ki (q_r - q) + C q̇ + g + Jᵀ w.
 
+    Λ = (J M⁻¹ Jᵀ)⁻¹ is the inertia of the tool.
     Nᵀ = 1 - Jᵀ Λ J M⁻¹; q̈_0 = q̈_r + posture_d (q̇_r - q̇) + posture_p (q_r - q) keeps the joints
     that the tool leaves free. Towards singularities Λ stays finite in the directions that the arm
     loses, and the posture takes these over. x_r is the tool of ``VirtualArm``: the reference
-    within reach. w is the reference's wrench.
+    within reach. w is the reference's wrench. The integral is of the joints' errors, so that it
+    holds in singular poses, too, and brings tool and posture home together; while any effort is
+    saturated it only shrinks.
     Source: O. Khatib, IEEE J. Robotics and Automation 3 (1987), 43, eqs. 28 and 51.
     """
 
@@ -35,7 +40,15 @@ class TaskSpace(TaskController):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("posture_p", BANDWIDTH**2, "1/s²", "posture's stiffness", lower=0, upper=1e6),
         Parameter("posture_d", 2 * BANDWIDTH, "1/s", "posture's damping", lower=0, upper=1e5),
+        Parameter("ki", BANDWIDTH**3 / 6, "1/s³", "integral gain", lower=0, upper=1e8),
+        Parameter("i_clamp", inf, "rad/s²", "largest acceleration of the integral", lower=0),
     )
+    _integral: Vector
+
+    def reset(self, state: State) -> None:
+        """Follow anew from where the arm is, without a memory."""
+        super().reset(state)
+        self._integral = np.zeros(self.arm.nv)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
@@ -49,10 +62,15 @@ class TaskSpace(TaskController):
             q, v, goal.q, goal.v, goal.a, joint["posture_p"], joint["posture_d"]
         )
         effort = operational_effort(
-            self.body.mass_matrix(q), self.body.nle(q, v), at.jacobian, a, spare, goal.wrench,
-            virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
+            self.body.mass_matrix(q), self.body.rnea(q, v, self._integral), at.jacobian, a, spare,
+            goal.wrench, virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
         )  # fmt: skip
-        return self.limited(effort, state)
+        command = self.limited(effort, state)
+        saturated = not np.array_equal(effort, command.value)
+        self._integral = grown_integrals(
+            joint["ki"], joint["i_clamp"], goal.q - q, saturated, self._integral, dt
+        )
+        return command
 
 
 @compiled

@@ -50,7 +50,8 @@ def square() -> CartesianTrajectory:
 def simulate(run: str) -> Trace:
     """The square under operational-space control, efforts through the DC motors."""
     arm, (carried, known) = load_arm("five_dof"), RUNS[run]
-    law = TaskSpace(arm.with_payload(known), {f"tool.{axis}": GAINS for axis in AXES})
+    gains = {f"tool.{axis}": GAINS for axis in AXES} | {j: {"ki": 0.0} for j in arm.joint_names}
+    law = TaskSpace(arm.with_payload(known), gains)
     return followed(
         arm.with_payload(carried), law, square(), State.of(START),
         seconds=SECONDS, period=PERIOD, dt=DT, method=METHOD,

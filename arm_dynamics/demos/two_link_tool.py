@@ -71,7 +71,7 @@ def own(way: Way) -> Trace:
     arm, planned = load_arm(way.arm), way.planned()
     start = State.of(planned.posture)
     return followed(
-        arm, TaskSpace(arm), planned, start,
+        arm, TaskSpace(arm, {joint: {"ki": 0.0} for joint in arm.joint_names}), planned, start,
         seconds=SECONDS, period=INTERVAL, dt=DT, method="semi_implicit_euler",
     )  # fmt: skip
 

@@ -1,0 +1,236 @@
+"""MIT-mode CAN motors behind the seam of every motor bus: a command's answer is the feedback.
+
+A silent motor is never enabled: what asks for an answer cannot switch torque on. A Damiao motor is
+asked by a refresh, which changes nothing. The manual of CubeMars knows no such request: reading
+"when there is no state" is done there by the enabling frame itself. A motor that was not enabled
+from here is therefore asked by the **disabling** frame, which is answered too: whoever else holds
+it enabled loses it. CubeMars motors tell neither whether they are enabled nor their ranges, and
+have no watchdog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from arm_dynamics.drivers.mit_can import frames, identity
+from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
+from arm_dynamics.drivers.mit_can.frames import Frame
+from arm_dynamics.drivers.mit_can.gains import gains
+from arm_dynamics.drivers.mit_can.line import CanLine, PythonCanLine
+from arm_dynamics.drivers.mit_can.motors import motor
+from arm_dynamics.drivers.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
+from arm_dynamics.drivers.mit_can.slcan import SlcanLine
+from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
+from arm_dynamics.drivers.port import Port
+from arm_dynamics.errors import DriverFault, InvalidValue, UnknownName
+from arm_dynamics.model.wiring import MotorWiring
+
+INTERFACES = ("effort", "position", "velocity")
+ATTEMPTS = 3
+SCANNED = range(1, 33)
+
+
+class MitCan(MotorBus):
+    """Damiao and CubeMars motors on one CAN line.
+
+    Settings: those of PythonCanLine; ``reply_timeout`` [s], the longest silence that is waited
+    for in a cycle; ``reply_offset`` from a Damiao motor's id to the identifier of its answers
+    until ``identify`` has asked; ``kp``, ``kd`` (or ``kp_3``, ``kd_3`` for motor 3) of position
+    and velocity goals, else those of the table.
+    """
+
+    def __init__(
+        self,
+        motors: Sequence[MotorWiring],
+        settings: Mapping[str, str],
+        port: Port | CanLine | None = None,
+    ) -> None:
+        """Raises UnknownName for a motor that is not in the table, ConfigError for a bad setting.
+
+        ``port`` is a port that speaks slcan, or a line of frames; None for python-can.
+        """
+        super().__init__(motors, settings)
+        self._models = {id: motor(wired.motor) for id, wired in self.motors.items()}
+        self._gains = {id: gains(self.settings, id, model) for id, model in self._models.items()}
+        self._line = _line(self.settings, port)
+        self._exchange = Exchange(self._line, self._models, self.settings)
+        self._registers = Registers(self._line, self._exchange.quiet)
+        self._on: dict[int, Frame] = {}  # the last frame of each motor that was enabled from here
+        self._heard: dict[int, Answer] = {}
+        self._told: set[int] = set()
+
+    def now(self) -> float:
+        """The line's clock [s]."""
+        return self._line.now()
+
+    def open(self) -> None:
+        """Open the line; raises DriverFault where that fails."""
+        self._on, self._heard, self._told = {}, {}, set()
+        self._line.open()
+
+    def identify(self) -> None:
+        """Check that every motor answers, once, with the ranges of its model; adopt its ranges.
+
+        Reads only (CubeMars: see above). Raises DriverFault naming all that are wrong.
+        """
+        known = {id: m for id, m in self._models.items() if m.maker.registers}
+        found, faults = identity.identify(self._registers, known)
+        for id, said in found.items():
+            self._exchange.adopt(id, said.reply_id, said.ranges)
+        others = [id for id in self._models if id not in known]
+        silent = set(others) - self._ask_until_heard(others)
+        faults += [f"motor {id} ({self._models[id].name}) does not answer" for id in silent]
+        faults += self._exchange.ambiguous()
+        if faults:
+            raise DriverFault("; ".join(faults))
+
+    def prepare(self, interface: str) -> None:
+        """Torque off, MIT mode on; raises DriverFault if a motor does not confirm it."""
+        if interface not in INTERFACES:
+            raise UnknownName("interface of MIT motors", interface, INTERFACES)
+        left = set(self.motors) - set(self.disable(self.motors))
+        if left:
+            raise DriverFault(f"motors {sorted(left)} do not confirm that torque is off")
+        for id in self._with_registers(self.motors):
+            if not self._registers.set(id, CONTROL_MODE, MIT_MODE, ATTEMPTS):
+                raise DriverFault(f"motor {id} does not take up MIT mode (register {CONTROL_MODE})")
+
+    def interfaces(self, id: int) -> tuple[str, ...]:
+        """Effort, position and velocity: the three are one law with other gains."""
+        return INTERFACES
+
+    def read(self) -> Mapping[int, Reading]:
+        """Answers to the commands since the last read; the other motors are asked now.
+
+        What lay in the line before a motor was asked is not taken for its answer.
+        """
+        answers, told = self._heard, self._told
+        self._heard, self._told = {}, set()
+        if told:
+            answers |= self._exchange.late(told)
+        answers |= self._exchange.ask({id: self._request(id) for id in self.motors.keys() - told})
+        return {id: self._reading(answer) for id, answer in answers.items()}
+
+    def write(self, goals: Mapping[int, Goal]) -> None:
+        """Send goals and take the answers, which the next ``read`` returns.
+
+        effort: kp = kd = 0 and the torque; position: kp (q - q_m) - kd v_m; velocity:
+        kd (v - v_m). Raises InvalidValue for an unknown motor or interface or for no finite value.
+        """
+        told = {id: (id, self._command(id, goal)) for id, goal in goals.items()}
+        for id in told.keys() & self._on.keys():
+            self._on[id] = told[id]
+        self._told |= told.keys()
+        self._heard |= self._exchange.ask(told)
+
+    def arm_watchdog(self, timeout: float) -> Collection[int]:
+        """Damiao's TIMEOUT in steps of 50 µs, read back; CubeMars motors have none.
+
+        Armed, a motor that hears nothing for so long goes limp: "communication lost".
+        """
+        ticks = max(round(timeout / TICK), 1)
+        known = self._with_registers(self.motors)
+        return {id for id in known if self._registers.set(id, TIMEOUT, ticks, ATTEMPTS)}
+
+    def enable(self, ids: Collection[int]) -> Collection[int]:
+        """Torque on where a motor answers and then says that it is on; off again elsewhere."""
+        present = self._ask_until_heard(ids)
+        sent = {id: (id, frames.instruction(frames.ENABLE)) for id in present}
+        self._on |= sent
+        done = self._instruct(sent, lambda answer: answer.feedback.enabled is not False)
+        self.disable(set(ids) - done)
+        return done
+
+    def disable(self, ids: Collection[int]) -> Collection[int]:
+        """Torque off; those that answer, and do not say that they are enabled."""
+        sent = {id: (id, frames.instruction(frames.DISABLE)) for id in ids}
+        for id in sent:
+            self._on.pop(id, None)
+        return self._instruct(sent, lambda answer: not answer.feedback.enabled)
+
+    def clear_faults(self, ids: Collection[int]) -> Collection[int]:
+        """Damiao: clear the fault and disable; CubeMars motors clear theirs when it has passed."""
+        known = self._with_registers(ids)
+        self._exchange.ask({id: (id, frames.instruction(frames.CLEAR_FAULT)) for id in known})
+        off = self.disable(ids)
+        answers = self._exchange.ask({id: self._request(id) for id in off})
+        return {id for id, answer in answers.items() if not answer.feedback.fault}
+
+    def zero(self, ids: Collection[int]) -> Collection[int]:
+        """Call the present position 0, torque off; those that read 0 ± 0.01 rad then."""
+        off = self.disable(ids)
+        self._exchange.ask({id: (id, frames.instruction(frames.ZERO)) for id in off})
+        answers = self._exchange.ask({id: self._request(id) for id in off})
+        return {id for id, answer in answers.items() if abs(answer.feedback.position) < 0.01}
+
+    def temperatures(self, id: int) -> tuple[float, float]:
+        """Of drive and rotor [°C] in the newest answer; NaN where the motor does not tell."""
+        return self._exchange.temperatures(id)
+
+    def scan(self, ids: Iterable[int] = SCANNED) -> Sequence[Found]:
+        """Damiao motors that answer among ``ids``; each is only read from.
+
+        CubeMars motors are left out: none of their frames is a mere question.
+        """
+        bitrate = int(self.settings.get("bitrate", "0"))
+        return identity.scan(self._registers, ids, bitrate)
+
+    def close(self) -> None:
+        """Release the line; never raises, may be called twice."""
+        self._line.close()
+
+    def _request(self, id: int) -> Frame:
+        """What provokes an answer of the motor without changing what it does."""
+        if self._models[id].maker.registers:
+            return frames.refresh(id)
+        return self._on.get(id, (id, frames.instruction(frames.DISABLE)))
+
+    def _instruct(self, sent: Mapping[int, Frame], done: identity.Test) -> set[int]:
+        """Repeat ``sent`` until a request shows that it is ``done``; the ids where it is."""
+        confirmed: set[int] = set()
+        for _ in range(ATTEMPTS):
+            left = {id: frame for id, frame in sent.items() if id not in confirmed}
+            if left:
+                self._exchange.ask(left)
+                answers = self._exchange.ask({id: self._request(id) for id in left})
+                confirmed |= {id for id, answer in answers.items() if done(answer)}
+        return confirmed
+
+    def _ask_until_heard(self, ids: Collection[int]) -> set[int]:
+        heard: set[int] = set()
+        for _ in range(ATTEMPTS):
+            left = {id: self._request(id) for id in ids if id not in heard}
+            heard |= self._exchange.ask(left).keys() if left else set()
+        return heard
+
+    def _with_registers(self, ids: Iterable[int]) -> list[int]:
+        return [id for id in ids if self._models[id].maker.registers]
+
+    def _command(self, id: int, goal: Goal) -> bytes:
+        if id not in self.motors or goal.interface not in INTERFACES:
+            raise InvalidValue(f"motor {id}: {goal.interface} goal: {list(self.motors)} are wired")
+        ranges, (kp, kd) = self._exchange.ranges[id], self._gains[id]
+        if goal.interface == "effort":
+            return frames.command(ranges, torque=goal.value)
+        if goal.interface == "velocity":
+            return frames.command(ranges, velocity=goal.value, kd=kd)
+        return frames.command(ranges, position=goal.value, kp=kp, kd=kd)
+
+    def _reading(self, answer: Answer) -> Reading:
+        said = answer.feedback
+        hot = max(said.rotor_temperature, said.drive_temperature)  # NaN second: the rotor's then
+        return Reading(
+            answer.time,
+            said.position,
+            said.velocity,
+            said.torque,
+            hot,
+            fault=said.fault,
+            enabled=said.enabled,
+        )
+
+
+def _line(settings: Mapping[str, str], port: Port | CanLine | None) -> CanLine:
+    if port is None:
+        return PythonCanLine(settings)
+    return SlcanLine(port) if isinstance(port, Port) else port

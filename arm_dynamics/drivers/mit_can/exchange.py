@@ -1,0 +1,124 @@
+"""One round of questions and answers on a CAN line: which answer is whose, and how fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import nan
+
+from arm_dynamics.drivers.mit_can.frames import Feedback, Frame, Ranges
+from arm_dynamics.drivers.mit_can.line import CanLine
+from arm_dynamics.drivers.mit_can.motors import MitMotor
+from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.parameters import Parameter
+
+QUIET = Parameter("reply_timeout", 3e-3, "s", "longest silence that is waited for", above=0.0)
+OFFSET = Parameter("reply_offset", 16, "1", "from a motor's id to that of its answers", lower=0)
+WIRE = 1e-3
+"""Time [s] that is granted for each answer beyond the silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a motor said, and when [s]."""
+
+    time: float
+    feedback: Feedback
+
+
+class Exchange:
+    """Asks motors and sorts their answers; knows the ranges and identifiers of each."""
+
+    def __init__(
+        self, line: CanLine, models: Mapping[int, MitMotor], settings: Mapping[str, str]
+    ) -> None:
+        self.line = line
+        self.quiet = _setting(settings, QUIET)
+        self.ranges = {id: model.ranges for id, model in models.items()}
+        offset = int(_setting(settings, OFFSET))
+        self._models = models
+        self._reply_ids = {
+            id: (id + offset,) if model.maker.registers else (id, 0) for id, model in models.items()
+        }
+        self._newest: dict[int, Answer] = {}
+        self._until = 0.0
+
+    def adopt(self, id: int, reply_id: int, ranges: Ranges) -> None:
+        """Take over what the motor said of itself."""
+        self._reply_ids[id] = (reply_id,)
+        self.ranges[id] = ranges
+
+    def ambiguous(self) -> list[str]:
+        """Pairs of motors whose answers look alike, in words."""
+        faults, owners = [], dict[tuple[int, int], int]()
+        for id, reply_ids in self._reply_ids.items():
+            for reply_id in reply_ids:
+                other = owners.setdefault((reply_id, id & 0xF), id)
+                if other != id:
+                    faults.append(f"motors {other} and {id} answer alike, with CAN id {reply_id}")
+        return faults
+
+    def ask(self, questions: Mapping[int, Frame]) -> dict[int, Answer]:
+        """Send all questions, and take the answers that come; what came before is forgotten.
+
+        Ends with the last answer, after a silence of ``quiet``, or 1 ms for each answer later.
+        """
+        if not questions:
+            return {}
+        for _ in self._waiting():
+            pass
+        for frame in questions.values():
+            self.line.send(frame)
+        answers = self._collect(questions.keys())
+        self._newest |= answers
+        return answers
+
+    def late(self, ids: Collection[int]) -> dict[int, Answer]:
+        """Answers that came since the last round, as old as they may be: as its end."""
+        found = {id: replace(a, time=self._until) for id, a in self._waiting() if id in ids}
+        self._newest |= found
+        return found
+
+    def temperatures(self, id: int) -> tuple[float, float]:
+        """Of drive and rotor [°C] in the newest answer of a motor."""
+        answer = self._newest.get(id)
+        if answer is None:
+            return nan, nan
+        return answer.feedback.drive_temperature, answer.feedback.rotor_temperature
+
+    def _collect(self, awaited: Collection[int]) -> dict[int, Answer]:
+        answers: dict[int, Answer] = {}
+        end = self.line.now() + self.quiet + WIRE * len(awaited)
+        while len(answers) < len(awaited):
+            frame = self.line.receive(min(end, self.line.now() + self.quiet))
+            if frame is None:
+                break
+            id, answer = self._sorted(frame)
+            if answer is not None and id in awaited:
+                answers[id] = answer
+        self._until = self.line.now()
+        return answers
+
+    def _waiting(self) -> Iterator[tuple[int, Answer]]:
+        while (frame := self.line.receive(self.line.now())) is not None:
+            id, answer = self._sorted(frame)
+            if answer is not None:
+                yield id, answer
+
+    def _sorted(self, frame: Frame) -> tuple[int, Answer | None]:
+        """Whose answer a frame is, and what it says; None for nobody's."""
+        reply_id, data = frame
+        for id, model in self._models.items():
+            mask = 0xF if model.maker.registers else 0xFF
+            if reply_id in self._reply_ids[id] and data[0] & mask == id & mask:
+                feedback = model.maker.parse(data, self.ranges[id])
+                return id, None if feedback is None else Answer(self.line.now(), feedback)
+        return -1, None
+
+
+def _setting(settings: Mapping[str, str], parameter: Parameter) -> float:
+    try:
+        text = settings.get(parameter.name, parameter.default)
+        return parameter.check("CAN", text)  # type: ignore[arg-type]
+    except InvalidValue as error:
+        raise ConfigError(str(error)) from error

@@ -1,0 +1,205 @@
+"""Damiao and CubeMars motors behind an slcan adapter, written from their makers' manuals.
+
+Damiao: DM-J4310-2EC user manual (MIT mode, feedback frame, parameters over CAN). CubeMars: AK
+series actuator driver manual V1.0.8, section 5.3. Adapter: LAWICEL CAN232 manual, ASCII commands.
+"""
+
+import struct
+from dataclasses import dataclass, field
+
+from .base import EmulatedMotors, Shaft
+
+# model: largest position [rad], velocity [rad/s], torque [N·m]
+DAMIAO = {"DM4310": (12.5, 30.0, 10.0), "DM4340": (12.5, 10.0, 28.0), "DM8009": (12.5, 45.0, 54.0)}
+CUBEMARS = {"AK60-6": (12.5, 45.0, 15.0), "AK80-9": (12.5, 50.0, 18.0)}
+DAMIAO_ERRORS = {
+    "over-voltage": 8,
+    "under-voltage": 9,
+    "over-current": 10,
+    "drive overheating": 11,
+    "overheating": 12,
+    "communication lost": 13,
+    "overload": 14,
+}
+CUBEMARS_ERRORS = {
+    "overheating": 1,
+    "over-current": 2,
+    "over-voltage": 3,
+    "under-voltage": 4,
+    "encoder": 5,
+    "drive overheating": 6,
+    "overload": 7,
+}
+HOT = 100.0  # °C, over-temperature protection
+FLOATS = (0, 1, 2, 3, 4, 5, 6, 11, 12, *range(17, 35))  # registers that hold a real number
+
+
+@dataclass
+class MitMotor:
+    """Firmware of one motor: what is lost when it is powered off is set by ``restart``."""
+
+    shaft: Shaft
+    master: int
+    flash: dict = field(default_factory=dict)
+    offset: float = 0.0
+    drive_temperature: float = 28.0
+
+    def __post_init__(self):
+        self.damiao = self.shaft.model in DAMIAO
+        self.ranges = {**DAMIAO, **CUBEMARS}[self.shaft.model]
+        if self.damiao:
+            values = dict(zip((21, 22, 23), self.ranges, strict=True))
+            self.flash = {7: self.master, 8: self.shaft.id, 9: 0, 10: 1, 14: 5017, **values}
+        self.restart()
+
+    def restart(self):
+        self.registers = dict(self.flash)
+        self.on, self.error, self.heard = False, 0, 0.0
+        self.rest()
+
+    def rest(self):
+        """No gains, no torque: what a motor follows until its first command."""
+        self.asked = (0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def frame(self, id, data, now):
+        """What the motor answers to a frame on its line, a list of frames."""
+        if id == 0x7FF and self.damiao and int.from_bytes(data[:2], "little") == self.shaft.id:
+            return self.parameter(data)
+        if id != self.shaft.id:
+            return []
+        self.heard = now
+        if data[:7] == b"\xff" * 7 and data[7] >= 0xFB:
+            self.instruct(data[7])
+        else:
+            self.asked = self.unpacked(data)
+        return [self.feedback()]
+
+    def instruct(self, code):
+        if code == 0xFC and not self.error:
+            self.on = True
+        if code == 0xFD:
+            self.on = False
+        if code == 0xFE:
+            self.offset = self.shaft.q
+        if code == 0xFB and self.damiao:
+            self.error = 0
+        if code != 0xFE:
+            self.rest()
+
+    def unpacked(self, data):
+        bits = int.from_bytes(data, "big")
+        pmax, vmax, tmax = self.scales()
+        return (
+            (bits >> 48) / 65535 * 2 * pmax - pmax,
+            (bits >> 36 & 4095) / 4095 * 2 * vmax - vmax,
+            (bits >> 24 & 4095) / 4095 * 500,
+            (bits >> 12 & 4095) / 4095 * 5,
+            (bits & 4095) / 4095 * 2 * tmax - tmax,
+        )
+
+    def scales(self):
+        return tuple(self.registers[r] for r in (21, 22, 23)) if self.damiao else self.ranges
+
+    def parameter(self, data):
+        verb, number = data[2], data[3]
+        if verb == 0xCC:
+            return [self.feedback()]
+        if number not in self.registers or verb not in (0x33, 0x55):
+            return []
+        kind = "<f" if number in FLOATS else "<I"
+        if verb == 0x55:
+            (self.registers[number],) = struct.unpack(kind, data[4:])
+        value = struct.pack(kind, self.registers[number])
+        return [(self.registers[7], data[:4] + value)]
+
+    def feedback(self):
+        pmax, vmax, tmax = self.scales()
+        shaft = self.shaft
+        p = self.truncated(shaft.q - self.offset, pmax, 65535)
+        v = self.truncated(shaft.v, vmax, 4095)
+        t = self.truncated(shaft.effort, tmax, 4095)
+        body = bytes((p >> 8, p & 255, v >> 4, (v & 15) << 4 | t >> 8, t & 255))
+        if self.damiao:
+            head = (self.error or int(self.on)) << 4 | shaft.id & 15
+            tail = bytes((byte(self.drive_temperature), byte(shaft.temperature)))
+            return self.registers[7], bytes((head,)) + body + tail
+        tail = bytes((byte(shaft.temperature + 40), self.error))
+        return shaft.id, bytes((shaft.id,)) + body + tail
+
+    @staticmethod
+    def truncated(x, limit, top):
+        return int((min(max(x, -limit), limit) + limit) / (2 * limit) * top)
+
+    def step(self, now):
+        watched = self.damiao and self.on and self.registers[9]
+        if watched and now - self.heard > self.registers[9] * 50e-6:
+            self.error = DAMIAO_ERRORS["communication lost"]
+        if not self.error and self.shaft.temperature >= HOT:
+            self.error = (DAMIAO_ERRORS if self.damiao else CUBEMARS_ERRORS)["overheating"]
+        if self.error and self.damiao:
+            self.on = False
+        limp = not self.on or self.error
+        p, v, kp, kd, t = self.asked
+        q = self.shaft.q - self.offset
+        effort = 0.0 if limp else kp * (p - q) + kd * (v - self.shaft.v) + t
+        self.shaft.effort = min(max(effort, -self.ranges[2]), self.ranges[2])
+
+
+def byte(x):
+    return min(max(round(x), 0), 255)
+
+
+class MitMotors(EmulatedMotors):
+    """Motors on one adapter; Damiao motors answer with their id + ``master``."""
+
+    def __init__(self, shafts, master=0x10):
+        super().__init__(shafts)
+        self.motors = [MitMotor(shaft, shaft.id + master) for shaft in self.shafts]
+        self._line, self._open = b"", False
+
+    def receive(self, data, now):
+        *lines, self._line = (self._line + data).split(b"\r")
+        self._line = self._line[-64:]
+        return b"".join(self._command(line, now) for line in lines)
+
+    def frame(self, id, data, now):
+        """Frames that come back for one frame: what the adapter does, without its ASCII."""
+        answers = [(m, m.frame(id, data, now)) for m in self.motors]
+        self.step(now)
+        return [frame for motor, frames in answers if not motor.shaft.silent for frame in frames]
+
+    def _command(self, line, now):
+        if line[:1] in (b"O", b"C"):
+            self._open = line[:1] == b"O"
+        elif line[:1] == b"t":
+            return self._sent(line, now)
+        return b"\r" if line[:1] in b"OCSs" else b"\x07"
+
+    def _sent(self, line, now):
+        try:
+            id, size = int(line[1:4], 16), int(line[4:5])
+            data = bytes.fromhex(line[5:].decode())
+        except ValueError:
+            return b"\x07"
+        if not self._open or len(data) != size or size != 8:
+            return b"\x07"
+        frames = self.frame(id, data, now)
+        return b"\r" + b"".join(b"t%03X8%s\r" % (i, d.hex().upper().encode()) for i, d in frames)
+
+    def step(self, now):
+        for motor in self.motors:
+            motor.step(now)
+
+    def motor(self, id):
+        return next(motor for motor in self.motors if motor.shaft.id == id)
+
+    def reboot(self, id):
+        self.motor(id).restart()
+
+    def trip(self, id, fault):
+        motor = self.motor(id)
+        motor.error = (DAMIAO_ERRORS if motor.damiao else CUBEMARS_ERRORS)[fault]
+
+    def torque_is_on(self, id):
+        motor = self.motor(id)
+        return motor.on and not motor.error

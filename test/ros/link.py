@@ -119,8 +119,8 @@ class Record:
     def newest(self):
         return deserialize_message(self.raw[-1], self._kind)
 
-    def messages(self, start=0):
-        return [deserialize_message(raw, self._kind) for raw in self.raw[start:]]
+    def messages(self, start=0, every=1):
+        return [deserialize_message(raw, self._kind) for raw in self.raw[start::every]]
 
     @property
     def publishers(self):

@@ -295,6 +295,11 @@ def test_processes_solve_the_same_table_and_tell_how_far(gains):
         ({"J2": (1.0, 1.0, 3)}, InvalidValue, "'J2': upper = 1.0: must be above 1.0"),
         ({"J2": (0.0, 1.0, 1)}, InvalidValue, "'J2': count = 1"),
         ({"J2": (0.0, 1.0)}, InvalidValue, "'J2'.*lower, upper, count"),
+        (
+            {"J2": (0.0, 1.0, 10**5), "J3": (0.0, 1.0, 10**5)},
+            InvalidValue,
+            "10000000000 poses, at most 3125000",
+        ),
     ],
 )
 def test_a_grid_that_is_none_is_refused(grid, error, said):
@@ -315,3 +320,5 @@ def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
     np.testing.assert_allclose(law.gain(q), regulator_gain(ARM, q, law.weights), atol=1e-9)
     with pytest.raises(ConfigError, match="--grid J2=0:1"):
         gains_cli.run(["four_joint", "--grid", "J2=0:1"])
+    with pytest.raises(ConfigError, match="'J2' is given twice"):
+        gains_cli.run(["four_joint", "--grid", "J2=0:1:2", "J2=0:1:3"])

@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
     arm = arm if given.payload is None else arm.with_payload(given.payload)
     law = expect(Lqr, "law", build_controller(arm, "lqr", given.gains))
     law.use_model(arm)
-    began, grid = time.monotonic(), dict(_axis(text) for text in given.grid)
+    began, grid = time.monotonic(), _grid(given.grid)
     processes = _paying(grid) if given.processes is None else given.processes
     table = _built(law, grid, whole("processes", processes, lower=1))
     file = given.out or Path(f"{arm.name}_gains.npz")
@@ -57,6 +57,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--processes", type=int, metavar="N", help="default: as many as pay")
     add("--out", type=path, metavar="FILE", help="default: ARM_gains.npz")
     return made
+
+
+def _grid(texts: Sequence[str]) -> dict[str, Axis]:
+    """Axes by joint; raises ConfigError for one that is given twice."""
+    grid: dict[str, Axis] = {}
+    for joint, axis in map(_axis, texts):
+        if joint in grid:
+            raise ConfigError(f"--grid: joint '{joint}' is given twice")
+        grid[joint] = axis
+    return grid
 
 
 def _axis(text: str) -> tuple[str, Axis]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
-from math import pi
+from math import pi, prod
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,8 @@ from arm_dynamics.regulation.regulator import Weights, regulator_gain, require_h
 
 PARTS = 64
 """Tasks that a table is cut into: each takes the arm to a process anew."""
+LARGEST = 1e8
+"""Numbers in a table, of 8 bytes each: more do not fit beside their making in 4 GB."""
 Axis = tuple[float, float, int]
 """Lowest and highest position [rad or m], and number of poses from one to the other."""
 Progress = Callable[[int, int], None]
@@ -40,11 +42,13 @@ def build_gain_table(
     Joints that are not named stay as in ``pose``, the initial one if none is given: right for
     those that turn the arm about the vertical, since no gain depends on them. ``executor`` solves
     in parallel. Raises UnknownName for a joint, InvalidValue for an axis that is none, and, with
-    the pose and the joint, where the weight is beyond an effort limit or nothing stabilises.
+    the pose and the joint, where the weight is beyond an effort limit or nothing stabilises; also
+    for a grid of more than LARGEST numbers in all.
     """
     axes = {arm.index(name): _axis(name, axis) for name, axis in grid.items()}
     if not axes:
         raise InvalidValue(f"grid = {grid!r}: at least one joint of {arm.joint_names} is expected")
+    _check_size([count for _, _, count in axes.values()], 2 * arm.nv**2)
     start = arm.pose("initial") if pose is None else vector("pose", pose, arm.nv)
     points = list(itertools.product(*(np.linspace(*axis) for axis in axes.values())))
     poses = np.tile(start, (len(points), 1))
@@ -71,6 +75,13 @@ def _axis(name: str, axis: Axis) -> Axis:
     low = scalar(f"grid of joint '{name}': lower", lower)
     high = scalar(f"grid of joint '{name}': upper", upper, above=low)
     return low, high, whole(f"grid of joint '{name}': count", count, lower=2)
+
+
+def _check_size(counts: list[int], each: int) -> None:
+    poses, most = prod(counts), int(LARGEST // each)
+    if poses > most:
+        raise InvalidValue(f"grid: {poses} poses, at most {most} are possible: fewer a joint, or"
+                           " fewer joints")  # fmt: skip
 
 
 def _solved(

@@ -1,32 +1,48 @@
-"""What a simulated arm listens to: joint_commands and voltage_commands."""
+"""What an arm listens to, simulated or physical: joint_commands and voltage_commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_dynamics.errors import CommandRefused
+from arm_dynamics.errors import CommandRefused, ConfigError
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.wire import Joints, JointStateReader
 from arm_dynamics.round_trip import RoundTrip
-from arm_dynamics.simulation import Simulation
+from arm_dynamics.state import Command
+
+
+def declare_order(node: Node, names: Sequence[str]) -> list[str]:
+    """The order in which voltage_commands names the joints, as the parameter joint_names says."""
+    order = list(declare_fixed(node, "joint_names", list(names), "order of voltage_commands"))
+    if sorted(order) != sorted(names):
+        raise ConfigError(f"joint_names {order}: each of {list(names)} is expected once")
+    return order
 
 
 class CommandTopics:
-    """Hands the newest command to the simulation."""
+    """Hands what comes to ``offer``, and the words on what cannot be read to ``refuse``."""
 
     def __init__(
-        self, node: Node, simulation: Simulation, round_trip: RoundTrip, order: list[str]
+        self,
+        node: Node,
+        names: tuple[str, ...],
+        order: Sequence[str],
+        round_trip: RoundTrip,
+        *,
+        offer: Callable[[Command], object],
+        refuse: Callable[[str], object],
+        now: Callable[[], float],
     ) -> None:
-        """``order`` names the joints as voltage_commands does."""
-        self._order = order
+        """``order`` is that of voltage_commands, ``now`` the time [s] that they are stamped."""
+        self._names, self._order = names, order
         self._round_trip = round_trip
-        self._simulation = simulation
-        self._names = simulation.arm.joint_names
+        self._offer, self._refuse, self._now = offer, refuse, now
         self._stream = Mailbox(node, JointState, "joint_commands", qos.NEWEST, raw=True)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.NEWEST)
         self._reader = JointStateReader()
@@ -53,25 +69,21 @@ class CommandTopics:
         self._offer_command(message)
         return answers
 
-    def _take_voltage(self) -> None:
-        voltage = self._voltages.take()
-        if voltage is not None:
-            self._offer_voltage(voltage)
-
     def _offer_command(self, message: Joints) -> None:
         try:
             command = conversions.read_command(self._names, message)
         except CommandRefused as error:
-            self._simulation.watch.refuse(str(error))
+            self._refuse(str(error))
         else:
-            self._simulation.offer(command)
+            self._offer(command)
 
-    def _offer_voltage(self, message: Float64MultiArray) -> None:
+    def _take_voltage(self) -> None:
+        message = self._voltages.take()
+        if message is None:
+            return
         try:
-            command = conversions.read_voltage(
-                self._names, self._order, message, self._simulation.state.time
-            )
+            command = conversions.read_voltage(self._names, self._order, message, self._now())
         except CommandRefused as error:
-            self._simulation.watch.refuse(str(error))
+            self._refuse(str(error))
         else:
-            self._simulation.offer(command)
+            self._offer(command)

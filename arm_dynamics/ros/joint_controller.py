@@ -14,9 +14,11 @@ from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
-from arm_dynamics.ros.control_law import ControlLaw
+from arm_dynamics.ros.capability_topics import Capabilities
+from arm_dynamics.ros.command_output import declare_output
+from arm_dynamics.ros.control_law import NAME, ControlLaw, joint_law
 from arm_dynamics.ros.controller_state import ControllerState
-from arm_dynamics.ros.diagnostics import Diagnostics, Report
+from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
@@ -39,9 +41,10 @@ class JointControllerNode(Node):
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("joint_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
-        self._driver = driver or TopicDriver(self._nominal, self)
         events = Events(Throttle(self.get_logger()).warn)
+        self._capabilities = Capabilities(self)
         self._law = ControlLaw(self, self._nominal)
+        self._driver = driver or self._topics()
         self.loop = ControlLoop(self._driver, self._law.law, events)
         self._references = ReferenceTopics(self, self.loop)
         self._interfaces, kind = self._standard_interfaces()
@@ -49,6 +52,10 @@ class JointControllerNode(Node):
         self._ticks, self._rate = 0, Rate()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
+
+    def _topics(self) -> TopicDriver:
+        output = declare_output(self, self._nominal, self._law.law)
+        return TopicDriver(self._nominal, self, output)
 
     def _standard_interfaces(self) -> tuple[Any, Any]:
         """Those of control_msgs and the type of the state, or neither where it is missing."""
@@ -69,7 +76,12 @@ class JointControllerNode(Node):
                 self.tick()
 
     def tick(self) -> bool:
-        """One step of the control loop; whether a command was written."""
+        """One step of the control loop; whether a command was written.
+
+        None is where the arm cannot follow the law: it is better not moved than moved otherwise.
+        """
+        if self._refused():
+            return False
         command = self.loop.step()
         self._state.observe()
         if self._interfaces is not None:
@@ -77,9 +89,18 @@ class JointControllerNode(Node):
         self._ticks += command is not None
         return command is not None
 
+    def _refused(self) -> bool:
+        refusal = self._capabilities.refusal(type(self.loop.controller))
+        if refusal and isinstance(self._driver, TopicDriver):
+            self._driver.skip()
+            self.loop.events.report("law_refused", refusal)
+        return bool(refusal)
+
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values: dict[str, Any] = {p.name: p.value for p in parameters}
         try:
+            if NAME in values:
+                self._capabilities.require(joint_law(values[NAME]))
             self._law.change(values, self.loop)
             if self._interfaces is not None:
                 self._interfaces.configure(values)
@@ -97,9 +118,11 @@ class JointControllerNode(Node):
             "worst joint error [rad]": f"{error:.6f}",
             "worst joint": joint,
             "speed scaling": f"{self.loop.following.clock.factor:g}",
-            **{kind: str(count) for kind, count in sorted(events.counts.items())},
-            **{f"last {kind}": text for kind, text in sorted(events.latest.items())},
+            **tally(events),
         }
+        refusal = self._capabilities.refusal(type(self.loop.controller))
+        if refusal:
+            return ERROR, refusal, values
         return rate > 0, "running" if rate > 0 else "waiting for joint_states", values
 
 

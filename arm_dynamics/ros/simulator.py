@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -21,10 +20,13 @@ from arm_dynamics.parameters import Parameter
 from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm
-from arm_dynamics.ros.command_topics import CommandTopics
-from arm_dynamics.ros.diagnostics import Diagnostics, Report
+from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
+from arm_dynamics.ros.command_topics import CommandTopics, declare_order
+from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.emergency_stop import EmergencyStop
 from arm_dynamics.ros.parameters import declare_fixed, declare_list, declare_number, result
 from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.requests import Requests
 from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.state_topics import StateTopics
 from arm_dynamics.ros.stop import Stop
@@ -63,14 +65,16 @@ class SimulatorNode(Node):
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
-        order = self._joint_order()
+        order = declare_order(self, self._nominal.joint_names)
         if take_commands:
-            self._commands = CommandTopics(self, self.simulation, self.round_trip, order)
-        self._requests: deque[Callable[[], object]] = deque()
+            self._commands = self._listen(order)
+        self._requests = Requests()
+        self.emergency = EmergencyStop(self, self._requests, self._stand, self._go_on)
+        self._stopped_by = ""
+        self._capabilities = CapabilityPublisher(self)
+        self._capabilities.publish(simulated(self._nominal))
         self._efforts: dict[str, str] = {}
-        self.control = SimulationServices(
-            self, self._nominal, self._requests.append, self._reset_to
-        )
+        self.control = SimulationServices(self, self._nominal, self._requests.post, self._reset_to)
         self._trace = ToolTrace(
             self, self._nominal, lambda: self.simulation.state, lambda: self.states.stamp
         )
@@ -101,13 +105,28 @@ class SimulatorNode(Node):
         self._cost = 0.0  # of computing one period [s], smoothed
         return simulation
 
-    def _joint_order(self) -> list[str]:
-        """The order in which voltage_commands names the joints."""
-        names = list(self._nominal.joint_names)
-        order = list(declare_fixed(self, "joint_names", names, "order of voltage_commands"))
-        if sorted(order) != sorted(names):
-            raise ConfigError(f"joint_names {order}: each of {names} is expected once")
-        return order
+    def _listen(self, order: list[str]) -> CommandTopics:
+        simulation = self.simulation
+        return CommandTopics(
+            self,
+            self._nominal.joint_names,
+            order,
+            self.round_trip,
+            offer=simulation.offer,
+            refuse=simulation.watch.refuse,
+            now=lambda: simulation.state.time,
+        )
+
+    def _stand(self, source: str) -> str:
+        """An emergency stop of a simulated arm: time stands until the reset."""
+        if not self._stopped_by:
+            self._stopped_by = source
+            self.simulation.watch.events.report("emergency_stop", f"by {source}; time stands")
+        return f"emergency stop by {self._stopped_by}; ~/reset_emergency_stop goes on"
+
+    def _go_on(self) -> str:
+        self._stopped_by = ""
+        return "running" if not self.control.paused else "paused"
 
     def run(self, stop: Stop, advance: Advance | None = None) -> None:
         """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
@@ -117,11 +136,13 @@ class SimulatorNode(Node):
             self.pacer.restart()
             while not stop.is_set():
                 self._live(advance)
+        self._requests.close()
 
     def _live(self, advance: Advance) -> None:
         """What is asked for, then one period, unless time stands."""
-        self._serve_requests()
-        if self.control.standing:
+        self._requests.serve()
+        self.emergency.look()
+        if self._stopped_by or self.control.standing:
             time.sleep(0.01)
             self.pacer.restart()
         elif self._advanced(advance):
@@ -155,11 +176,6 @@ class SimulatorNode(Node):
         self.states.publish(self.simulation.state)
         return False
 
-    def _serve_requests(self) -> None:
-        """What services and parameters asked for happens between two instants."""
-        while self._requests:
-            self._requests.popleft()()
-
     def _reset_to(self, q: Vector) -> None:
         self.simulation.reset(q)
         self.states.publish(self.simulation.state)
@@ -185,7 +201,7 @@ class SimulatorNode(Node):
         """Have ``arm`` simulated from the next instant on, if its time step allows it."""
         Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
         self._arm = arm
-        self._requests.append(lambda: self.simulation.use_arm(arm))
+        self._requests.post(lambda: self.simulation.use_arm(arm))
 
     def _note_efforts(self) -> None:
         """Asked of the loop: its plant serves one thread."""
@@ -199,7 +215,7 @@ class SimulatorNode(Node):
 
     def _report(self) -> Report:
         simulation, watch = self.simulation, self.simulation.watch
-        self._requests.append(self._note_efforts)
+        self._requests.post(self._note_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",
             "real-time factor": f"{self._factor.of(simulation.state.time):.3f}",
@@ -208,10 +224,11 @@ class SimulatorNode(Node):
             "deadlines missed": str(self.pacer.missed),
             "paused": str(self.control.paused).lower(),
             **self._efforts,
-            **{kind: str(count) for kind, count in sorted(watch.events.counts.items())},
-            **{f"last {kind}": text for kind, text in sorted(watch.events.latest.items())},
+            **tally(watch.events),
         }
         trouble = "paused" if self.control.paused else "safe stop" if watch.stopping else ""
+        if self._stopped_by:
+            return ERROR, f"emergency stop by {self._stopped_by}", values
         return not trouble, trouble or "running", values
 
 

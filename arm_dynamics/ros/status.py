@@ -5,12 +5,16 @@ from __future__ import annotations
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 KEYS = (
+    "state",
     "simulated time [s]",
     "real-time factor",
     "worst joint error [rad]",
     "commands per second",
     "deadlines missed",
 )
+
+ARMS = ("simulator", "hardware")
+"""Nodes whose count of commands is that of commands that arrived."""
 
 
 class Status:
@@ -34,7 +38,7 @@ class Status:
         self.messages[name] = status.message
         self.well[name] = status.level == DiagnosticStatus.OK
         for pair in status.values:
-            if not (pair.key == "commands per second" and name != "simulator"):
+            if not (pair.key == "commands per second" and name not in ARMS):
                 self.values[pair.key] = pair.value
         self.updates += name == "simulator"
 

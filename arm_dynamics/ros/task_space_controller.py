@@ -17,7 +17,8 @@ from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
 from arm_dynamics.reach_watch import ReachWatch
-from arm_dynamics.ros.diagnostics import Diagnostics, Report
+from arm_dynamics.ros.capability_topics import Capabilities
+from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
 from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
 from arm_dynamics.ros.model_parameters import LawModel
 from arm_dynamics.ros.parameters import declare_fixed, result
@@ -42,6 +43,7 @@ class TaskSpaceControllerNode(Node):
         super().__init__("task_space_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self._driver = TopicDriver(self._nominal, self)
+        self._capabilities = Capabilities(self, of_the_tool=True)
         self._law = self._build_law()
         events = Events(Throttle(self.get_logger()).warn)
         self.loop = ControlLoop(self._driver, self._law, events)
@@ -75,8 +77,12 @@ class TaskSpaceControllerNode(Node):
                 self.tick()
 
     def tick(self) -> None:
-        """One step of the control loop."""
-        if self.loop.step() is not None:
+        """One step of the control loop; none where the arm cannot follow the law."""
+        refusal = self._capabilities.refusal(type(self._law))
+        if refusal:
+            self._driver.skip()
+            self.loop.events.report("law_refused", refusal)
+        elif self.loop.step() is not None:
             self._ticks += 1
             self._watch.look()
 
@@ -109,9 +115,11 @@ class TaskSpaceControllerNode(Node):
             "distance [m]": f"{watch.distance:.6f}",
             "farthest [m]": f"{watch.farthest:.6f}",
             "weakest [m]": f"{watch.weakest:.6f}",
-            **{kind: str(count) for kind, count in sorted(events.counts.items())},
-            **{f"last {kind}": text for kind, text in sorted(events.latest.items())},
+            **tally(events),
         }
+        refusal = self._capabilities.refusal(type(self._law))
+        if refusal:
+            return ERROR, refusal, values
         if rate <= 0:
             return False, "waiting for joint_states", values
         words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak

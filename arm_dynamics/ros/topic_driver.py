@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Protocol
+
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -15,19 +17,35 @@ from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.state import Command, State
 
 
-class TopicDriver(Driver):
-    """Reads ``joint_states``, writes ``joint_commands``; joints are matched by name."""
+class Output(Protocol):
+    """Where commands go."""
 
-    def __init__(self, arm: ArmModel, node: Node) -> None:
+    def publish(self, command: Command) -> None:
+        """Publish one command."""
+
+
+class TopicDriver(Driver):
+    """Reads ``joint_states``, writes ``joint_commands``; joints are matched by name.
+
+    Whether the arm takes positions is for whoever has its motors to say.
+    """
+
+    also: ClassVar[tuple[str, ...]] = ("position",)
+
+    def __init__(self, arm: ArmModel, node: Node, output: Output | None = None) -> None:
         super().__init__(arm)
         self._names = arm.joint_names
         self._states = Mailbox(node, JointState, "joint_states", qos.NEWEST, raw=True)
         self._reader = JointStateReader()
-        self._commands = CommandPublisher(node, arm)
+        self._commands = output or CommandPublisher(node, arm)
 
     def wait(self, timeout: float) -> bool:
         """Whether a new state came within ``timeout`` [s]."""
         return self._states.wait(timeout)
+
+    def skip(self) -> None:
+        """Let a state pass unread."""
+        self._states.take()
 
     def read(self) -> State:
         """The newest state; raises DriverFault when none came or it cannot be read."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.arrays import Vector, frozen
@@ -16,6 +18,7 @@ from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.emergency_stop import TOPIC
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
@@ -29,7 +32,13 @@ PERIOD = 1 / 30
 PORT = 8080
 
 
-def open_page(arm: ArmModel, port: int, *, interactive: bool = False) -> ArmPage:
+def open_page(
+    arm: ArmModel,
+    port: int,
+    *,
+    interactive: bool = False,
+    on_emergency: Callable[[], None] | None = None,
+) -> ArmPage:
     """A page on 127.0.0.1 that shows ``arm``."""
     return ArmPage(
         arm.urdf,
@@ -41,6 +50,7 @@ def open_page(arm: ArmModel, port: int, *, interactive: bool = False) -> ArmPage
         port=port,
         interactive=interactive,
         initial=arm.pose("initial"),
+        on_emergency=on_emergency,
     )
 
 
@@ -50,7 +60,10 @@ def known(effort: Vector) -> Vector | None:
 
 
 class ViewerNode(Node):
-    """Shows ``joint_states``; the page is view-only and bound to 127.0.0.1."""
+    """Shows ``joint_states``; the page is bound to 127.0.0.1.
+
+    It is view-only but for one red button, which publishes ``emergency_stop``.
+    """
 
     def __init__(self) -> None:
         super().__init__("viewer")
@@ -65,7 +78,8 @@ class ViewerNode(Node):
         self.create_subscription(
             JointTrajectory, "joint_controller/tracking", self._note_reference, qos.VIEW
         )
-        self.page = open_page(self._arm, port)
+        self._emergency = self.create_publisher(Bool, TOPIC, qos.STREAM)
+        self.page = open_page(self._arm, port, on_emergency=self.stop_arm)
         self.get_logger().info(f"the arm is shown at {self.page.url}")
 
     def run(self, stop: Stop) -> None:
@@ -75,6 +89,11 @@ class ViewerNode(Node):
             if message is not None:
                 self._show(message)
         self.page.close()
+
+    def stop_arm(self) -> None:
+        """Ask whoever moves the arm for an emergency stop; from any thread."""
+        self._emergency.publish(Bool(data=True))
+        self.get_logger().error("emergency stop asked for on the page")
 
     def _show(self, message: bytes) -> None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Canvas:
         tool_frame: str,
         initial: Vector,
         interactive: bool,
+        on_emergency: Callable[[], None] | None = None,
     ) -> None:
         skeleton = Skeleton(urdf, names)
         chain = skeleton.chain(tool_frame)
@@ -44,6 +45,9 @@ class Canvas:
         self._arm = ArmDrawing(server.scene, "/arm", urdf, skeleton)
         self._ghost = ArmDrawing(server.scene, "/reference", urdf, skeleton, ghost=True)
         self.trace = ToolTrace(server.scene, chain, sphere.radius / 500)
+        if on_emergency is not None:
+            button = server.gui.add_button("EMERGENCY STOP", color="red", order=-1)
+            button.on_click(lambda _: on_emergency())
         self._add_panel(server.gui, initial, interactive)
         self._panel_due = 0.0
         self._arm.show(initial.tolist())

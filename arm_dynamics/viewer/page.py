@@ -36,10 +36,10 @@ class Shown(NamedTuple):
 class ArmPage:
     """A web page with the moving arm, on this machine only.
 
-    View-only: nothing on the page can move the arm, unless ``interactive`` puts a slider a
-    joint on it, whose values go to the callbacks given to ``on_target``. Drawing happens in a
-    thread of its own: ``show`` never waits for a browser, and costs next to nothing while
-    none is there. Raises ConfigError without viser, InvalidValue or UnknownName for
+    View-only: nothing on the page can move the arm, unless ``interactive`` puts a slider a joint
+    on it, whose values go to the callbacks given to ``on_target``; an emergency stop, where it is
+    wired, only stops it. Drawing happens in a thread of its own: ``show`` never waits for a
+    browser, and costs next to nothing while none is there. Raises ConfigError without viser, InvalidValue or UnknownName for
     arguments that cannot be drawn.
     """
 
@@ -56,8 +56,12 @@ class ArmPage:
         host: str = "127.0.0.1",
         interactive: bool = False,
         initial: ArrayLike | None = None,
+        on_emergency: Callable[[], None] | None = None,
     ) -> None:
-        """Start the page; ``limits`` [rad or m] may be infinite, ``folder`` holds meshes."""
+        """Start the page; ``limits`` [rad or m] may be infinite, ``folder`` holds meshes.
+
+        Where ``on_emergency`` is given, a red button calls it, in a thread of the page.
+        """
         self.joint_names = tuple(joint_names)
         self._size = size = len(self.joint_names)
         ranges = _checked(self.joint_names, limits)
@@ -82,6 +86,7 @@ class ArmPage:
                 tool_frame=tool_frame,
                 initial=start,
                 interactive=interactive,
+                on_emergency=on_emergency,
             )
         except BaseException:
             self.close()

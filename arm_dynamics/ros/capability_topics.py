@@ -1,0 +1,93 @@
+"""What an arm's joints take and tell, latched: published by the arm, read by controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+
+from arm_dynamics import plugins
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.drivers.capability import MEASURED, Capability
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros import qos
+from arm_dynamics.ros.diagnostics import OK, status
+from arm_dynamics.state import MIXED
+
+TOPIC = "capabilities"
+TAKES, INTERFACES, EFFORT = "takes", "interfaces", "effort"
+
+
+class CapabilityPublisher:
+    """One status a joint: what it ``takes`` now, its motor's ``interfaces``, its ``effort``."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(DiagnosticArray, TOPIC, qos.LATCHED)
+
+    def publish(self, capabilities: Sequence[Capability], takes: Sequence[str] = ()) -> None:
+        """``takes`` are the interfaces open now, by default all that a joint has."""
+        message = DiagnosticArray(status=[_status(c, takes) for c in capabilities])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+
+
+def simulated(arm: ArmModel) -> tuple[Capability, ...]:
+    """Those of a simulated arm: its actuators' interfaces, and every effort told."""
+    return tuple(Capability(a.joint, a.interfaces, MEASURED) for a in arm.actuators)
+
+
+def _status(capability: Capability, takes: Sequence[str]) -> object:
+    values = {
+        TAKES: ", ".join(takes or capability.interfaces),
+        INTERFACES: ", ".join(capability.interfaces),
+        EFFORT: capability.effort,
+    }
+    words = f"takes {values[TAKES]}; effort: {capability.effort}"
+    return status(capability.joint, OK, words, values)
+
+
+class Capabilities:
+    """What the arm behind the topics takes, once it said so; anything until then."""
+
+    def __init__(self, node: Node, *, of_the_tool: bool = False) -> None:
+        """``of_the_tool``: whether laws of the tool or those of the joints are named instead."""
+        self._of_the_tool = of_the_tool
+        self._takes: Mapping[str, tuple[str, ...]] = {}
+        node.create_subscription(DiagnosticArray, TOPIC, self._note, qos.LATCHED)
+
+    def _note(self, message: DiagnosticArray) -> None:
+        found = {}
+        for joint in message.status:
+            values = {pair.key: pair.value for pair in joint.values}
+            if TAKES in values:
+                found[joint.name] = tuple(values[TAKES].split(", "))
+        self._takes = found
+
+    def refusal(self, law: type[Controller]) -> str:
+        """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""
+        for joint, takes in self._takes.items():
+            if law.interface not in (*takes, MIXED):
+                return (
+                    f"{law.__name__} commands {law.interface}; joint '{joint}' takes"
+                    f" {', '.join(takes)}: {self._able(takes)}"
+                )
+        return ""
+
+    def require(self, law: type[Controller]) -> None:
+        """Raise ConfigError where the arm cannot follow ``law``."""
+        refusal = self.refusal(law)
+        if refusal:
+            raise ConfigError(refusal)
+
+    def _able(self, takes: tuple[str, ...]) -> str:
+        laws = {name: plugins.load("controllers", name) for name in plugins.names("controllers")}
+        able = [
+            name
+            for name, law in laws.items()
+            if law.interface in takes and issubclass(law, TaskController) == self._of_the_tool
+        ]
+        return f"laws that work here: {', '.join(able) or 'none'}"

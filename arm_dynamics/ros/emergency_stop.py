@@ -1,0 +1,78 @@
+"""An emergency stop from a service, a topic, a browser (through the topic) or a signal."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.requests import Requests
+
+TOPIC = "emergency_stop"
+# A reliable reader is sent lost messages again; only a best-effort one hears every publisher.
+READERS = (
+    QoSProfile(depth=10),
+    QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
+)
+
+
+class EmergencyStop:
+    """Calls ``engage(source)`` and ``reset()`` in the loop's thread; both say what they did.
+
+    ``~/emergency_stop`` and ``~/reset_emergency_stop`` answer with these words, or with those
+    of the error that ``reset`` raises. On the topic only true counts: false resets nothing.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        requests: Requests,
+        engage: Callable[[str], str],
+        reset: Callable[[], str],
+    ) -> None:
+        self._requests, self._engage, self._reset = requests, engage, reset
+        self._boxes = [Mailbox(node, Bool, TOPIC, reader) for reader in READERS]
+        self._signalled = False
+        signal.signal(signal.SIGUSR1, self._on_signal)
+        node.create_service(Trigger, "~/emergency_stop", self._on_stop)
+        node.create_service(Trigger, "~/reset_emergency_stop", self._on_reset)
+
+    def look(self) -> None:
+        """Engage where topic or signal asked for it since the last look; from the loop."""
+        if self._signalled:
+            self._signalled = False
+            self._engage("signal SIGUSR1")
+        pressed = [_pressed(box) for box in self._boxes]  # every box is emptied
+        if any(pressed):
+            self._engage(f"topic {TOPIC}")
+
+    def _on_signal(self, *_: object) -> None:
+        self._signalled = True
+
+    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(lambda: self._engage("service"), response)
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(self._reset, response)
+
+    def _answer(self, work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message = self._requests.ask(work)
+            response.success = True
+        except ArmDynamicsError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+
+def _pressed(box: Mailbox) -> bool:
+    """Whether a true is among the messages that wait; empties the box."""
+    pressed, message = False, box.take()
+    while message is not None:
+        pressed, message = pressed or message.data, box.take()
+    return pressed

@@ -39,8 +39,9 @@ class ArmPage:
     View-only: nothing on the page can move the arm, unless ``interactive`` puts a slider a joint
     on it, whose values go to the callbacks given to ``on_target``; an emergency stop, where it is
     wired, only stops it. Drawing happens in a thread of its own: ``show`` never waits for a
-    browser, and costs next to nothing while none is there. Raises ConfigError without viser, InvalidValue or UnknownName for
-    arguments that cannot be drawn.
+    browser, and costs next to nothing while none is there.
+    Raises ConfigError without viser, InvalidValue or UnknownName for arguments that cannot be
+    drawn.
     """
 
     def __init__(

@@ -6,6 +6,7 @@ import pytest
 from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import InvalidValue
+from arm_dynamics.following.following import Following
 from arm_dynamics.following.tool_following import LEASH, RISE, ToolFollowing
 from arm_dynamics.following.tool_rehearsal import rehearse
 from arm_dynamics.kinematics import tool_position
@@ -16,6 +17,11 @@ from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Reference, State, TaskReference
+from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.profiles import quintic
+from arm_dynamics.trajectories.stop_trajectory import usual_deceleration
+from arm_dynamics.trajectories.tool_entry import task_of
 from arm_dynamics.trajectories.tool_glide import ToolGlide
 from arm_dynamics.trajectories.tool_goals import AtTwist, ToPose
 from arm_dynamics.trajectories.tool_paths import ToolLimits
@@ -107,3 +113,66 @@ def test_after_a_rehearsal_nothing_is_compiled_by_a_goal(loop):
     for _ in range(5):
         loop.step()
     assert {kernel: len(kernel.signatures) for kernel in kernels} == kernels
+
+
+def drawing(found):
+    """The loop half way along a straight way of its tool."""
+    state = found.state
+    to = tool_position(found.arm, state.q) + np.array([0.0, 0.2, -0.1])
+    found.follow(CartesianTrajectory.rest(found.arm, state.q, state.time).line(to, quintic(0.6)))
+    while found.state.time < state.time + 0.3:
+        found.step()
+    return found
+
+
+@pytest.mark.parametrize("kind", [ToolFollowing, None])
+def test_a_brake_on_the_way_stops_the_arm_where_it_is(loop, kind):
+    if kind is None:
+        loop.following = Following()
+        loop.following.begin(JointTrajectory.hold(loop.state.q))
+    drawing(loop)
+    q, v = loop.state.q, loop.state.v
+    assert np.abs(loop.reference.q - q).max() > 0.1  # the posture is elsewhere
+    assert np.abs(v).max() > 0.3
+    loop.brake()
+    told = [loop.command.value]
+    while loop.trajectory.end + 0.5 > loop.state.time or loop.following.pending:
+        loop.step()
+        told.append(loop.command.value)
+        assert not isinstance(loop.reference, TaskReference)
+    way = v**2 / 2 / usual_deceleration(loop.arm) * np.sign(v)
+    np.testing.assert_allclose(loop.reference.q, q + way, atol=5e-3)
+    np.testing.assert_allclose(loop.state.q, loop.reference.q, atol=5e-3)
+    steps = np.abs(np.diff(told, axis=0)).max(axis=0)
+    assert (steps < 0.25 * loop.arm.effort_limit).all()
+
+
+def test_joints_are_held_and_sent_from_where_they_are_while_the_tool_is_led(loop):
+    drawing(loop)
+    q = loop.state.q
+    loop.hold({"R5": q[4]})
+    loop.step()
+    np.testing.assert_allclose(loop.reference.q, q, atol=1e-12)
+    drawing(loop)
+    q, v = loop.state.q, loop.state.v
+    names = loop.arm.joint_names
+    loop.follow(parse(loop.arm, names, [1.0], [q], [np.zeros(5)], start=loop.state.time))
+    loop.step()
+    np.testing.assert_allclose(loop.reference.q, q + v * PERIOD, atol=1e-2)
+
+
+def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
+    law, v = loop.controller, np.array([0.5, -0.4, 0.3, 0.2, 50.0])
+    q = loop.arm.pose("initial")
+    law.reset(State.of(q, v))
+    most = np.minimum(v, loop.arm.velocity_limit)
+    np.testing.assert_array_equal(law.virtual.v, most)
+    hold = task_of(loop.arm, Reference.hold(q))
+    np.testing.assert_allclose(law.within_reach(hold, 0.0).v, most)
+    slowest = law.law_gains["acceleration"]
+    for _ in range(3000):
+        before = law.virtual.v
+        law.within_reach(hold, PERIOD)
+        assert np.abs(law.virtual.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
+    np.testing.assert_allclose(law.virtual.v, 0, atol=1e-3)
+    assert np.linalg.norm(tool_position(loop.arm, law.virtual.q) - hold.position) < 1e-4

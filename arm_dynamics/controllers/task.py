@@ -47,8 +47,8 @@ class TaskController(Controller):
         self.tool, self.virtual = tool, virtual  # only now: a loop may run in another thread
 
     def reset(self, state: State) -> None:
-        """Follow anew from where the arm is."""
-        self.virtual.place(state.q)
+        """Follow anew from where the arm is, and from how it moves."""
+        self.virtual.place(state.q, state.v)
 
     def within_reach(self, reference: Reference, dt: float) -> TaskReference:
         """What the arm can follow of a reference, dt [s] after the last one."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.state import Reference
+from arm_dynamics.state import Reference, TaskReference
 from arm_dynamics.trajectories.joint_trajectory import Trajectory
 from arm_dynamics.trajectories.speed_scaling import ScaledClock
 
@@ -49,19 +49,33 @@ class Following:
         with self._lock:
             self._next = change(self._next)
 
-    def reference(self, now: float, present: Reference | None) -> Reference:
-        """Reference at the time ``now`` [s]; a posted trajectory is entered here."""
+    def reference(
+        self, now: float, present: Reference | None, joints: Reference | None = None
+    ) -> Reference:
+        """Reference at the time ``now`` [s]; a posted trajectory is entered here.
+
+        From the ``present`` reference; one of the joints that follows one of the tool, whose
+        posture is none that the arm takes up, from where the ``joints`` are.
+        """
         if self._next is not None:
-            self._enter(now, present)
+            self._enter(now, present, joints)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
         return self.clock.scaled(self.trajectory.at(self.time))
 
-    def _enter(self, now: float, present: Reference | None) -> None:
+    def _enter(self, now: float, present: Reference | None, joints: Reference | None) -> None:
         with self._lock:
             following, self._next = self._next, None
         if following is not None and present is not None:
-            self.begin(following.after(now, self.clock.unscaled(present)))
+            self.begin(self.entered_at(now, following, present, joints))
+
+    def entered_at(
+        self, now: float, trajectory: Trajectory, present: Reference, joints: Reference | None
+    ) -> Trajectory:
+        """A trajectory as it is entered ``now``, from what ``reference`` tells."""
+        if joints is not None and _leaves_tool(trajectory, present):
+            return trajectory.after(now, joints)
+        return trajectory.after(now, self.clock.unscaled(present))
 
     def at(self, time: float) -> Reference:
         """Reference at another time [s], were the speed to stay as it is.
@@ -77,3 +91,9 @@ class Following:
             )
             raise TrajectoryRefused(f"no trajectory at {time:.6g} s: {begun}")
         return self.clock.scaled(trajectory.at(s))
+
+
+def _leaves_tool(trajectory: Trajectory, present: Reference) -> bool:
+    """Whether a reference of the tool is followed by a trajectory of the joints."""
+    after = trajectory.at(trajectory.end)
+    return isinstance(present, TaskReference) and not isinstance(after, TaskReference)

@@ -39,20 +39,26 @@ class ToolFollowing(Following):
         """Push with ``wrench`` (6,) [N, N·m] until the time ``until`` [s], then no longer."""
         self._told, self._until = vector("wrench", wrench, 6), until
 
-    def reference(self, now: float, present: Reference | None) -> Reference:
+    def reference(
+        self, now: float, present: Reference | None, joints: Reference | None = None
+    ) -> Reference:
         """Reference at the time ``now`` [s], the push included."""
         if present is not None and self.pending:
-            present = self._reachable(now)
-        found = super().reference(now, present)
+            present, joints = self._reachable(now), self._led()
+        found = super().reference(now, present, joints)
         return self._pushed(found, now)
 
     def _reachable(self, now: float) -> Reference:
         """Where the motion in force is ``now``: a tick further, or streams would lose that time."""
-        virtual = self._law.virtual
-        if virtual.distance > LEASH:
-            return Reference(*(frozen(x) for x in (virtual.q, virtual.v, virtual.a)))
+        if self._law.virtual.distance > LEASH:
+            return self._led()
         assert self.trajectory is not None
         return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
+
+    def _led(self) -> Reference:
+        """Where the law leads the joints."""
+        virtual = self._law.virtual
+        return Reference(*(frozen(x) for x in (virtual.q, virtual.v, virtual.a)))
 
     def _pushed(self, reference: Reference, now: float) -> Reference:
         told = self._told if now <= self._until else np.zeros(6)

@@ -47,9 +47,11 @@ class VirtualArm:
         self.distance = 0.0
         """How far its tool is from what it follows [m]; rotations times reach."""
 
-    def place(self, q: Vector) -> None:
-        """Stand at ``q``."""
-        self.q, self.v, self.a = q.copy(), np.zeros(q.size), np.zeros(q.size)
+    def place(self, q: Vector, v: Vector | None = None) -> None:
+        """Be at ``q``, moving with ``v`` (nv,) [rad/s] as far as its joints can; none: at rest."""
+        still = np.zeros(q.size)
+        self.q, self.a = q.copy(), still
+        self.v = still.copy() if v is None else np.clip(v, -self._fastest, self._fastest)
         self.distance = 0.0
 
     def follow(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:

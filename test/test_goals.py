@@ -376,3 +376,24 @@ def test_joints_that_a_goal_leaves_out_come_to_rest_within_their_deceleration():
     stopped = np.abs(session.loop.reference.q - present.q)
     room = present.v**2 / (2 * session.goals.constraints.max_deceleration)
     np.testing.assert_allclose(np.delete(stopped, 2), np.delete(room, 2), atol=3e-3)
+
+
+@pytest.mark.parametrize("canceled", [False, True])
+def test_a_law_that_follows_nothing_ends_a_goal_under_way_and_takes_none(canceled):
+    session = Session()
+    goal = session.goals.accept(to())
+    session.tick(100)
+    if canceled:
+        session.goals.cancel(goal)
+    session.loop.use(build_controller(ARM, "gravity_compensation"))
+    session.tick(2)
+    assert goal.verdict.code == Code.INVALID_GOAL
+    assert goal.verdict.canceled == canceled
+    assert "interrupted: the control law GravityCompensation follows no" in goal.verdict.text
+    assert session.goals.active is None
+    with pytest.raises(GoalRefused, match=r"not active: .* GravityCompensation") as refused:
+        session.goals.accept(to())
+    assert refused.value.code == Code.INVALID_GOAL
+    session.loop.use(build_controller(ARM, "pid_gravity"))
+    session.tick(600)
+    assert session.finish(session.goals.accept(to())).code == Code.SUCCESSFUL

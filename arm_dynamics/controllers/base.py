@@ -32,6 +32,8 @@ class Controller(ABC):
     """
 
     interface: ClassVar[str] = "effort"
+    follows: ClassVar[bool] = True
+    """Whether it follows a reference: no goal is reached by a law that does not."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     axis_parameters: ClassVar[tuple[Parameter, ...]] = ()
     law_parameters: ClassVar[tuple[Parameter, ...]] = ()

@@ -15,6 +15,7 @@ class GravityCompensation(Controller):
     Source: Siciliano et al., Robotics (2009), section 8.5.1.
     """
 
+    follows: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("d", 0.0, "N·m·s/rad", "added damping", lower=0, upper=1e6),
     )

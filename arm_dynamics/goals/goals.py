@@ -42,6 +42,8 @@ class Goals:
         state, reference = self.loop.state, self.loop.reference
         if state is None or reference is None:
             raise GoalRefused(Code.INVALID_GOAL, "not active: no state of the arm has come yet")
+        if not self.loop.controller.follows:
+            raise GoalRefused(Code.INVALID_GOAL, f"not active: {self._leads_none()}")
         check_joints(self.loop.arm, request.names, partial=self.allow_partial)
         whole = completed(self.loop.arm, request, self._at_rest(state, reference))
         trajectory = trajectory_of(self.loop.arm, whole, state.time)
@@ -68,7 +70,11 @@ class Goals:
         state, reference = self.loop.state, self.loop.reference
         if goal is None or following.pending or state is None or reference is None:
             return
-        if self.loop.takeovers != self._takeovers:
+        if not self.loop.controller.follows:
+            text = f"interrupted: {self._leads_none()}"
+            goal.finish(Code.INVALID_GOAL, text, canceled=goal.canceling)
+            self.loop.stop(state, self.constraints.max_deceleration)
+        elif self.loop.takeovers != self._takeovers:
             why = self.loop.events.latest.get("took_over", "another control law took over")
             goal.finish(Code.INVALID_GOAL, f"interrupted: {why}", canceled=goal.canceling)
         elif goal.canceling:
@@ -94,6 +100,10 @@ class Goals:
         goal.observe(following.time, following.trajectory.end, state, reference)
         if goal.verdict is not None and goal.verdict.code != Code.SUCCESSFUL:
             self.loop.stop(state, self.constraints.max_deceleration)
+
+    def _leads_none(self) -> str:
+        law = type(self.loop.controller).__name__
+        return f"the control law {law} follows no reference; another one is expected"
 
     def _preempt(self) -> None:
         before, self.active = self.active, None

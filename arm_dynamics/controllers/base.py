@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import hypot
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.kinematics import AXIS_NAMES
 from arm_dynamics.model.arm_model import ArmModel
@@ -22,6 +25,8 @@ Gains = Mapping[str, Mapping[str, float]]
 """Group → parameter name → value; a group is a joint, an axis "tool.x" ... or "law"."""
 AXES = AXIS_NAMES
 """Of the tool: along and about the base's axes."""
+LARGEST = 1e30
+"""Beyond any joint; products of several such numbers are still finite."""
 
 
 class Controller(ABC):
@@ -100,6 +105,22 @@ class Controller(ABC):
         """What to follow on taking over: stand still where the arm is."""
         return JointTrajectory.hold(state.q, state.time)
 
+    def readable(self, state: State, reference: Reference) -> tuple[State, Reference]:
+        """Both as a law can reckon with them: whatever is beyond ±LARGEST as ±LARGEST.
+
+        Raises InvalidValue for what has not one finite number for each joint.
+        """
+        q, v, r, n = state.q, state.v, reference, self._limit.size
+        if (
+            q.size == v.size == r.q.size == r.v.size == r.a.size == n
+            and hypot(*q.tolist(), *v.tolist(), *r.q.tolist(), *r.v.tolist(), *r.a.tolist())
+            < LARGEST
+        ):  # one number tells of all, and does not overflow
+            return state, reference
+        q, v = moderate("state: q", q, n), moderate("state: v", v, n)
+        told = {name: moderate(f"reference: {name}", getattr(r, name), n) for name in "qva"}
+        return State(state.time, q, v, state.tau, state.act), replace(r, **told)
+
     @abstractmethod
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Command for this instant; dt [s] since the last update, 0 at the first one."""
@@ -109,6 +130,11 @@ class Controller(ABC):
         value = np.minimum(np.maximum(effort, -self._limit), self._limit)
         value.flags.writeable = False
         return Command(self.interface, value, state.time)
+
+
+def moderate(name: str, value: ArrayLike, size: int) -> Vector:
+    """``value`` (size,) within ±LARGEST; raises InvalidValue as ``vector`` does."""
+    return frozen(np.clip(vector(name, value, size), -LARGEST, LARGEST))
 
 
 def _columns(

@@ -96,6 +96,7 @@ class ComputedTorque(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
+        state, reference = self.readable(state, reference)
         wanted = wanted_accelerations(
             self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
         )

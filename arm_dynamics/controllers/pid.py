@@ -130,6 +130,7 @@ class Pid(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
+        state, reference = self.readable(state, reference)
         effort = pid_efforts(
             self._table, self._memory, self._limit, self.feedforward(state, reference),
             reference.q, reference.v, state.q, state.v, dt,

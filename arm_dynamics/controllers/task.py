@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import hypot
 from typing import ClassVar
 
-from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.controllers.base import LARGEST, Controller, Gains, moderate
+from arm_dynamics.kinematics.task_check import fits
 from arm_dynamics.kinematics.tool_motion import Tool
 from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.model.arm_model import ArmModel
@@ -49,6 +52,18 @@ class TaskController(Controller):
     def reset(self, state: State) -> None:
         """Follow anew from where the arm is, and from how it moves."""
         self.virtual.place(state.q, state.v)
+
+    def readable(self, state: State, reference: Reference) -> tuple[State, Reference]:
+        """As for every law, with the parts of a TaskReference; errors as there."""
+        state, told = super().readable(state, reference)
+        if not isinstance(told, TaskReference) or not fits(told, self.arm.nv):
+            return state, told  # what does not fit is refused by name when it is followed
+        p, rest = told.position.tolist(), (told.twist, told.acceleration, told.wrench)
+        if hypot(*p, *rest[0].tolist(), *rest[1].tolist(), *rest[2].tolist()) < LARGEST:
+            return state, told
+        names = {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
+        clipped = {n: moderate(f"reference: {n}", getattr(told, n), k) for n, k in names.items()}
+        return state, replace(told, **clipped)
 
     def within_reach(self, reference: Reference, dt: float) -> TaskReference:
         """What the arm can follow of a reference, dt [s] after the last one."""

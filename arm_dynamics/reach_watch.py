@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pinocchio as pin
+
 from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.kinematics import pose
 from arm_dynamics.safety.events import Events
+from arm_dynamics.state import Reference, State
+from arm_dynamics.trajectories.tool_entry import task_of
 
 AWAY = 0.01
 """Distance [m] of the reference from where the arm can be that is told; it is over at half."""
@@ -29,6 +35,19 @@ class ReachWatch:
     def weakest(self) -> float:
         """Smallest singular value of the tool's Jacobian [m]; rotations times the arm's reach."""
         return self._law.virtual.weakest
+
+    def tool_error(self, state: State, reference: Reference) -> tuple[float, float]:
+        """How far the real tool is from its reference: |p_ref - p| [m], |log(R_ref Rᵀ)| [rad].
+
+        Along the axes that the arm controls. Unlike ``distance`` this counts all: what is out of
+        reach, what lags, what gravity bends.
+        """
+        task, axes = task_of(self._law.arm, reference), self._law.virtual.axes
+        position, rotation = pose(self._law.arm, state.q)
+        error = np.append(task.position - position, pin.log3(task.rotation @ rotation.T))
+        counted = np.zeros(6)
+        counted[axes] = error[axes]
+        return float(np.linalg.norm(counted[:3])), float(np.linalg.norm(counted[3:]))
 
     def look(self) -> None:
         """Look at the law after one of its updates."""

@@ -1,6 +1,9 @@
 """Streams of goals, pushes, and what happens to a reference out of reach, on the control loop."""
 
+from dataclasses import replace
+
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from arm_dynamics.controllers.task_space import TaskSpace
@@ -15,6 +18,7 @@ from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.rotation import rotation_vector
+from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Reference, State, TaskReference
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
@@ -176,3 +180,32 @@ def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
         assert np.abs(law.virtual.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
     np.testing.assert_allclose(law.virtual.v, 0, atol=1e-3)
     assert np.linalg.norm(tool_position(loop.arm, law.virtual.q) - hold.position) < 1e-4
+
+
+def test_the_error_of_the_real_tool_counts_what_it_lags_and_what_is_out_of_reach(loop):
+    watch = ReachWatch(loop.controller, loop.events)
+    rested = tool_position(loop.arm, loop.state.q)
+    for k in range(1500):
+        if k == 5:
+            goal = ToPose.of(loop.arm, rested + np.array([1.5, 0, 0]), np.eye(3), LIMITS)
+            send(loop, goal)
+        loop.step()
+        state, reference, _ = loop.latest
+        missed = task_of(loop.arm, reference).position - tool_position(loop.arm, state.q)
+        far, turned = watch.tool_error(state, reference)
+        assert far == pytest.approx(np.linalg.norm(missed), abs=1e-12)
+        assert turned == 0.0  # this arm controls no rotation
+    assert far > 0.05
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_the_error_of_a_turned_tool_is_the_angle(axis):
+    arm = load_arm("puma560")
+    law = TaskSpace(arm)
+    q = np.array([0.3, -0.5, 0.4, 0.2, 0.6, -0.1])
+    held = task_of(arm, Reference.hold(q))
+    turn = pin.exp3(0.3 * np.eye(3)[axis])
+    task = replace(held, position=held.position + 0.02 * np.eye(3)[axis])
+    task = replace(task, rotation=turn @ task.rotation)
+    found = ReachWatch(law, Events()).tool_error(State.of(q), task)
+    assert found == pytest.approx((0.02, 0.3), abs=1e-9)

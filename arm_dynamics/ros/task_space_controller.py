@@ -112,6 +112,7 @@ class TaskSpaceControllerNode(Node):
         values = {
             "controller": type(self._law).__name__,
             "commands per second": f"{rate:.0f}",
+            **self._tool_error(),
             "distance [m]": f"{watch.distance:.6f}",
             "farthest [m]": f"{watch.farthest:.6f}",
             "weakest [m]": f"{watch.weakest:.6f}",
@@ -124,6 +125,15 @@ class TaskSpaceControllerNode(Node):
             return False, "waiting for joint_states", values
         words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak
         return not words, ", ".join(words) or "running", values
+
+    def _tool_error(self) -> dict[str, str]:
+        """Of the real tool from its reference, once a state has come."""
+        if self.loop.latest is None:
+            return {}
+        state, reference, _ = self.loop.latest
+        names = "tool error [m]", "tool error [rad]"
+        found = self._watch.tool_error(state, reference)
+        return {name: f"{error:.6f}" for name, error in zip(names, found, strict=True)}
 
 
 def task_law(name: str) -> type[TaskController]:

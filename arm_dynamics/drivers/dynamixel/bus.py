@@ -1,0 +1,176 @@
+"""Dynamixel X motors on a serial line, as a motor bus."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import ceil
+
+from arm_dynamics.drivers.dynamixel import codec
+from arm_dynamics.drivers.dynamixel import control_table as table
+from arm_dynamics.drivers.dynamixel.conversion import Limits, raw_goal, reading
+from arm_dynamics.drivers.dynamixel.feedback_reader import FeedbackReader
+from arm_dynamics.drivers.dynamixel.identification import longest_return_delay, problem_of
+from arm_dynamics.drivers.dynamixel.line import TRIES, Line
+from arm_dynamics.drivers.dynamixel.models import find_model
+from arm_dynamics.drivers.dynamixel.preparation import Preparation
+from arm_dynamics.drivers.dynamixel.settings import BROADCAST_FREE, read_settings
+from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
+from arm_dynamics.drivers.port import Port
+from arm_dynamics.drivers.serial_port import SerialPort
+from arm_dynamics.errors import ConfigError, DriverFault
+from arm_dynamics.model.wiring import MotorWiring
+
+REBOOT_TIME = 1.0
+"""Longest that a motor is waited for after a restart [s]."""
+_REBOOT_POLL = 0.05
+
+
+class Dynamixel(MotorBus):
+    """Protocol 2.0; settings: see SETTINGS, and ``port``, the device's path.
+
+    Position 0 is the middle of the motor's turn. Effort is k_t times the motor's current; the
+    XL430, XC430 and XC330, which can not tell that current, take a voltage instead.
+    """
+
+    def __init__(
+        self, motors: Sequence[MotorWiring], settings: Mapping[str, str], port: Port | None = None
+    ) -> None:
+        super().__init__(motors, settings)
+        for motor in motors:
+            if motor.id > BROADCAST_FREE:
+                said = f"0 to {BROADCAST_FREE} expected"
+                raise ConfigError(f"joint '{motor.joint}': Dynamixel id {motor.id}: {said}")
+        self.models = {id: find_model(motor.motor) for id, motor in self.motors.items()}
+        baud, latency, self._fast = read_settings(settings)
+        if port is None and not settings.get("port"):
+            raise ConfigError("driver 'dynamixel': port is missing: the serial device's path")
+        self._port = SerialPort(settings["port"], round(baud)) if port is None else port
+        self._baud = baud
+        self._line = Line(self._port, baud, latency)
+        self._feedback = FeedbackReader(self._line, self.models)
+        self._preparation = Preparation(self._line, self.models, self._feedback)
+        self._limits: dict[int, Limits] = {}
+        self._supply: dict[int, float] = {}
+        self._interface = ""
+        self._aimed: set[int] = set()  # motors that have a goal since their torque was off
+
+    def now(self) -> float:
+        """The port's clock [s], monotonic."""
+        return self._port.now()
+
+    def open(self) -> None:
+        """Open the port for this program alone; motors are taken for unprepared."""
+        self._feedback.forget()
+        self._aimed.clear()
+        self._port.open()
+
+    def identify(self) -> None:
+        """Check that every motor answers, once, as the model that it should be."""
+        found = [problem_of(self._line, m, self.models[id]) for id, m in self.motors.items()]
+        problems = [problem for problem in found if problem]
+        if problems:
+            none = len(problems) == len(self.motors) and all("no answer" in p for p in problems)
+            hint = f"; none at all at {self._baud:g} baud: a scan finds the rate" if none else ""
+            raise DriverFault("; ".join(problems) + hint)
+        self._line.return_delay = longest_return_delay(self._line, self.models)
+
+    def prepare(self, interface: str) -> None:
+        """Torque off, operating mode, limits, the feedback's block; DriverFault if one can not."""
+        self._interface, off = interface, self._off(TRIES)
+        problems: list[str] = []
+        for id, motor in self.motors.items():
+            try:
+                if id not in off:
+                    raise DriverFault("torque can not be switched off")
+                self._limits[id], self._supply[id] = self._preparation.prepare(id, interface)
+            except DriverFault as error:
+                problems.append(f"joint '{motor.joint}' (id {id}): {error}")
+        if problems:
+            raise DriverFault("; ".join(problems))
+        self._feedback.rebooted.clear()
+        self._feedback.fast = self._fast and self._preparation.all_fast()
+
+    def interfaces(self, id: int) -> tuple[str, ...]:
+        """What the motor takes."""
+        return self.models[id].interfaces
+
+    def read(self) -> dict[int, Reading]:
+        """The motors that answered now, by id."""
+        found: dict[int, Reading] = {}
+        for id, (block, time) in self._feedback.read().items():
+            lost = "rebooted" if id in self._feedback.rebooted else ""
+            found[id] = reading(self.models[id], block, time, lost)
+            self._supply[id] = found[id].supply
+        return found
+
+    def write(self, goals: Mapping[int, Goal]) -> None:
+        """Send goals; raises CommandRefused, and sends none, where one is not finite."""
+        raw: dict[str, dict[int, int]] = {}
+        for id, goal in goals.items():
+            value = raw_goal(self.models[id], goal, self._limits[id], self._supply[id])
+            raw.setdefault(goal.interface, {})[id] = value
+        for interface, values in raw.items():
+            self._line.sync_write(table.GOALS[interface], values)
+        self._aimed |= goals.keys()
+
+    def arm_watchdog(self, timeout: float) -> set[int]:
+        """Bus watchdog, in steps of 20 ms up to 2.54 s; a trip before is cleared by it."""
+        steps = ceil(timeout / table.WATCHDOG_UNIT - 1e-9)
+        value = max(1, min(table.WATCHDOG_LONGEST, steps))
+        self._line.sync_write(table.BUS_WATCHDOG, dict.fromkeys(self.motors, 0))
+        return self._line.put_all(table.BUS_WATCHDOG, dict.fromkeys(self.motors, value), TRIES)
+
+    def enable(self, ids: Collection[int]) -> set[int]:
+        """Torque on, at rest where ``write`` has not set a goal before; those that confirmed."""
+        aimed = self._aim([id for id in ids if id not in self._aimed])
+        ready = [id for id in ids if id in self._aimed or id in aimed]
+        return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(ready, 1), TRIES)
+
+    def disable(self, ids: Collection[int]) -> set[int]:
+        """Torque off; the ids that confirmed it by reading it back."""
+        self._aimed -= set(ids)
+        return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(ids, 0))
+
+    def clear_faults(self, ids: Collection[int]) -> set[int]:
+        """Restart motors with a hardware error, clear watchdogs; torque goes off before."""
+        self.disable(ids)
+        errors = {id: self._line.get(id, table.HARDWARE_ERROR) for id in ids}
+        self._restart([id for id, error in errors.items() if error])
+        return {id for id in ids if errors[id] is not None and self._clear(id)}
+
+    def close(self) -> None:
+        """Release the port; never raises, may be called twice, from another thread too."""
+        self._port.close()
+
+    def _off(self, tries: int) -> set[int]:
+        self._aimed.clear()
+        return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(self.motors, 0), tries)
+
+    def _aim(self, ids: Collection[int]) -> set[int]:
+        """Goals at which motors stay: where they stand, or nothing."""
+        register = table.GOALS[self._interface]
+        still = dict.fromkeys(ids, 0)
+        if self._interface == "position":
+            still = self._line.read(ids, table.PRESENT_POSITION)
+        return self._line.put_all(register, still, TRIES)
+
+    def _restart(self, ids: Sequence[int]) -> None:
+        for id in ids:
+            self._line.ask(codec.reboot(id), (id,), 0)
+            self._feedback.mapped.discard(id)
+        until, waiting = self.now() + REBOOT_TIME, list(ids)
+        while waiting and self.now() < until:
+            self._line.wait(self.now() + _REBOOT_POLL)
+            waiting = [id for id in waiting if self._line.ping(id) is None]
+
+    def _clear(self, id: int) -> bool:
+        line, feedback = self._line, self._feedback
+        free = line.get(id, table.HARDWARE_ERROR) == 0 and line.put(id, table.BUS_WATCHDOG, 0)
+        try:
+            if free and self._interface:
+                self._limits[id], self._supply[id] = self._preparation.prepare(id, self._interface)
+        except DriverFault:
+            return False
+        if free:
+            feedback.rebooted.discard(id)
+        return free

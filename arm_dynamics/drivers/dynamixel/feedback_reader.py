@@ -1,0 +1,123 @@
+"""Reads every motor's block once a cycle; one bad motor never costs the others theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arm_dynamics.drivers.dynamixel import codec, feedback_block
+from arm_dynamics.drivers.dynamixel import control_table as table
+from arm_dynamics.drivers.dynamixel.codec import Share
+from arm_dynamics.drivers.dynamixel.feedback_block import Block
+from arm_dynamics.drivers.dynamixel.line import Line
+from arm_dynamics.drivers.dynamixel.models import DynamixelModel
+
+PATIENCE = 8
+"""Cycles in a row without an answer after which a motor is asked in every SELDOM-th only."""
+SELDOM = 4
+
+
+class FeedbackReader:
+    """Motors that were mapped answer all together, the others by several questions each.
+
+    A motor that did not answer is asked last, so that none waits behind it, and without the
+    fast read, in which those behind it would fall silent.
+    """
+
+    def __init__(self, line: Line, models: Mapping[int, DynamixelModel]) -> None:
+        self._line, self._models = line, models
+        self.fast = False
+        self.mapped: set[int] = set()
+        self.rebooted: set[int] = set()
+        """Motors that have forgotten their block since they were mapped."""
+        self._misses = dict.fromkeys(models, 0)
+        self._requests: dict[tuple[tuple[int, ...], int, bool], bytes] = {}
+        self._cycle = 0
+
+    def map(self, id: int) -> bool:
+        """Have a motor gather its block; whether it reads back so."""
+        addresses = feedback_block.ADDRESSES
+        if not self._line.write(id, table.INDIRECT_ADDRESS, addresses):
+            return False
+        request = codec.read(id, table.INDIRECT_ADDRESS, len(addresses))
+        share = self._line.ask(request, (id,), len(addresses)).get(id)
+        if share is None or share.data != addresses:
+            return False
+        self.mapped.add(id)
+        return True
+
+    def forget(self) -> None:
+        """Nothing is known of the motors: they may have been switched off."""
+        self.mapped.clear()
+        self.rebooted.clear()
+        self._misses = dict.fromkeys(self._models, 0)
+
+    def read(self) -> dict[int, tuple[Block, float]]:
+        """The blocks that came, with their times of arrival [s]."""
+        self._cycle += 1
+        asked = self._asked()
+        found = self._mapped([id for id in asked if id in self.mapped])
+        found |= self._direct([id for id in asked if id not in self.mapped])
+        for id in asked:
+            self._misses[id] = 0 if id in found else self._misses[id] + 1
+        self._map_again(found)
+        return found
+
+    def _asked(self) -> list[int]:
+        """Those to ask now, the silent ones last."""
+        misses = self._misses
+        turn = (i for i in misses if misses[i] < PATIENCE or (self._cycle + i) % SELDOM == 0)
+        return sorted(turn, key=lambda id: misses[id] > 0)
+
+    def _mapped(self, ids: Sequence[int]) -> dict[int, tuple[Block, float]]:
+        size = feedback_block.SIZES[self._cycle % len(feedback_block.SIZES)]
+        found: dict[int, tuple[Block, float]] = {}
+        fast = self.fast and not any(self._misses[id] for id in ids)
+        self._collect(self._ask(ids, size, fast), found)
+        if fast and len(found) < len(ids):
+            rest = [id for id in ids if id not in found and id in self.mapped]
+            self._collect(self._ask(rest, size, False), found)
+        return found
+
+    def _collect(self, got: Mapping[int, Share], found: dict[int, tuple[Block, float]]) -> None:
+        for id, share in got.items():
+            block = feedback_block.unpack(share.data) if share.data else None
+            if block is not None:
+                found[id] = block, self._line.arrived[id]
+            else:
+                self.mapped.discard(id)
+                self.rebooted.add(id)
+
+    def _ask(self, ids: Sequence[int], size: int, fast: bool) -> dict[int, Share]:
+        if not ids:
+            return {}
+        key = tuple(ids), size, fast
+        if key not in self._requests:
+            addresses = {id: self._models[id].indirect_data for id in ids}
+            self._requests[key] = codec.read_each(addresses, size, fast)
+        return self._line.ask(self._requests[key], ids, size, fast)
+
+    def _direct(self, ids: Sequence[int]) -> dict[int, tuple[Block, float]]:
+        if not ids:
+            return {}
+        line, size = self._line, feedback_block.DIRECT_SIZE
+        request = codec.read_each(dict.fromkeys(ids, feedback_block.DIRECT), size)
+        got = {id: share for id, share in line.ask(request, ids, size).items() if share.data}
+        arrived = dict(line.arrived)
+        torque = line.read(got, table.TORQUE_ENABLE)
+        errors = line.read(got, table.HARDWARE_ERROR)
+        watchdog = line.read(got, table.BUS_WATCHDOG)
+        return {
+            id: (
+                feedback_block.unpack_direct(share.data)._replace(
+                    torque=torque.get(id), hardware_error=errors.get(id), watchdog=watchdog.get(id)
+                ),
+                arrived[id],
+            )
+            for id, share in got.items()
+        }
+
+    def _map_again(self, found: Mapping[int, object]) -> None:
+        """One motor a cycle, so that a cycle's length stays bounded."""
+        lost = [id for id in found if id in self.rebooted and id not in self.mapped]
+        if lost:
+            self.map(lost[0])

@@ -1,0 +1,59 @@
+"""Whether every motor is there, once, and the one that it should be: reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from arm_dynamics.drivers.dynamixel import codec
+from arm_dynamics.drivers.dynamixel import control_table as table
+from arm_dynamics.drivers.dynamixel.line import TRIES, Line
+from arm_dynamics.drivers.dynamixel.models import DynamixelModel, name_of
+from arm_dynamics.model.wiring import MotorWiring
+
+_DELAY_UNIT = 2e-6
+"""Of the return delay register [s]."""
+_LIVE = table.Register(table.REALTIME_TICK.address, 27)
+"""Values that differ from motor to motor: two with one id can not say them in one voice."""
+
+
+def problem_of(line: Line, motor: MotorWiring, model: DynamixelModel) -> str:
+    """What is wrong with one motor, "" for nothing."""
+    answer, noise = _ping(line, motor.id)
+    if answer is None:
+        said = "two motors with this id, or a disturbed line" if noise else "no answer"
+        return f"joint '{motor.joint}' (id {motor.id}): {said}"
+    number, firmware = answer
+    if number != model.number:
+        said = f"is {name_of(number)} with firmware {firmware}, {model.name} expected"
+        return f"joint '{motor.joint}' (id {motor.id}): {said}"
+    if not _one_voice(line, motor.id):
+        return f"joint '{motor.joint}' (id {motor.id}): two motors with this id answer at once"
+    return ""
+
+
+def firmware_of(line: Line, id: int) -> int:
+    """The motor's firmware; 0 where it does not answer."""
+    answer, _ = _ping(line, id)
+    return 0 if answer is None else answer[1]
+
+
+def longest_return_delay(line: Line, models: Mapping[int, DynamixelModel]) -> float:
+    """The longest time that any of the motors keeps before it answers [s]."""
+    told = (line.get(id, table.RETURN_DELAY) for id in models)
+    return max((value for value in told if value is not None), default=250) * _DELAY_UNIT
+
+
+def _ping(line: Line, id: int) -> tuple[tuple[int, int] | None, bool]:
+    noise = False
+    for _ in range(TRIES):
+        answer = line.ping(id)
+        noise = noise or line.disturbed
+        if answer is not None:
+            return answer, noise
+    return None, noise
+
+
+def _one_voice(line: Line, id: int) -> bool:
+    """Whether the motor can be understood where a double of it would say something else."""
+    request = codec.read(id, _LIVE.address, _LIVE.size)
+    return any(line.ask(request, (id,), _LIVE.size) for _ in range(TRIES))

@@ -1,0 +1,100 @@
+"""Dynamixel X models as a table: what they are called, how strong they are, what they measure.
+
+Torque per ampere is that of the data sheet's stall at the recommended supply. Source: e-manual,
+"Specifications" and "Control Table" of each model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arm_dynamics.errors import UnknownName
+
+INDIRECT_DATA_330, INDIRECT_DATA = 208, 224
+FAST_READ_330, FAST_READ = 46, 45
+
+
+@dataclass(frozen=True, slots=True)
+class DynamixelModel:
+    """One model.
+
+    ``stall_torque`` [N·m] and ``stall_current`` [A] at ``voltage`` [V]; ``current_unit`` [A],
+    0 for a motor without current registers.
+    """
+
+    name: str
+    number: int
+    gear: float
+    voltage: float
+    stall_torque: float
+    stall_current: float
+    current_unit: float
+
+    @property
+    def small(self) -> bool:
+        """Whether it is of the X330 family, whose control table is shorter."""
+        return "330" in self.name
+
+    @property
+    def effort(self) -> bool:
+        """Whether its current is its motor's: the XC330 measures that of its supply instead."""
+        return self.current_unit > 0 and not self.name.startswith("XC330")
+
+    @property
+    def kt(self) -> float:
+        """Torque at the output shaft per ampere [N·m/A]."""
+        return self.stall_torque / self.stall_current
+
+    @property
+    def indirect_data(self) -> int:
+        """Address of the first indirect data."""
+        return INDIRECT_DATA_330 if self.small else INDIRECT_DATA
+
+    @property
+    def fast_firmware(self) -> int:
+        """The first firmware that knows fast reads."""
+        return FAST_READ_330 if self.small else FAST_READ
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """What it takes as a command."""
+        return (*(("effort",) if self.effort else ()), "position", "velocity", "voltage")
+
+
+_MODELS = (
+    DynamixelModel("XL330-M077", 1190, 77.5, 5.0, 0.215, 1.47, 1e-3),
+    DynamixelModel("XL330-M288", 1200, 288.4, 5.0, 0.52, 1.47, 1e-3),
+    DynamixelModel("XC330-T181", 1210, 180.62, 11.1, 0.76, 0.80, 1e-3),
+    DynamixelModel("XC330-T288", 1220, 288.35, 11.1, 0.92, 0.80, 1e-3),
+    DynamixelModel("XC330-M181", 1230, 180.62, 5.0, 0.60, 1.80, 1e-3),
+    DynamixelModel("XC330-M288", 1240, 288.35, 5.0, 0.93, 1.80, 1e-3),
+    DynamixelModel("XL430-W250", 1060, 258.5, 11.1, 1.4, 1.3, 0.0),
+    DynamixelModel("XC430-W150", 1070, 159.59, 12.0, 1.6, 1.4, 0.0),
+    DynamixelModel("XC430-W240", 1080, 245.22, 12.0, 1.9, 1.4, 0.0),
+    DynamixelModel("XM430-W210", 1030, 212.6, 12.0, 3.0, 2.3, 2.69e-3),
+    DynamixelModel("XM430-W350", 1020, 353.5, 12.0, 4.1, 2.3, 2.69e-3),
+    DynamixelModel("XH430-W210", 1010, 212.6, 12.0, 2.5, 1.3, 2.69e-3),
+    DynamixelModel("XH430-W350", 1000, 353.5, 12.0, 3.4, 1.3, 2.69e-3),
+    DynamixelModel("XM540-W150", 1130, 152.3, 12.0, 7.3, 4.4, 2.69e-3),
+    DynamixelModel("XM540-W270", 1120, 272.5, 12.0, 10.6, 4.4, 2.69e-3),
+    DynamixelModel("XH540-W150", 1110, 152.3, 12.0, 7.1, 4.9, 2.69e-3),
+    DynamixelModel("XH540-W270", 1100, 272.5, 12.0, 9.9, 4.9, 2.69e-3),
+)
+MODELS = {model.name: model for model in _MODELS}
+NUMBERS = {model.number: model for model in _MODELS}
+
+
+def find_model(name: str) -> DynamixelModel:
+    """The model called ``name``, in either case, with or without the plug's -T or -R.
+
+    Raises UnknownName listing the models.
+    """
+    key = name.strip().upper().removesuffix("-T").removesuffix("-R")
+    if key not in MODELS:
+        raise UnknownName("Dynamixel model", name, tuple(MODELS))
+    return MODELS[key]
+
+
+def name_of(number: int) -> str:
+    """The name of the model with this number, as far as the table knows it."""
+    return NUMBERS[number].name if number in NUMBERS else f"model number {number}"

@@ -1,0 +1,107 @@
+"""A serial port on a POSIX system, by pyserial: opened for this program alone."""
+
+from __future__ import annotations
+
+import os
+import select
+import termios
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+
+from arm_dynamics.drivers.port import Port
+from arm_dynamics.errors import DriverFault
+
+WRITE_TIMEOUT = 0.1
+"""Longest that a write may take [s]."""
+
+
+class SerialPort(Port):
+    """``name`` is the device's path, ``baud`` its rate [bit/s]: 8 data bits, no parity, 1 stop."""
+
+    def __init__(self, name: str, baud: int) -> None:
+        self.name, self.baud = name, baud
+        self._serial: Any = None
+        self._lock = Lock()  # held where the descriptor is used, so that none is closed under it
+
+    def open(self) -> None:
+        """Open for this program alone; raises DriverFault saying why not."""
+        self.close()
+        serial = _pyserial()
+        try:
+            opened = serial.Serial(
+                self.name, self.baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True
+            )
+        except (OSError, ValueError, termios.error) as error:  # SerialException is an OSError
+            raise DriverFault(f"port '{self.name}' at {self.baud} baud: {error}") from error
+        with suppress(OSError, ValueError, NotImplementedError, AttributeError):
+            opened.set_low_latency_mode(True)  # an adapter's own doing; ptys have none
+        self._serial = opened
+
+    def write(self, data: bytes) -> None:
+        """Send all of ``data``."""
+        serial = self._opened()
+        try:
+            with self._lock:
+                serial.write(data)
+        except (OSError, ValueError, TypeError, termios.error) as error:
+            raise self._gone(error) from error
+
+    def read(self, size: int, until: float) -> bytes:
+        """Up to ``size`` bytes: as soon as that many are there, or what came by ``until`` [s]."""
+        serial, got = self._opened(), b""
+        while len(got) < size:
+            left = until - self.now()
+            try:
+                ready = select.select([serial.fileno()], [], [], max(0.0, left))[0]
+                chunk = self._take(serial, size - len(got)) if ready else b""
+            except (OSError, ValueError, TypeError, termios.error) as error:
+                raise self._gone(error) from error
+            got += chunk
+            if left <= 0 and not chunk:
+                break
+        return got
+
+    def flush(self) -> None:
+        """Forget what came and was not read."""
+        serial = self._opened()
+        try:
+            with self._lock:
+                serial.reset_input_buffer()
+        except (OSError, ValueError, TypeError, termios.error) as error:
+            raise self._gone(error) from error
+
+    def close(self) -> None:
+        """Release the line; never raises, may be called twice and from another thread."""
+        with self._lock:
+            serial, self._serial = self._serial, None
+            if serial is not None:
+                with suppress(Exception):
+                    serial.close()
+
+    def _opened(self) -> Any:
+        serial = self._serial
+        if serial is None:
+            raise DriverFault(f"port '{self.name}' is not open")
+        return serial
+
+    def _take(self, serial: Any, size: int) -> bytes:
+        with self._lock:
+            chunk = os.read(serial.fileno(), size)
+        if not chunk:
+            raise OSError("hung up")
+        return chunk
+
+    def _gone(self, error: Exception) -> DriverFault:
+        self.close()
+        return DriverFault(f"port '{self.name}' is gone: {error}")
+
+
+def _pyserial() -> Any:
+    try:
+        import serial  # noqa: PLC0415
+    except ImportError as error:
+        raise DriverFault("serial ports need pyserial: pip install 'arm_dynamics[hardware]'") from (
+            error
+        )
+    return serial

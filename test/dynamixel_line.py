@@ -1,0 +1,93 @@
+"""A line in memory with emulated Dynamixel motors at its end, on a clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from arm_dynamics.drivers.dynamixel.bus import Dynamixel
+from arm_dynamics.drivers.port import Port
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.model.wiring import MotorWiring
+from emulators.base import Shaft
+from emulators.dynamixel import EmulatedDynamixels
+
+BYTE = 1e-5  # [s] at 1 Mbit/s
+
+
+class Wire(Port):
+    """Bytes take their time; the motors' loops run every millisecond that passes.
+
+    ``spoil`` may change what comes back; ``gone`` is a line that was pulled.
+    """
+
+    name = "wire"
+
+    def __init__(self, motors: EmulatedDynamixels) -> None:
+        self.motors, self.time, self.gone = motors, 0.0, False
+        self.spoil: Callable[[bytes], bytes] = lambda data: data
+        self.writes = 0
+        self._coming: list[tuple[float, int]] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def open(self) -> None:
+        self._check()
+
+    def write(self, data: bytes) -> None:
+        self._check()
+        self.writes += 1
+        self.advance(len(data) * BYTE)
+        back = self.spoil(self.motors.receive(data, self.time))
+        self._coming += [(self.time + (k + 1) * BYTE, byte) for k, byte in enumerate(back)]
+
+    def read(self, size: int, until: float) -> bytes:
+        self._check()
+        due = sorted(when for when, _ in self._coming)
+        enough = due[size - 1] if len(due) >= size else until
+        self.advance(max(0.0, min(enough, until) - self.time))
+        there = [byte for when, byte in self._coming if when <= self.time + 1e-12][:size]
+        self._coming = self._coming[len(there) :]
+        return bytes(there)
+
+    def flush(self) -> None:
+        self._check()
+        self._coming = [(when, byte) for when, byte in self._coming if when > self.time]
+
+    def close(self) -> None:
+        self._coming = []
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.time + seconds
+        while self.time < end:
+            self.time = min(end, self.time + 1e-3)
+            self.motors.step(self.time)
+
+    def _check(self) -> None:
+        if self.gone:
+            raise DriverFault("port 'wire' is gone")
+
+
+def wiring(*models: str) -> list[MotorWiring]:
+    """Joints a, b, c ... with motors 1, 2, 3 ... ."""
+    return [MotorWiring("abcdefgh"[k], k + 1, model) for k, model in enumerate(models)]
+
+
+def bus(
+    models: Sequence[str] = ("XM430-W350",) * 3,
+    shafts: Sequence[Shaft] | None = None,
+    settings: dict[str, str] | None = None,
+    **options: object,
+) -> tuple[Dynamixel, EmulatedDynamixels, Wire]:
+    """A bus with ``models`` wired to it, and what ``shafts`` really are (the same)."""
+    if shafts is None:
+        shafts = [Shaft(k + 1, model, supply=_supply(model)) for k, model in enumerate(models)]
+    motors = EmulatedDynamixels(shafts, **options)  # type: ignore[arg-type]
+    wire = Wire(motors)
+    given = {"baud": "1000000", **(settings or {})}
+    return Dynamixel(wiring(*models), given, wire), motors, wire
+
+
+def _supply(model: str) -> float:
+    return 5.0 if model.startswith("XL330") else 12.0

@@ -36,6 +36,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "drivers": {
         "simulated": "arm_dynamics.drivers.simulated:Simulated",
         "topic": "arm_dynamics.ros.topic_driver:TopicDriver",
+        "dynamixel": "arm_dynamics.drivers.dynamixel.bus:Dynamixel",
+        "feetech": "arm_dynamics.drivers.feetech:Feetech",
     },
 }
 

@@ -16,8 +16,9 @@ from arm_dynamics.drivers.mit_can import frames, identity
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
 from arm_dynamics.drivers.mit_can.frames import Frame
 from arm_dynamics.drivers.mit_can.gains import gains
-from arm_dynamics.drivers.mit_can.line import CanLine, PythonCanLine
+from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.mit_can.motors import motor
+from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
 from arm_dynamics.drivers.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
 from arm_dynamics.drivers.mit_can.slcan import SlcanLine
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading

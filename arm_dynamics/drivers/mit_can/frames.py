@@ -81,8 +81,8 @@ def encode(value: float, low: float, high: float, bits: int) -> int:
     """
     if not isfinite(value):
         raise InvalidValue(f"{value} in a frame: a finite number is expected")
-    top = (1 << bits) - 1
-    return min(max(floor((value - low) / (high - low) * top + 0.5), 0), top)
+    held = min(max(value, low), high)
+    return floor((held - low) / (high - low) * ((1 << bits) - 1) + 0.5)
 
 
 def decode(code: int, low: float, high: float, bits: int) -> float:

@@ -1,21 +1,11 @@
-"""A line of CAN frames to motors: python-can, or whatever a test puts in its place."""
+"""A line of CAN frames to motors: python-can, slcan on a port, or what a test puts in its place."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any
 
 from arm_dynamics.drivers.mit_can.frames import Frame
-from arm_dynamics.errors import DriverFault
-
-INTERFACES = ("socketcan", "slcan", "virtual", "udp_multicast")
-DEFAULTS = {"interface": "socketcan", "channel": "can0", "bitrate": "1000000"}
-SLICE = 2e-4
-"""Least wait [s] for a frame: slcan reads its acknowledgements one call each."""
 
 
 class CanLine(ABC):
@@ -43,125 +33,3 @@ class CanLine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release the line; never raises, may be called twice."""
-
-
-class PythonCanLine(CanLine):
-    """A bus of python-can, by ``settings``: interface, channel (or port), bitrate.
-
-    slcan also takes ``baud`` of its serial port and ``sleep_after_open`` [s], which is locked for
-    this program; udp_multicast takes ``udp_port`` and stays on this machine. A socketcan network
-    is shared by design: the system lets several programs send on it.
-    """
-
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        self._settings = {**DEFAULTS, **settings}
-        self._can: Any = None
-        self._bus: Any = None
-        self._least = SLICE if self._settings["interface"] == "slcan" else 0.0
-        self._sent: deque[Frame] = deque(maxlen=64)
-
-    def open(self) -> None:
-        """Open anew; raises DriverFault saying why not."""
-        self.close()
-        try:
-            import can  # noqa: PLC0415  # needed for this driver alone
-
-            self._can = can
-            self._bus = can.Bus(**_options(self._settings))
-            if hasattr(self._bus, "serialPortOrig"):
-                self._bus.serialPortOrig.exclusive = True
-        except ModuleNotFoundError as error:
-            raise DriverFault(f"{error}: pip install 'arm_dynamics[hardware]'") from error
-        except Exception as error:  # whatever a driver of python-can raises where it cannot open
-            self.close()
-            raise DriverFault(f"{self._name} cannot be opened: {error}") from error
-
-    def send(self, frame: Frame) -> None:
-        """Send one frame."""
-        bus, (id, data) = self._opened(), frame
-        try:
-            message = self._can.Message(arbitration_id=id, data=data, is_extended_id=False)
-            bus.send(message, timeout=0.1)
-        except (self._can.CanError, OSError, ValueError, TypeError) as error:
-            raise DriverFault(f"{self._name} is gone: {error}") from error
-        if self._settings["interface"] == "udp_multicast":
-            self._sent.append(frame)
-
-    def receive(self, until: float) -> Frame | None:
-        """The next frame, None when none came by ``until`` [s]; others than of 8 bytes are lost."""
-        while True:
-            message = self._message(max(until - self.now(), self._least))
-            if message is not None and _usual(message):
-                frame = (message.arbitration_id, bytes(message.data))
-                if not self._own(frame):
-                    return frame
-            if message is None and self.now() >= until:
-                return None
-
-    def close(self) -> None:
-        """Release the line; never raises, may be called twice."""
-        bus, self._bus = self._bus, None
-        self._sent.clear()
-        serial = getattr(bus, "serialPortOrig", None)  # an unplugged slcan leaves it open
-        for release in (getattr(bus, "shutdown", None), getattr(serial, "close", None)):
-            if release is not None:
-                with suppress(Exception):
-                    release()
-
-    def _message(self, wait: float) -> Any:
-        bus = self._opened()
-        try:
-            return bus.recv(wait)
-        except ValueError as error:
-            if not hasattr(bus, "serialPortOrig"):
-                raise DriverFault(f"{self._name} is gone: {error}") from error
-            self._forget_noise(bus)
-        except (self._can.CanError, OSError, TypeError) as error:
-            raise DriverFault(f"{self._name} is gone: {error}") from error
-        return None
-
-    def _forget_noise(self, bus: Any) -> None:
-        """python-can's slcan keeps bytes that it could not decode, and would stumble for ever."""
-        try:
-            bus.flush()
-        except Exception as error:
-            raise DriverFault(f"{self._name} is gone: {error}") from error
-
-    def _opened(self) -> Any:
-        if self._bus is None:
-            raise DriverFault(f"{self._name} is not open")
-        return self._bus
-
-    def _own(self, frame: Frame) -> bool:
-        """Whether this is the echo of a frame sent from here, which udp_multicast always gives."""
-        if frame not in self._sent:
-            return False
-        self._sent.remove(frame)
-        return True
-
-    @property
-    def _name(self) -> str:
-        return f"CAN {self._settings['interface']} {_channel(self._settings)}"
-
-
-def _usual(message: Any) -> bool:
-    odd = message.is_extended_id or message.is_error_frame or message.is_remote_frame
-    return len(message.data) == 8 and not odd
-
-
-def _channel(settings: Mapping[str, str]) -> str:
-    return settings.get("port") or settings["channel"]
-
-
-def _options(settings: Mapping[str, str]) -> dict[str, Any]:
-    interface = settings["interface"]
-    if interface not in INTERFACES:
-        raise DriverFault(f"interface '{interface}': known: {', '.join(INTERFACES)}")
-    options: dict[str, Any] = {"interface": interface, "channel": _channel(settings)}
-    if interface == "slcan":
-        options |= {"bitrate": int(settings["bitrate"]), "timeout": SLICE}
-        options["tty_baudrate"] = int(settings.get("baud", "1000000"))
-        options["sleep_after_open"] = float(settings.get("sleep_after_open", "0"))
-    if interface == "udp_multicast":
-        options |= {"hop_limit": 0, "fd": False, "port": int(settings.get("udp_port", "43113"))}
-    return options

@@ -16,6 +16,8 @@ POSITION_RANGE, VELOCITY_RANGE, TORQUE_RANGE = 21, 22, 23
 MIT_MODE = 1
 TICK = 50e-6
 """Unit of TIMEOUT [s]."""
+MORE = 3e-3
+"""Time [s] for a second motor of the same id to answer too."""
 
 
 class Registers:
@@ -27,7 +29,7 @@ class Registers:
 
     def answers(self, id: int, register: int) -> list[tuple[int, bytes]]:
         """Everything that answers for motor ``id``: CAN id of the answer, four bytes."""
-        return self._asked(frames.read_register(id, register), id, register)
+        return self._asked(frames.read_register(id, register), id, register, MORE)
 
     def whole(self, id: int, register: int, attempts: int = 3) -> int | None:
         """A whole-numbered register; None where nothing answers."""
@@ -48,18 +50,26 @@ class Registers:
         return self.whole(id, register, 1) == value
 
     def _first(self, id: int, register: int, attempts: int) -> bytes | None:
+        question = frames.read_register(id, register)
         for _ in range(attempts):
-            for _, data in self.answers(id, register):
+            for _, data in self._asked(question, id, register):
                 return data
         return None
 
-    def _asked(self, question: frames.Frame, id: int, register: int) -> list[tuple[int, bytes]]:
+    def _asked(
+        self, question: frames.Frame, id: int, register: int, more: float = 0.0
+    ) -> list[tuple[int, bytes]]:
+        """The first answer within the quiet time, and those that follow within ``more`` [s]."""
         while self._line.receive(self._line.now()) is not None:
             pass
         self._line.send(question)
-        found = []
-        while (frame := self._line.receive(self._line.now() + self._quiet)) is not None:
+        found: list[tuple[int, bytes]] = []
+        end = self._line.now() + self._quiet
+        while (frame := self._line.receive(end)) is not None:
             answer = frames.register_answer(frame[1], register)
             if frame[0] != frames.BROADCAST and answer is not None and answer[0] == id:
                 found.append((frame[0], answer[1]))
+                end = self._line.now() + more
+                if not more:
+                    break
         return found

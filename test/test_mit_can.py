@@ -1,0 +1,559 @@
+"""MIT-mode CAN motors behind the seam of every motor bus, on virtual time and with broken lines."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from emulators.base import Shaft
+from emulators.mit import MitMotors
+
+from arm_dynamics.drivers.mit_can import MitCan
+from arm_dynamics.drivers.mit_can.line import CanLine
+from arm_dynamics.drivers.mit_can.slcan import SlcanLine
+from arm_dynamics.drivers.motor_bus import Goal
+from arm_dynamics.drivers.port import Port
+from arm_dynamics.errors import ConfigError, DriverFault, InvalidValue, UnknownName
+from arm_dynamics.model.wiring import MotorWiring
+
+FRAME = 130e-6  # s on the wire at 1 Mbit/s
+ARM = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"))
+
+
+class Wire(CanLine):
+    """Frames between a bus and emulated motors, each taking its time; ``fault`` changes answers."""
+
+    def __init__(self, motors):
+        self.motors, self.time, self.queue, self.sent = motors, 0.0, [], []
+        self.gone = False
+        self.fault = lambda frame: [frame]
+
+    def now(self):
+        return self.time
+
+    def open(self):
+        self.check()
+
+    def check(self):
+        if self.gone:
+            raise DriverFault("gone")
+
+    def send(self, frame):
+        self.check()
+        assert len(frame[1]) == 8
+        self.sent.append(frame)
+        self.pass_time(FRAME)
+        for answer in self.motors.frame(*frame, self.time):
+            self.queue += [(self.time + FRAME, f) for f in self.fault(answer)]
+
+    def receive(self, until):
+        self.check()
+        if self.queue and self.queue[0][0] <= max(until, self.time):
+            arrival, frame = self.queue.pop(0)
+            self.time = max(self.time, arrival)
+            return frame
+        self.time = max(self.time, until)
+        return None
+
+    def pass_time(self, dt):
+        self.time += dt
+        self.motors.step(self.time)
+
+    def close(self):
+        self.gone = True
+
+
+def connected(arm=ARM, wired=None, settings=None, **more):
+    shafts = [Shaft(id, model, **more) for id, model in arm]
+    wire = Wire(MitMotors(shafts))
+    wiring = [MotorWiring(f"J{id}", id, model) for id, model in (wired or arm)]
+    return MitCan(wiring, settings or {}, wire), wire, shafts
+
+
+def enabled(bus, interface="effort"):
+    bus.open()
+    bus.identify()
+    bus.prepare(interface)
+    assert set(bus.enable(bus.motors)) == set(bus.motors)
+
+
+def effort(values):
+    return {id: Goal("effort", value) for id, value in values.items()}
+
+
+# --- reading ---
+
+
+def test_reads_without_enabling():
+    bus, wire, shafts = connected()
+    for i, shaft in enumerate(shafts):
+        shaft.q, shaft.v, shaft.effort, shaft.temperature = 0.5 + i, -1.0 - i, 0.0, 40.0 + i
+    wire.motors.motor(2).drive_temperature = 55.0
+    bus.open()
+    bus.identify()
+    readings = bus.read()
+    assert set(readings) == {1, 2, 3}
+    for i, (id, reading) in enumerate(readings.items()):
+        r = bus._exchange.ranges[id]
+        assert reading.q == pytest.approx(0.5 + i, abs=25 / 65535)
+        assert reading.v == pytest.approx(-1.0 - i, abs=2 * r.velocity / 4095)
+        assert (reading.fault, reading.enabled) == ("", False)
+        assert 0 <= bus.now() - reading.time < 3e-3
+    assert readings[1].temperature == 40.0
+    assert readings[2].temperature == 55.0  # the hotter of the two
+    assert bus.temperatures(2) == (55.0, 41.0)
+    assert math.isnan(readings[1].supply)
+    assert not any(wire.motors.torque_is_on(id) for id in (1, 2, 3))
+    assert not any(data[7] == 0xFC for _, data in wire.sent)
+
+
+def test_cycle_of_seven_takes_its_wire_time():
+    """Requests and answers are 14 frames; commands carry the answers of the next read."""
+    arm = tuple((id, "DM4310") for id in range(1, 8))
+    bus, wire, _ = connected(arm)
+    enabled(bus)
+    before, sent = wire.time, len(wire.sent)
+    bus.write(effort(dict.fromkeys(range(1, 8), 0.1)))
+    assert set(bus.read()) == set(range(1, 8))
+    assert len(wire.sent) - sent == 7
+    assert wire.time - before < 15 * FRAME
+
+
+def test_silent_motor_is_left_out_and_costs_little():
+    bus, wire, shafts = connected()
+    bus.open()
+    bus.identify()
+    shafts[1].silent = True
+    before = wire.time
+    assert set(bus.read()) == {1, 3}
+    assert wire.time - before < 3e-3 + 8 * FRAME
+    shafts[1].silent = False
+    assert set(bus.read()) == {1, 2, 3}
+
+
+def test_answers_from_before_are_not_fresh():
+    """Frames that lie in the line say where the motor was, not where it is."""
+    bus, wire, shafts = connected(((1, "DM4310"),))
+    bus.open()
+    bus.identify()
+    shafts[0].q = 1.0
+    stale = wire.motors.frame(0x7FF, bytes.fromhex("0100cc0000000000"), 0.0)
+    wire.queue += [(wire.time, frame) for frame in stale * 5]
+    shafts[0].silent = True
+    assert bus.read() == {}
+    wire.queue += [(wire.time, frame) for frame in stale * 5]
+    shafts[0].q, shafts[0].silent = 2.0, False
+    assert bus.read()[1].q == pytest.approx(2.0, abs=1e-3)
+
+
+def test_newest_of_several_answers_counts():
+    bus, wire, shafts = connected(((1, "DM4310"),))
+    enabled(bus)
+    bus.write(effort({1: 0.0}))
+    shafts[0].q = 0.25
+    late = wire.motors.frame(0x7FF, bytes.fromhex("0100cc0000000000"), wire.time)
+    listened = wire.time
+    wire.queue += [(wire.time, frame) for frame in late]
+    wire.pass_time(2e-3)
+    reading = bus.read()[1]
+    assert reading.q == pytest.approx(0.25, abs=1e-3)
+    assert reading.time == listened  # as old as it may be
+
+
+@pytest.mark.parametrize("master", [0x10, 0x100, 0])
+def test_answers_are_known_by_the_id_that_the_motor_names(master):
+    shafts = [Shaft(id, model, q=id / 10) for id, model in ARM]
+    wire = Wire(MitMotors(shafts, master=master))
+    bus = MitCan([MotorWiring(f"J{id}", id, model) for id, model in ARM], {}, wire)
+    bus.open()
+    bus.identify()
+    assert [round(bus.read()[id].q, 2) for id in (1, 2, 3)] == [0.1, 0.2, 0.3]
+
+
+def test_ranges_are_the_motors_own():
+    bus, wire, shafts = connected(((1, "DM4340"),))
+    wire.motors.motor(1).registers[22] = 8.0  # as some of them leave the factory
+    shafts[0].v = 4.0
+    bus.open()
+    bus.identify()
+    assert bus.read()[1].v == pytest.approx(4.0, abs=16 / 4095)
+
+
+# --- who is there ---
+
+
+def test_all_that_is_wrong_is_named():
+    arm = ((1, "DM8009"), (2, "DM4310"), (3, "DM4310"), (3, "DM4310"))
+    wired = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"), (4, "DM4310"))
+    bus, _, _ = connected(arm, wired)
+    bus.open()
+    with pytest.raises(DriverFault) as fault:
+        bus.identify()
+    said = str(fault.value)
+    assert "motor 2 (DM4340) has a torque range of 10 N·m (DM4310), not 28" in said
+    assert "motor 3 (DM4310) answers 2 times: two motors have this id" in said
+    assert "motor 4 (DM4310) does not answer" in said
+    assert "motor 1" not in said
+
+
+def test_answers_that_look_alike_are_refused():
+    shafts = [Shaft(id, "DM4310") for id in (1, 17)]
+    motors = MitMotors(shafts)
+    for motor in motors.motors:
+        motor.registers[7] = 0x40
+    bus = MitCan([MotorWiring(f"J{s.id}", s.id, s.model) for s in shafts], {}, Wire(motors))
+    bus.open()
+    with pytest.raises(DriverFault, match="motors 1 and 17 answer alike, with CAN id 64"):
+        bus.identify()
+
+
+def test_scan_reads_only():
+    bus, wire, _ = connected((*ARM, (5, "AK80-9")), ARM)
+    bus.open()
+    found = bus.scan()
+    assert [(f.id, f.model) for f in found] == list(ARM)
+    assert {id for id, _ in wire.sent} == {0x7FF}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"kp": "-1"}, "kp = -1"),
+        ({"kd_1": "0"}, "kd = 0"),
+        ({"reply_timeout": "soon"}, "reply_timeout = 'soon'"),
+    ],
+)
+def test_settings_are_checked(settings, said):
+    with pytest.raises(ConfigError, match=said):
+        connected(settings=settings)
+
+
+def test_unknown_motor_is_refused():
+    with pytest.raises(UnknownName, match="MIT motor 'XL430'"):
+        connected(ARM, ((1, "XL430"),))
+
+
+# --- torque ---
+
+
+def test_effort_goals_reach_the_shafts():
+    bus, _, shafts = connected()
+    enabled(bus)
+    goals = {1: 5.0, 2: -3.0, 3: 0.5}
+    bus.write(effort(goals))
+    for shaft in shafts:
+        step = 2 * bus._exchange.ranges[shaft.id].torque / 4095
+        assert shaft.effort == pytest.approx(goals[shaft.id], abs=step / 2 + 1e-9)
+    bus.read()
+    bus.write(effort(goals))
+    assert bus.read()[1].tau == pytest.approx(5.0, abs=108 / 4095)
+    assert all(reading.enabled for reading in bus.read().values())
+
+
+def test_no_effort_leaves_half_a_step():
+    bus, _, shafts = connected()
+    enabled(bus)
+    bus.write(effort({1: 0.0, 2: 0.0, 3: 0.0}))
+    assert [s.effort for s in shafts] == pytest.approx([54 / 4095, 28 / 4095, 10 / 4095])
+
+
+def test_position_and_velocity_goals_use_the_settings_gains():
+    bus, _, shafts = connected(settings={"kp": "40", "kp_2": "100", "kd": "2"})
+    enabled(bus, "position")
+    shafts[2].v = 1.0
+    bus.write({1: Goal("position", 0.1), 2: Goal("position", 0.1), 3: Goal("velocity", 2.0)})
+    for shaft, law in zip(shafts, (40 * 0.1, 100 * 0.1, 2 * (2.0 - 1.0)), strict=True):
+        r = bus._exchange.ranges[shaft.id]  # half a step of each quantity, times its gain
+        steps = r.torque / 4095 + 2 * r.velocity / 4095 + 100 * r.position / 65535 + 0.05 * 0.1
+        assert shaft.effort == pytest.approx(law, abs=steps + 500 / 4095 / 2 * 0.1)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_no_finite_goal_is_sent(value):
+    bus, wire, _ = connected()
+    enabled(bus)
+    sent = len(wire.sent)
+    with pytest.raises(InvalidValue, match="finite"):
+        bus.write(effort({1: 1.0, 2: value}))
+    assert len(wire.sent) == sent
+
+
+@pytest.mark.parametrize("goals", [{9: Goal("effort", 1.0)}, {1: Goal("voltage", 1.0)}])
+def test_goals_that_make_no_sense_are_refused(goals):
+    bus, _, _ = connected()
+    enabled(bus)
+    with pytest.raises(InvalidValue, match="goal"):
+        bus.write(goals)
+
+
+def test_motor_that_does_not_answer_is_never_enabled():
+    """It still hears what it is told: nothing that is sent may switch it on."""
+    bus, wire, shafts = connected()
+    bus.open()
+    bus.identify()
+    shafts[1].silent = True
+    wire.sent.clear()
+    bus.read()
+    assert set(bus.enable([1, 2, 3])) == {1, 3}
+    assert not wire.motors.torque_is_on(2)
+    assert not any(id == 2 and data[7] == 0xFC for id, data in wire.sent)
+
+
+def test_motor_that_falls_silent_while_it_is_enabled_is_disabled_again():
+    bus, wire, shafts = connected()
+    bus.open()
+    bus.identify()
+
+    def falls_silent(frame):
+        if wire.sent[-1] == (2, b"\xff" * 7 + b"\xfc"):
+            shafts[1].silent = True
+        return [] if shafts[1].silent and frame[0] == 0x12 else [frame]
+
+    wire.fault = falls_silent
+    assert set(bus.enable([1, 2, 3])) == {1, 3}
+    assert not wire.motors.torque_is_on(2)
+
+
+def test_disabled_means_read_back():
+    bus, wire, shafts = connected()
+    enabled(bus)
+    shafts[0].silent = True
+    assert set(bus.disable([1, 2, 3])) == {2, 3}
+    assert not any(wire.motors.torque_is_on(id) for id in (1, 2, 3))
+
+
+def test_prepare_refuses_what_stays_silent_and_sets_the_mode():
+    bus, wire, shafts = connected()
+    wire.motors.motor(2).registers[10] = 2
+    bus.open()
+    bus.prepare("effort")
+    assert wire.motors.motor(2).registers[10] == 1
+    shafts[0].silent = True
+    with pytest.raises(DriverFault, match=r"\[1\] do not confirm that torque is off"):
+        bus.prepare("effort")
+    with pytest.raises(UnknownName, match="voltage"):
+        bus.prepare("voltage")
+
+
+def test_watchdog_stops_the_motors_after_the_silence():
+    bus, wire, shafts = connected()
+    bus.open()
+    bus.identify()
+    bus.prepare("effort")
+    assert set(bus.arm_watchdog(0.1)) == {1, 2, 3}
+    assert wire.motors.motor(1).registers[9] == 2000
+    bus.enable(bus.motors)
+    for _ in range(100):
+        bus.write(effort({1: 1.0, 2: 1.0, 3: 1.0}))
+        wire.pass_time(2e-3)
+        assert set(bus.read()) == {1, 2, 3}
+    assert all(s.effort > 0.9 for s in shafts)
+    wire.pass_time(0.101)
+    assert [s.effort for s in shafts] == [0.0, 0.0, 0.0]
+    readings = bus.read()
+    assert {r.fault for r in readings.values()} == {"communication lost"}
+    assert {r.enabled for r in readings.values()} == {False}
+    assert set(bus.clear_faults(bus.motors)) == {1, 2, 3}
+    assert not any(wire.motors.torque_is_on(id) for id in (1, 2, 3))
+    assert set(bus.enable(bus.motors)) == {1, 2, 3}
+
+
+def test_watchdog_that_does_not_read_back_is_not_armed():
+    bus, _, shafts = connected()
+    bus.open()
+    bus.identify()
+    shafts[2].silent = True
+    assert set(bus.arm_watchdog(0.05)) == {1, 2}
+
+
+@pytest.mark.parametrize("fault", ["overload", "overheating", "drive overheating", "over-current"])
+def test_faults_are_told_and_cleared(fault):
+    bus, wire, shafts = connected()
+    enabled(bus)
+    wire.motors.trip(2, fault)
+    bus.write(effort({1: 1.0, 2: 1.0, 3: 1.0}))
+    readings = bus.read()
+    assert readings[2].fault
+    assert (readings[1].fault, readings[3].fault) == ("", "")
+    assert shafts[1].effort == 0.0
+    assert set(bus.clear_faults([2])) == {2}
+
+
+def test_heat_stays_a_fault_until_it_has_passed():
+    bus, wire, shafts = connected()
+    enabled(bus)
+    shafts[0].temperature = 120.0
+    wire.pass_time(1e-3)
+    reading = bus.read()[1]
+    assert (reading.fault, reading.temperature) == ("rotor over-temperature", 120.0)
+    assert set(bus.clear_faults([1])) == set()
+    shafts[0].temperature = 60.0
+    assert set(bus.clear_faults([1])) == {1}
+
+
+def test_rebooted_motor_tells_that_it_is_off():
+    bus, wire, _ = connected()
+    enabled(bus)
+    wire.motors.reboot(3)
+    bus.write(effort({1: 0.0, 2: 0.0, 3: 0.0}))
+    assert [bus.read()[id].enabled for id in (1, 2, 3)] == [True, True, False]
+
+
+def test_zero_is_set_with_torque_off():
+    bus, wire, _ = connected(q=0.7)
+    enabled(bus)
+    assert set(bus.zero([2])) == {2}
+    assert not wire.motors.torque_is_on(2)
+    assert bus.read()[2].q == pytest.approx(0.0, abs=1e-3)
+    assert bus.read()[1].q == pytest.approx(0.7, abs=1e-3)
+
+
+# --- CubeMars ---
+
+CUBES = ((1, "AK80-9"), (2, "AK60-6"), (20, "DM4310"))
+
+
+def test_cubemars_is_asked_by_what_disables():
+    bus, wire, _ = connected(CUBES, q=0.3, temperature=36.0)
+    bus.open()
+    bus.identify()
+    readings = bus.read()
+    assert [readings[id].q for id in (1, 2, 20)] == pytest.approx([0.3] * 3, abs=1e-3)
+    assert (readings[1].temperature, readings[1].enabled) == (36.0, None)
+    assert {data[7] for id, data in wire.sent if id in (1, 2)} == {0xFD}
+
+
+def test_cubemars_has_no_watchdog_and_keeps_its_last_command_while_it_is_asked():
+    bus, wire, shafts = connected(CUBES)
+    enabled(bus)
+    assert set(bus.arm_watchdog(0.1)) == {20}
+    bus.write(effort({1: 2.0, 2: 1.0, 20: 0.5}))
+    bus.read()
+    readings = bus.read()
+    assert set(readings) == {1, 2, 20}
+    assert shafts[0].effort == pytest.approx(2.0, abs=0.01)
+    assert readings[1].tau == pytest.approx(2.0, abs=0.02)
+    assert set(bus.disable(bus.motors)) == {1, 2, 20}
+    assert not any(wire.motors.torque_is_on(id) for id in (1, 2, 20))
+
+
+def test_cubemars_that_does_not_answer_is_never_enabled():
+    bus, wire, shafts = connected(CUBES)
+    bus.open()
+    bus.identify()
+    shafts[0].silent = True
+    bus.read()
+    assert set(bus.enable([1, 2, 20])) == {2, 20}
+    assert not wire.motors.torque_is_on(1)
+    wire.motors.trip(2, "overheating")
+    assert bus.read()[2].fault == "rotor over-temperature"
+
+
+# --- broken lines ---
+
+
+def test_gone_is_said_by_every_method_until_it_is_back():
+    bus, wire, _ = connected()
+    enabled(bus)
+    wire.gone = True
+    for call in (bus.read, bus.identify, bus.open, lambda: bus.write(effort({1: 1.0}))):
+        with pytest.raises(DriverFault, match="gone"):
+            call()
+    wire.gone = False
+    bus.open()
+    bus.identify()
+    assert set(bus.read()) == {1, 2, 3}
+    bus.close()
+    bus.close()
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.1, 0.5])
+def test_lost_answers_leave_motors_out_and_nothing_wrong(loss):
+    rng = random.Random(3)
+    bus, wire, shafts = connected()
+    enabled(bus)
+    wire.fault = lambda frame: [] if rng.random() < loss else [frame]
+    heard = []
+    for i in range(300):
+        for shaft in shafts:
+            shaft.q = 1e-3 * i
+        bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
+        readings = bus.read()
+        assert all(abs(r.q - 1e-3 * i) < 1e-3 for r in readings.values())
+        heard.append(len(readings) / 3)
+    assert np.mean(heard) == pytest.approx(1 - loss, abs=0.06)
+
+
+def test_doubled_and_foreign_frames_change_nothing():
+    bus, wire, _ = connected(q=0.4)
+    enabled(bus)
+    foreign = (0x321, bytes(8))
+    wire.fault = lambda frame: [foreign, frame, frame, (0x700, frame[1])]
+    for _ in range(20):
+        bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
+        assert [r.q for r in bus.read().values()] == pytest.approx([0.4] * 3, abs=1e-3)
+
+
+class NoisyPort(Port):
+    """A port to an emulated adapter, with every byte that comes back as ``fault`` has it."""
+
+    def __init__(self, motors):
+        self.motors, self.time, self.waiting = motors, 0.0, b""
+        self.fault = lambda data: data
+
+    def now(self):
+        return self.time
+
+    def open(self):
+        self.waiting = b""
+
+    def write(self, data):
+        self.time += len(data) * 5e-6
+        self.waiting += self.fault(self.motors.receive(data, self.time))
+
+    def read(self, size, until):
+        got, self.waiting = self.waiting[:size], self.waiting[size:]
+        self.time = self.time + len(got) * 5e-6 if got else max(self.time, until)
+        return got
+
+    def flush(self):
+        self.waiting = b""
+
+    def close(self):
+        pass
+
+
+def slcan_bus():
+    shafts = [Shaft(id, model, q=0.4) for id, model in ARM]
+    port = NoisyPort(MitMotors(shafts))
+    return MitCan([MotorWiring(f"J{id}", id, m) for id, m in ARM], {}, port), port, shafts
+
+
+def test_the_same_over_slcan_on_a_port():
+    bus, _, shafts = slcan_bus()
+    assert isinstance(bus._line, SlcanLine)
+    enabled(bus)
+    bus.write(effort({1: 2.0, 2: 2.0, 3: 2.0}))
+    assert [r.q for r in bus.read().values()] == pytest.approx([0.4] * 3, abs=1e-3)
+    assert all(s.effort == pytest.approx(2.0, abs=0.02) for s in shafts)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_truncated_slcan_is_dropped(seed):
+    """Bytes are lost, or rubbish is put between: what is no whole frame says nothing."""
+    rng = random.Random(seed)
+    bus, port, _ = slcan_bus()
+    enabled(bus)
+
+    def torn(data):
+        kept = bytes(b for b in data if rng.random() > 0.01)
+        return kept if rng.random() > 0.1 else kept + bytes(rng.randrange(128, 256, 3))
+
+    port.fault = torn
+    heard = 0
+    for _ in range(200):
+        bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
+        readings = bus.read()
+        assert all(abs(r.q - 0.4) < 1e-3 for r in readings.values())
+        heard += len(readings)
+    assert heard > 300

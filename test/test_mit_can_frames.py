@@ -1,0 +1,192 @@
+"""Frames of MIT-mode CAN against bytes worked out by hand from the makers' formulas."""
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from arm_dynamics.drivers.mit_can import frames
+from arm_dynamics.drivers.mit_can.frames import Ranges, command, decode, encode
+from arm_dynamics.drivers.mit_can.motors import MOTORS, motor
+from arm_dynamics.drivers.mit_can.slcan import parsed, written
+from arm_dynamics.errors import InvalidValue, UnknownName
+
+DM4310, DM8009 = motor("DM4310").ranges, motor("DM8009").ranges
+finite = st.floats(-100, 100)
+
+
+def fields(data):
+    """Codes of position, velocity, kp, kd, torque, bit by bit as the manuals' tables have them."""
+    d = list(data)
+    return (
+        d[0] * 256 + d[1],
+        d[2] * 16 + d[3] // 16,
+        d[3] % 16 * 256 + d[4],
+        d[5] * 16 + d[6] // 16,
+        d[6] % 16 * 256 + d[7],
+    )
+
+
+# --- by hand ---
+
+
+def test_zero_command_of_a_dm4310():
+    """32767.5 and 2047.5 go half a step up: 0x8000 and 0x800."""
+    assert command(DM4310).hex() == "8000800000000800"
+
+
+def test_command_by_hand():
+    """p = 1 rad: 13.5/25·65535 = 35388.9; v = -3: 27/60·4095 = 1842.75; kp = 50/500·4095 = 409.5;
+    kd = 1/5·4095 = 819; τ = 2.5: 12.5/20·4095 = 2559.375."""
+    data = command(DM4310, 1.0, -3.0, 50.0, 1.0, 2.5)
+    assert fields(data) == (35389, 1843, 410, 819, 2559)
+    assert data.hex() == "8a3d7331 9a3339ff".replace(" ", "")
+
+
+def test_lower_and_upper_ends():
+    assert command(DM8009, -12.5, -45, 0, 0, -54).hex() == "0" * 16
+    assert fields(command(DM8009, 12.5, 45, 500, 0, 54)) == (65535, 4095, 4095, 0, 4095)
+    assert command(DM8009, -99, -99, -1, -1, -99) == command(DM8009, -12.5, -45, 0, 0, -54)
+
+
+def test_instructions():
+    assert frames.instruction(frames.ENABLE).hex() == "fffffffffffffffc"
+    assert frames.instruction(frames.DISABLE).hex() == "fffffffffffffffd"
+    assert frames.instruction(frames.ZERO).hex() == "fffffffffffffffe"
+    assert frames.instruction(frames.CLEAR_FAULT).hex() == "fffffffffffffffb"
+
+
+def test_questions_to_registers():
+    assert frames.refresh(0x03) == (0x7FF, bytes.fromhex("0300cc0000000000"))
+    assert frames.read_register(0x123, 7) == (0x7FF, bytes.fromhex("2301330700000000"))
+    assert frames.write_register(5, 9, 2000) == (0x7FF, bytes.fromhex("05005509d0070000"))
+    assert frames.register_answer(bytes.fromhex("2301330711000000"), 7) == (0x123, b"\x11\0\0\0")
+    assert frames.register_answer(bytes.fromhex("2301330711000000"), 9) is None
+    assert frames.register_answer(b"\x23\x01\x33", 7) is None
+
+
+def test_feedback_of_damiao_by_hand():
+    """0xB3: drive too hot, motor 3; 0x8A3D = 35389, 0x733 = 1843, 0x9FF = 2559; 45 and 50 °C."""
+    said = frames.parse_damiao(bytes.fromhex("b38a3d7339ff2d32"), DM4310)
+    assert said.position == pytest.approx(35389 / 65535 * 25 - 12.5)
+    assert said.velocity == pytest.approx(1843 / 4095 * 60 - 30)
+    assert said.torque == pytest.approx(2559 / 4095 * 20 - 10)
+    assert (said.fault, said.enabled) == ("drive over-temperature", False)
+    assert (said.drive_temperature, said.rotor_temperature) == (45.0, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "fault", "enabled"),
+    [
+        (0, "", False),
+        (1, "", True),
+        (8, "over-voltage", False),
+        (9, "under-voltage", False),
+        (0xA, "over-current", False),
+        (0xB, "drive over-temperature", False),
+        (0xC, "rotor over-temperature", False),
+        (0xD, "communication lost", False),
+        (0xE, "overload", False),
+        (0x5, "fault 0x5", False),
+    ],
+)
+def test_states_of_damiao(state, fault, enabled):
+    said = frames.parse_damiao(bytes((state << 4 | 2, 0x80, 0, 0x80, 8, 0, 25, 25)), DM4310)
+    assert (said.fault, said.enabled) == (fault, enabled)
+
+
+def test_feedback_of_cubemars():
+    """Temperatures are sent with 40 added; there is one of them, and no word on being enabled."""
+    said = frames.parse_cubemars(bytes.fromhex("01ffff000fff5a00"), motor("AK80-9").ranges)
+    assert (said.position, said.velocity, said.torque) == (12.5, -50.0, 18.0)
+    assert (said.rotor_temperature, said.fault, said.enabled) == (50.0, "", None)
+    assert math.isnan(said.drive_temperature)
+    hot = frames.parse_cubemars(bytes.fromhex("01ffff000fff5a06"), motor("AK80-9").ranges)
+    assert hot.fault == "drive over-temperature"
+
+
+def test_a_registers_answer_is_no_feedback():
+    assert frames.parse_damiao(bytes.fromhex("0100330711000000"), DM4310) is None
+
+
+@given(st.binary(max_size=9))
+def test_parsers_take_any_bytes(data):
+    for parse in (frames.parse_damiao, frames.parse_cubemars):
+        said = parse(data, DM4310)
+        assert said is None or abs(said.position) <= 12.5
+
+
+# --- round trips ---
+
+
+@given(st.sampled_from(sorted(MOTORS)), finite, finite, st.floats(0, 500), st.floats(0, 5), finite)
+def test_commands_round_to_the_nearest(name, p, v, kp, kd, t):
+    r = motor(name).ranges
+    p, v, t = (max(-m, min(m, x)) for x, m in ((p, r.position), (v, r.velocity), (t, r.torque)))
+    data = command(r, p, v, kp, kd, t)
+    assume(data[:3] != b"\xff\xff\xff")
+    spans = ((-r.position, r.position, 16), (-r.velocity, r.velocity, 12), (0, 500, 12))
+    spans += ((0, 5, 12), (-r.torque, r.torque, 12))
+    for x, code, (low, high, bits) in zip((p, v, kp, kd, t), fields(data), spans, strict=True):
+        half = (high - low) / (2**bits - 1) / 2
+        assert abs(decode(code, low, high, bits) - x) <= half * (1 + 1e-9)
+
+
+@given(st.integers(0, 4095))
+def test_codes_come_back(code):
+    assert encode(decode(code, -54.0, 54.0, 12), -54.0, 54.0, 12) == code
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_no_command_is_an_instruction(t):
+    for data in (command(DM4310, 99, 99, 999, 99, t), command(DM4310, t, t, t, t, 99)):
+        assert not data.startswith(b"\xff" * 7)
+
+
+@pytest.mark.parametrize("name", MOTORS)
+def test_no_torque_is_nearly_none(name):
+    """Half a step, T / 4095: no code is nearer."""
+    r = motor(name).ranges
+    left = decode(fields(command(r))[4], -r.torque, r.torque, 12)
+    assert left == pytest.approx(r.torque / 4095)
+    assert abs(decode(2047, -r.torque, r.torque, 12)) == pytest.approx(left)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("place", range(5))
+def test_no_finite_number_no_frame(bad, place):
+    asked = [0.0] * 5
+    asked[place] = bad
+    with pytest.raises(InvalidValue, match="finite"):
+        command(Ranges(12.5, 30, 10), *asked)
+
+
+def test_unknown_motor():
+    with pytest.raises(UnknownName, match="'DM9999'; known: AK60-6"):
+        motor("DM9999")
+
+
+# --- slcan ---
+
+
+@given(st.integers(0, 0x7FF), st.binary(min_size=8, max_size=8))
+def test_slcan_comes_back(id, data):
+    text = written((id, data))
+    assert len(text) == 22
+    assert parsed(text.removesuffix(b"\r")) == (id, data)
+
+
+def test_slcan_by_hand():
+    assert written((0x11, bytes(range(8)))) == b"t01180001020304050607\r"
+
+
+@given(st.binary(max_size=30))
+def test_slcan_takes_any_bytes(text):
+    frame = parsed(text)
+    assert frame is None or written(frame)[:-1].lower() == text.rpartition(b"\x07")[2].lower()
+
+
+@pytest.mark.parametrize("text", [b"", b"z", b"t0117", b"t01170001020304050607", b"T0118" * 5])
+def test_other_lines_are_no_frames(text):
+    assert parsed(text) is None

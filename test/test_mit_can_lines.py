@@ -1,0 +1,231 @@
+"""The MIT driver on real transports of python-can: virtual, UDP multicast, slcan on a pty."""
+
+import os
+import pty
+import threading
+import tty
+import uuid
+from contextlib import contextmanager
+
+import can
+import pytest
+from emulators.base import Shaft
+from emulators.mit import MitMotors
+
+from arm_dynamics.drivers.mit_can import MitCan
+from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
+from arm_dynamics.drivers.motor_bus import Goal
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.model.wiring import MotorWiring
+
+ARM = ((1, "DM8009"), (2, "DM4340"), (3, "AK80-9"))
+SLOW = {"reply_timeout": "0.25"}  # a busy machine is no silent motor
+GROUP = {"interface": "udp_multicast", "channel": "239.74.163.2"}
+
+
+def emulated():
+    return MitMotors([Shaft(id, model, q=id / 10) for id, model in ARM])
+
+
+@contextmanager
+def running(work):
+    """Call ``work`` in a thread until the block ends."""
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            work()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def on_bus(**options):
+    """Emulated motors at a python-can bus."""
+    motors = emulated()
+    with can.Bus(**options) as bus:
+
+        def work():
+            got = bus.recv(0.02)
+            if got is None or got.timestamp in seen:
+                return
+            data = bytes(got.data)
+            if (got.arbitration_id, data) in echoes:
+                echoes.remove((got.arbitration_id, data))
+                return
+            for id, answer in motors.frame(got.arbitration_id, data, 0.0):
+                if options["interface"] == "udp_multicast":
+                    echoes.append((id, answer))
+                bus.send(can.Message(arbitration_id=id, data=answer, is_extended_id=False))
+
+        seen, echoes = set(), []
+        with running(work):
+            yield motors
+
+
+@contextmanager
+def on_pty():
+    """Emulated motors and their adapter at one end of a pseudo-terminal; its other end's path."""
+    motors, (near, far) = emulated(), pty.openpty()
+    tty.setraw(far)
+    path = os.ttyname(far)
+    os.close(far)  # whoever opens it has it for itself
+    os.set_blocking(near, False)
+    ends = {"near": near}
+
+    def work():
+        try:
+            data = os.read(ends["near"], 4096)
+        except OSError:
+            threading.Event().wait(0.001)
+            return
+        back = motors.receive(data, 0.0)
+        if back:
+            os.write(ends["near"], back)
+
+    with running(work):
+        yield motors, path, ends
+    os.close(near)
+
+
+def driver(settings):
+    bus = MitCan([MotorWiring(f"J{id}", id, m) for id, m in ARM], {**SLOW, **settings})
+    bus.open()
+    return bus
+
+
+def works(bus, motors):
+    """The whole life of an arm, from the first question to the last."""
+    bus.identify()
+    assert [bus.read()[id].q for id in (1, 2, 3)] == pytest.approx([0.1, 0.2, 0.3], abs=1e-3)
+    bus.prepare("effort")
+    assert set(bus.arm_watchdog(0.5)) == {1, 2}
+    assert set(bus.enable(bus.motors)) == {1, 2, 3}
+    for i in range(20):
+        bus.write({id: Goal("effort", 0.1 * i) for id in bus.motors})
+        readings = bus.read()
+        assert set(readings) == {1, 2, 3}
+        assert all(0 <= bus.now() - r.time < 1.0 for r in readings.values())
+    assert readings[2].enabled
+    assert [s.effort for s in motors.shafts] == pytest.approx([1.9] * 3, abs=0.02)
+    assert set(bus.disable(bus.motors)) == {1, 2, 3}
+    assert not any(motors.torque_is_on(id) for id, _ in ARM)
+
+
+def test_virtual():
+    channel = str(uuid.uuid4())
+    with on_bus(interface="virtual", channel=channel) as motors:
+        bus = driver({"interface": "virtual", "channel": channel})
+        works(bus, motors)
+        bus.close()
+
+
+def test_udp_multicast_on_this_machine():
+    """Own frames come back there, and a CubeMars motor answers with the id it is asked by."""
+    options = {**GROUP, "hop_limit": 0, "fd": False, "port": 43117}
+    with on_bus(**options) as motors:
+        bus = driver({**GROUP, "udp_port": "43117"})
+        works(bus, motors)
+        bus.close()
+
+
+def test_slcan_on_a_pty():
+    with on_pty() as (motors, path, _):
+        bus = driver({"interface": "slcan", "port": path})
+        works(bus, motors)
+        bus.close()
+
+
+def test_slcan_port_is_for_one_program():
+    with on_pty() as (_, path, _):
+        first = driver({"interface": "slcan", "port": path})
+        with pytest.raises(DriverFault, match="in use by another program"):
+            driver({"interface": "slcan", "port": path})
+        first.identify()
+        first.close()
+        second = driver({"interface": "slcan", "port": path})
+        second.identify()
+        second.close()
+
+
+def test_slcan_outlives_rubbish():
+    """Bytes that are no text, half a frame, a bad identifier: dropped, and what follows is read."""
+    with on_pty() as (_, path, ends):
+        bus = driver({"interface": "slcan", "port": path})
+        for rubbish in (b"\xff\xfe\x80\r", b"tXYZ8" + b"0" * 16 + b"\r", b"t01180102\r", b"\x07"):
+            bus.identify()
+            os.write(ends["near"], rubbish)
+            heard = {id for _ in range(3) for id in bus.read()}
+            assert heard == {1, 2, 3}
+        bus.close()
+
+
+def test_unplugged_is_a_fault_and_closing_is_not():
+    with on_pty() as (_, path, ends):
+        bus = driver({"interface": "slcan", "port": path})
+        bus.identify()
+        near, spare = ends["near"], os.dup(ends["near"])
+        ends["near"] = -1
+        os.close(near)
+        os.close(spare)
+        with pytest.raises(DriverFault, match="slcan"):
+            bus.read()
+        with pytest.raises(DriverFault):
+            bus.open()
+        bus.close()
+        bus.close()
+        ends["near"] = os.open(os.devnull, os.O_RDWR)
+        os.dup2(ends["near"], near)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"interface": "carrier_pigeon"}, "known: socketcan, slcan"),
+        ({"interface": "slcan", "port": "/dev/no_such_port"}, "no_such_port"),
+        ({"interface": "slcan", "port": "/dev/null", "bitrate": "fast"}, "fast"),
+        ({"interface": "socketcan", "channel": "nocan0"}, "nocan0"),
+    ],
+)
+def test_what_cannot_be_opened_says_why(settings, said):
+    line = PythonCanLine(settings)
+    with pytest.raises(DriverFault, match=said):
+        line.open()
+    line.close()
+
+
+def test_nothing_works_before_open_or_after_close():
+    line = PythonCanLine({"interface": "virtual", "channel": str(uuid.uuid4())})
+    for call in (lambda: line.send((1, bytes(8))), lambda: line.receive(0.0)):
+        with pytest.raises(DriverFault, match="not open"):
+            call()
+    line.open()
+    line.send((1, bytes(8)))
+    assert line.receive(line.now()) is None
+    line.close()
+    with pytest.raises(DriverFault, match="not open"):
+        line.receive(0.0)
+
+
+def test_frames_of_another_kind_are_lost():
+    channel = str(uuid.uuid4())
+    line = PythonCanLine({"interface": "virtual", "channel": channel})
+    line.open()
+    with can.Bus(interface="virtual", channel=channel) as other:
+        for options in (
+            {"data": b"123"},
+            {"data": bytes(8), "is_extended_id": True},
+            {"is_remote_frame": True, "dlc": 8},
+            {"data": bytes(8), "is_error_frame": True},
+            {"data": b"12345678"},
+        ):
+            other.send(can.Message(arbitration_id=5, **{"is_extended_id": False, **options}))
+        assert line.receive(line.now() + 1.0) == (5, b"12345678")
+        assert line.receive(line.now()) is None
+    line.close()

@@ -36,6 +36,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "drivers": {
         "simulated": "arm_dynamics.drivers.simulated:Simulated",
         "topic": "arm_dynamics.ros.topic_driver:TopicDriver",
+        "mit_can": "arm_dynamics.drivers.mit_can.bus:MitCan",
         "dynamixel": "arm_dynamics.drivers.dynamixel.bus:Dynamixel",
         "feetech": "arm_dynamics.drivers.feetech:Feetech",
     },

@@ -5,7 +5,6 @@ import numpy as np
 from arm_dynamics import Command, ControlLoop, Reference, Simulation, State, load_arm
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.dynamics import nle
 from arm_dynamics.parameters import Parameter
 
 
@@ -17,7 +16,7 @@ class Sliding(Controller):
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m]."""
         s = reference.v - state.v + 5 * (reference.q - state.q)
-        effort = self.gains["k"] * np.tanh(2 * s) + nle(self.arm, state.q, state.v)
+        effort = self.gains["k"] * np.tanh(2 * s) + self.body.nle(state.q, state.v)
         return self.limited(effort, state)
 
 

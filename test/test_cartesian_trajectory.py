@@ -242,3 +242,10 @@ def test_refusals_say_what_is_wrong(call, said):
     with pytest.raises(ArmDynamicsError, match=said) as refusal:
         call()
     assert isinstance(refusal.value, InvalidValue)
+
+
+def test_a_time_that_is_no_number_is_refused():
+    rest = CartesianTrajectory.rest(five_dof(), np.zeros(5))
+    for trajectory in (rest, rest.line(0.9 * rest.position, cubic(1.0))):
+        with pytest.raises(InvalidValue, match="time = nan s: a number is expected"):
+            trajectory.at(np.nan)

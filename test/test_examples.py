@@ -77,7 +77,7 @@ def test_every_example_is_tested():
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_example_does_what_it_says(name, capsys):
     file = FOLDER / f"{name}.py"
-    assert 15 <= len(file.read_text("utf-8").splitlines()) <= 32
+    assert 15 <= len(file.read_text("utf-8").splitlines()) <= 30
     done = runpy.run_path(str(file))
     assert capsys.readouterr().out.strip()
     globals()[name](done)

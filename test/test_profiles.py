@@ -79,3 +79,32 @@ def test_bad_numbers_are_refused(bad):
 def test_a_duration_too_short_names_the_least():
     with pytest.raises(InvalidValue, match=r"duration = 1 s: at least 2 s is needed"):
         trapezoidal(1.0, 1.0).lasting(1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: trapezoidal(1e-300, 1.0), "velocity .* = 1e-300: must be at least 1e-30"),
+        (lambda: trapezoidal(1.0, 1e-300), "acceleration .* = 1e-300: must be at least 1e-60"),
+        (lambda: trapezoidal(1.0, 1e300), "acceleration .* must be at most 1e\\+60"),
+        (lambda: cubic(1e-300), "duration .* = 1e-300: must be at least 1e-30"),
+        (lambda: quintic(1e300), "duration .* must be at most 1e\\+30"),
+        (lambda: cubic(1.0).lasting(1e300), "duration .* must be at most 1e\\+30"),
+    ],
+)
+def test_what_leads_out_of_the_numbers_is_refused(make, said):
+    with pytest.raises(InvalidValue, match=said):
+        make()
+
+
+@pytest.mark.parametrize("extreme", [1e-30, 1e30])
+def test_the_extremes_that_are_allowed_stay_finite(extreme):
+    for profile in (cubic(extreme), quintic(extreme), trapezoidal(extreme, 1.0)):
+        for share in (1e-3, 0.5, 0.999):
+            assert np.isfinite(profile.at(share * profile.duration)).all()
+
+
+def test_a_time_that_is_no_number_is_refused():
+    for profile in (cubic(1.0), trapezoidal(1.0, 1.0)):
+        with pytest.raises(InvalidValue, match="time = nan s: a number is expected"):
+            profile.at(np.nan)

@@ -6,7 +6,7 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.joint_trajectory import (
     JointTrajectory,
@@ -222,3 +222,10 @@ def test_coming_back_from_beyond_a_limit_is_allowed_and_going_further_is_not():
 
 def test_a_continuous_joint_may_turn_for_ever():
     check_limits(five_dof(), entered([60.0, -1.1, 0.3, 0, 0], 100.0))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_time_that_is_no_number_is_refused(count):
+    waypoints = tuple(Waypoint(float(k), np.zeros(5)) for k in range(count))
+    with pytest.raises(InvalidValue, match="time = nan s: a number is expected"):
+        JointTrajectory(waypoints).at(np.nan)

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
+from math import isnan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,7 @@ from arm_dynamics.kinematics.pose_target import rotation_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Reference, TaskReference
 from arm_dynamics.trajectories import feasibility
-from arm_dynamics.trajectories.profiles import Profile
+from arm_dynamics.trajectories.profiles import Profile, no_time
 from arm_dynamics.trajectories.tool_entry import NOTHING, Entry, stopped, task_of
 from arm_dynamics.trajectories.tool_paths import (
     Curve,
@@ -133,7 +134,12 @@ class CartesianTrajectory:
         return self.knots[-1] if self.entry is None else max(self.knots[-1], self.entry.end)
 
     def at(self, time: float) -> TaskReference:
-        """What the tool should do at ``time`` [s]; it rests before the start and after the end."""
+        """What the tool should do at ``time`` [s]; it rests before the start and after the end.
+
+        Raises InvalidValue for NaN.
+        """
+        if isnan(time):
+            raise no_time(time)
         if self.entry is None or time >= self.entry.end:
             return self._planned(time)
         if time < self.entry.begin:

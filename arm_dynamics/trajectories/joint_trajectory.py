@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +16,18 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Reference
-from arm_dynamics.trajectories.polynomials import derivative, evaluate, extremes, joining, within
+from arm_dynamics.trajectories.polynomials import (
+    all_within,
+    derivative,
+    evaluate,
+    extremes,
+    joining,
+    within,
+)
+from arm_dynamics.trajectories.profiles import no_time
+
+SLACK = 1e-9
+"""Position [rad or m] beyond a limit that is rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +92,10 @@ class JointTrajectory:
         check_limits(arm, self)
 
     def at(self, time: float) -> Reference:
-        """Reference at ``time`` [s]."""
+        """Reference at ``time`` [s]; raises InvalidValue for NaN."""
         first, last = self.waypoints[0], self.waypoints[-1]
+        if isnan(time):
+            raise no_time(time)
         if time < first.time and len(self.waypoints) > 1:
             return Reference.hold(first.q)
         if time >= last.time or len(self.waypoints) == 1:
@@ -160,17 +174,10 @@ def parse(
     if a is not None and v is None:
         raise TrajectoryRefused("accelerations given without velocities")
     _check_end(v, names)
-    return JointTrajectory(
-        tuple(
-            Waypoint(
-                start + t,
-                frozen(q[i, order]),
-                None if v is None else frozen(v[i, order]),
-                None if a is None else frozen(a[i, order]),
-            )
-            for i, t in enumerate(times)
-        )
-    )
+    none = [None] * len(times)
+    q, v, a = (none if x is None else frozen(x[:, order]) for x in (q, v, a))
+    rows = zip(times, q, v, a, strict=True)
+    return JointTrajectory(tuple(Waypoint(start + t, *row) for t, *row in rows))
 
 
 def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
@@ -182,9 +189,12 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
     start = trajectory.waypoints[0].q
     low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
     fast = arm.velocity_limit
-    for waypoint in trajectory.waypoints:  # their own values say more than a spline's
+    q = np.array([waypoint.q for waypoint in trajectory.waypoints])
+    for k in np.flatnonzero(((q < low - SLACK) | (q > high + SLACK)).any(axis=1)):
+        waypoint = trajectory.waypoints[k]  # their own values say more than a spline's
         _check_positions(arm, np.full(arm.nv, waypoint.time), waypoint.q, low, high)
-    for before, after in zip(trajectory.waypoints, trajectory.waypoints[1:], strict=False):
+    for k in _doubtful(trajectory, q, (low, high), fast):
+        before, after = trajectory.waypoints[k : k + 2]
         length = after.time - before.time
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             spline = _spline(before, after)
@@ -202,8 +212,31 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
                 _check_velocities(arm, before.time + at, v)
 
 
+def _doubtful(
+    trajectory: JointTrajectory, q: Vector, bounds: tuple[Vector, Vector], fast: Vector
+) -> Sequence[int]:
+    """Segments that are not plainly within the limits; all where waypoints differ in what they give."""
+    points = trajectory.waypoints
+    given = {(w.v is None, w.a is None) for w in points}
+    if len(points) < 2 or len(given) > 1:
+        return range(len(points) - 1)
+    T = np.diff([w.time for w in points])
+    (no_v, no_a), ends = given.pop(), []
+    for column in (
+        None if no_v else [w.v for w in points],
+        None if no_a else [w.a for w in points],
+    ):
+        rows = None if column is None else np.array(column)
+        ends.append(None if rows is None else (rows[:-1], rows[1:]))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        splines = joining(T[:, None], (q[:-1], q[1:]), *ends)
+        fine = all_within(splines, T, *bounds) & all_within(derivative(splines), T, -fast, fast)
+        fine &= np.isfinite(splines).all(axis=(0, 2))
+    return [int(k) for k in np.flatnonzero(~fine)]
+
+
 def _check_positions(arm: ArmModel, times: Vector, q: Vector, low: Vector, high: Vector) -> None:
-    for i in np.flatnonzero((q < low - 1e-9) | (q > high + 1e-9)):
+    for i in np.flatnonzero((q < low - SLACK) | (q > high + SLACK)):
         raise TrajectoryRefused(
             f"joint '{arm.joint_names[i]}': position {q[i]:.6g} rad at {times[i]:.3f} s is outside"
             f" [{low[i]:.6g}, {high[i]:.6g}]"
@@ -256,12 +289,24 @@ def _check_times(times: Sequence[float], start: float) -> None:
         previous = time
 
 
+def _even(rows: Sequence[ArrayLike]) -> Vector | None:
+    """Rows of one length as one array."""
+    try:
+        found = np.array(rows, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return found if found.ndim == 2 else None
+
+
 def _table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]) -> Vector | None:
     """Rows as (count, nv); None when none of them has an entry."""
-    if not any(np.size(np.asarray(row)) for row in rows):
+    if not any(np.size(row) for row in rows):
         return None
     if len(rows) != count:
         raise TrajectoryRefused(f"{name}: {len(rows)} rows for {count} waypoints")
+    whole = _even(rows)
+    if whole is not None and whole.shape[1] == len(names) and np.isfinite(whole).all():
+        return whole
     for i, row in enumerate(rows):
         values = np.asarray(row, dtype=float)
         if values.shape != (len(names),):

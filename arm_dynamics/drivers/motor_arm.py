@@ -1,84 +1,119 @@
-"""A physical arm: joints from motors on a bus, states of life, and every safety decision."""
+"""A physical arm: joints from motors on a bus, and what safety makes of every command."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.drivers.capability import Capability
-from arm_dynamics.drivers.feedback import Feedback
-from arm_dynamics.drivers.motor_bus import MotorBus
+from arm_dynamics.arrays import Vector
+from arm_dynamics.drivers.motor_life import MotorLife
+from arm_dynamics.drivers.senses import WARM
 from arm_dynamics.drivers.status import Status
-from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.wiring import MotorWiring, read_wiring
-from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.safety.emergency_stop import still_on
 from arm_dynamics.safety.trips import Trip
 from arm_dynamics.state import Command, State
 
 
-class MotorArm(Driver):
-    """Drives an arm's motors through one bus; the only place that decides what they get."""
+class MotorArm(MotorLife):
+    """Drives an arm's motors through one bus; the only place that decides what they get.
 
-    def __init__(
-        self,
-        arm: ArmModel,
-        bus: MotorBus,
-        *,
-        wiring: Sequence[MotorWiring] | None = None,
-        interface: str = "effort",
-        safety: SafetySettings = SafetySettings(),  # noqa: B008  # frozen
-        events: Events | None = None,
-    ) -> None:
-        super().__init__(arm)
-        self.bus = bus
-        self.wiring = tuple(read_wiring(arm).motors if wiring is None else wiring)
-        self.interface = interface
-        self.safety = safety
-        self.events = events or Events()
-        self.status = Status.UNCONFIGURED
-        self.trips: tuple[Trip, ...] = ()
-        """What has tripped and still holds, newest last."""
-        self.capabilities: tuple[Capability, ...]
-        self.feedback: Feedback
-        self.engaged = False
-        """Whether the emergency stop is latched."""
-
-    def configure(self) -> None:
-        """Open the port, check every motor, torque off; nothing moves."""
-        raise NotImplementedError
-
-    def activate(self) -> None:
-        """Torque on where the arm stands; raises DriverFault, torque off, saying why not."""
-        raise NotImplementedError
+    One cycle is ``read`` and then ``write`` or ``idle``. Nothing but DriverFault leaves ``read``
+    and the changes of life; ``write``, ``idle`` and ``close`` raise nothing for a bus that fails.
+    All calls come from one thread, but for ``emergency_stop`` and ``close``.
+    Raises ConfigError for motors that do not take ``interface`` or the stop policy.
+    """
 
     def read(self) -> State:
-        """One cycle of the bus; joints that are silent for too long are NaN."""
-        raise NotImplementedError
+        """One cycle of the bus; joints that are silent for too long are NaN.
+
+        Raises DriverFault where nothing is known: before ``configure``, while the port is gone
+        (it is tried again now and then), and when every joint is silent.
+        """
+        self._require_open()
+        self._senses.take(self._call(self.bus.read), self.bus.now())
+        self.feedback = self._senses.feedback(self.bus.now())
+        self._judge(self.bus.now())
+        if self._senses.freshness.silent.all():
+            raise DriverFault("no motor answers")
+        told = self.feedback
+        return State(told.time, told.q, told.v, told.tau)
 
     def write(self, command: Command) -> None:
         """Offer a command, and send what safety makes of it."""
-        raise NotImplementedError
+        if self.status.drives and self._is_taken(command):
+            self._watch.offer(command, self.bus.now())
+        self.idle()
 
     def idle(self) -> None:
-        """No command this cycle: send what safety says."""
-        raise NotImplementedError
+        """Send what safety says: the command in force, a stop, or torque off."""
+        try:
+            self._obey_button()
+            if self._off.pending:
+                self._switch_off()
+            elif self.status.drives:
+                self._drive(self.bus.now())
+        except DriverFault:
+            pass  # the bus is lost, which has been counted
+        except Exception as error:  # without a command there is no holding on
+            self._trip(Trip("no_command", "", 0, 0, "", self.bus.now(), str(error)))
+            self._off.ask(self._ids)
 
-    def deactivate(self) -> None:
-        """Torque off; reading goes on."""
-        raise NotImplementedError
+    def _drive(self, now: float) -> None:
+        """Command or stop -> limits -> goals of the motors."""
+        state, warm = self._believed(now), self._senses.table[WARM]
+        command = (self._stop or self._watch).command(state)
+        wanted = self._as_asked(command, state.v, warm)
+        dt, self._sent = now - self._sent, now
+        value = self._limits.apply(self._asked, wanted, state.q, state.v, warm, dt)
+        self._call(self.bus.write, self._shafts.goals(self._asked, value, state.v, warm))
 
-    def safe_stop(self) -> None:
-        """Let the stop policy act until ``reset``."""
-        raise NotImplementedError
+    def _judge(self, now: float) -> None:
+        """What trips on what has been read; once a link is good again, the arm goes on."""
+        if self._button.engaged:
+            self._off.ask(still_on(dict(zip(self._ids, self.feedback.enabled, strict=True))))
+        if not self.status.drives or self._off.pending:
+            return
+        link = self._link_trips(now)
+        for trip in (*self._found(now), *link):
+            self._trip(trip)
+        self._good = 0 if link else self._good + 1
+        if self._good >= self.safety.recovery_cycles and not self._trips.latched:
+            self._go_on()
 
-    def emergency_stop(self, source: str) -> None:
-        """Latch: torque off from the next cycle on, until ``reset``; from any thread."""
-        raise NotImplementedError
+    def _found(self, now: float) -> list[Trip]:
+        told, judge = self.feedback, self._judgement
+        found = judge.faults(now, told.fault, told.enabled)
+        found += judge.limits(now, told.q, told.v, told.temperature)
+        if self._asked == "position":
+            found += judge.following(now, told.q, self._limits.last)
+        return found
 
-    def reset(self) -> None:
-        """Release what is latched, torque off; raises DriverFault naming what still holds."""
-        raise NotImplementedError
+    def _link_trips(self, now: float) -> list[Trip]:
+        """Joints that are silent for too long, and a command that is too old."""
+        fresh, found = self._senses.freshness, []
+        for i in np.flatnonzero(fresh.silent).tolist():
+            kind, missed = "stale" if fresh.stale[i] else "silent", int(fresh.missed[i])
+            name, allowed = self.arm.joint_names[i], self.safety.silent_cycles
+            found.append(Trip(kind, name, missed, allowed, "cycles", now))
+        age, limit = self._watch.age(now), self.safety.command_timeout
+        if age > limit and (self._stop is None or self._trips.holds("command_timeout")):
+            found.append(Trip("command_timeout", "", age, limit, "s", now))
+        return found
 
-    def close(self) -> None:
-        """Torque off as far as the port lets, then release it."""
+    def _go_on(self) -> None:
+        self._trips.pass_by()
+        self._stop = None
+        self.status = Status.ACTIVE
+
+    def _as_asked(self, command: Command, v: Vector, warm: Vector) -> Vector:
+        """The command's values (nv,); volts as the efforts that they settle at."""
+        if command.interface == "voltage":
+            return self._shafts.efforts(command.value, v, warm)
+        return np.array(command.value)
+
+    def _is_taken(self, command: Command) -> bool:
+        interface = getattr(command, "interface", self.interface)
+        if interface != self.interface:
+            allowed = f"allowed: {self.interface}"
+            self._watch.refuse(f"command interface '{interface}' is not driven now; {allowed}")
+        return bool(interface == self.interface)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+Disable = Callable[[Collection[int]], Collection[int]]
+"""Asks motors by id for torque off; those that confirm it."""
+
 
 class TorqueOff:
     """Motors by id that must still confirm that they apply no torque."""
@@ -15,10 +18,15 @@ class TorqueOff:
         """Have these confirm, once more if they did before."""
         self.pending |= frozenset(ids)
 
-    def cycle(self, disable: Callable[[Collection[int]], Collection[int]]) -> None:
+    def cycle(self, disable: Disable) -> None:
         """Ask once, through a bus's ``disable``; those that confirm are done."""
         if self.pending:
             self.pending -= frozenset(disable(sorted(self.pending)))
+
+    def until_confirmed(self, disable: Disable, tries: int) -> None:
+        """Ask up to ``tries`` times at once."""
+        for _ in range(tries):
+            self.cycle(disable)
 
 
 class EmergencyStop:

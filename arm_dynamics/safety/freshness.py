@@ -23,6 +23,8 @@ class Freshness:
         self.missed = np.full(size, silent_cycles + 1)
         self.stale: Flags = np.zeros(size, bool)
         """Joints that answered this cycle with an old reading."""
+        self.silent: Flags = np.ones(size, bool)
+        """Joints (nv,) whose last value is too old to be told."""
 
     def take(self, times: Vector, now: float) -> Flags:
         """One cycle's times (nv,) [s], NaN where no answer came; which of them are new."""
@@ -30,12 +32,8 @@ class Freshness:
         self.stale = ~new & np.isfinite(times)
         self.time = np.where(new, times, self.time)
         self.missed = np.where(new, 0, self.missed + 1)
+        self.silent = self.missed > self.silent_cycles
         return new
-
-    @property
-    def silent(self) -> Flags:
-        """Joints (nv,) whose last value is too old to be told."""
-        return self.missed > self.silent_cycles
 
     @property
     def newest(self) -> float:

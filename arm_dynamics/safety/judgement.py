@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.freshness import Flags
 from arm_dynamics.safety.limits import LOWER, SPEED, UPPER, Limits
@@ -35,6 +35,8 @@ class Judgement:
         self.table = Limits(arm, settings).table
         self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.hottest])
         self._behind: Vector = np.full(arm.nv, np.inf)
+        still = frozen(np.zeros(arm.nv))
+        within(still, still, still, self.table, self._margins)  # compiled before time runs
 
     def faults(
         self, time: float, fault: Sequence[str], enabled: Sequence[bool | None]

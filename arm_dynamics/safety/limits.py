@@ -71,6 +71,7 @@ class Limits:
         self.table = np.array([arm.lower, arm.upper, speed, s.effort_share * arm.effort_limit])
         self.last: Vector = np.zeros(arm.nv)
         self._hot = np.array([s.derate_from, s.hottest, s.derate_to])
+        self._compile()
         self._apply = {"effort": self._effort, "position": self._position, "velocity": self._speed}
 
     def start(self, value: Vector) -> None:
@@ -84,6 +85,15 @@ class Limits:
         dt = min(max(dt, 0.0), LONGEST)
         self.last = self._apply[interface](wanted, q, v, temperature, dt)
         return self.last
+
+    def _compile(self) -> None:
+        """Have the laws compiled before time runs."""
+        size, zone = self.arm.nv, self.settings.soft_zone
+        a, b, c, d = np.zeros((4, size))
+        near_limits(a, b, self.table, zone)
+        fade_efforts(a, b, c, d, np.ones(size), self.table, zone, 1.0, np.empty(size))
+        fade_speeds(a, b, self.table, zone, np.empty(size))
+        bound_efforts(a, b, c, self.table, self._hot, 1.0, np.empty(size))
 
     def effort_bound(self, temperature: Vector) -> Vector:
         """s(T) τmax (nv,) [N·m]."""

@@ -16,6 +16,9 @@ from arm_dynamics.state import Command, State
 RAMP_ENDS = 0.5
 """Time [s] after which a ramped stop has ended: e^-5 of the speed is left."""
 
+SAG = 0.1
+"""Way [rad] that a position servo may stand behind its goal under its load."""
+
 
 class Stop(Protocol):
     """One stop, from the state that it began at."""
@@ -65,10 +68,14 @@ class Ramp:
 
 
 class HoldPosition:
-    """Position goals stay where the last ones were sent."""
+    """Goals stay where they were sent last, no further than SAG from where the arm is.
+
+    A servo that carries a weight stands a little behind its goal; one that is blocked, far.
+    """
 
     def __init__(self, arm: ArmModel, state: State, goal: Vector) -> None:
-        self._start, self._goal = state, goal.copy()
+        self._start = state
+        self._goal = np.minimum(np.maximum(goal, state.q - SAG), state.q + SAG)
         self._rest = np.zeros(arm.nv)
 
     def command(self, state: State) -> Command:

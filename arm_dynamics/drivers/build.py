@@ -1,0 +1,45 @@
+"""A driver by its registered name: a bus of motors becomes an arm, a driver is what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from arm_dynamics import plugins
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.motor_bus import MotorBus
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.settings import SafetySettings
+
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
+
+def build_driver(
+    arm: ArmModel,
+    name: str,
+    settings: Mapping[str, str] = NO_SETTINGS,
+    *,
+    safety: SafetySettings = SafetySettings(),  # noqa: B008  # frozen
+    interface: str = "effort",
+    events: Events | None = None,
+) -> Driver:
+    """The driver registered as ``name``, unconfigured: nothing is opened yet.
+
+    ``settings`` (port, baud ...) go over those of the URDF's <ros2_control> block. Raises
+    UnknownName for another name, PluginError for a plugin that cannot be imported, ConfigError
+    for a URDF without the motors' wiring and for motors that do not take ``interface``.
+    """
+    kind = plugins.load("drivers", name)
+    if isinstance(kind, type) and issubclass(kind, MotorBus):
+        wiring = read_wiring(arm)
+        bus = kind(wiring.motors, {**wiring.settings, **settings})
+        return MotorArm(
+            arm, bus, wiring=wiring.motors, interface=interface, safety=safety, events=events
+        )
+    if isinstance(kind, type) and issubclass(kind, Driver):
+        return kind(arm)
+    raise ConfigError(f"driver '{name}' is {kind!r}: a MotorBus or a Driver is expected")

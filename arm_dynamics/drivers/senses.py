@@ -1,0 +1,83 @@
+"""What an arm knows of its joints: the newest reading of each, with its age."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import nan
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.drivers.feedback import Feedback
+from arm_dynamics.drivers.motor_bus import Reading
+from arm_dynamics.drivers.shaft_map import ShaftMap
+from arm_dynamics.safety.freshness import Flags, Freshness
+from arm_dynamics.state import State
+
+NOTHING = (nan,) * 6
+Q, V, TAU, WARM, SUPPLY = range(5)
+
+
+class Senses:
+    """Readings of motors by id become joints' values; the last ones are kept, never shown as new.
+
+    ``table`` (5, nv) has q, v, tau, temperature and supply of the last reading of every joint.
+    """
+
+    def __init__(self, shafts: ShaftMap, silent_cycles: int) -> None:
+        size = len(shafts.ids)
+        self.shafts = shafts
+        self.freshness = Freshness(size, silent_cycles)
+        self.table: Vector = np.full((5, size), nan)
+        self.fault = [""] * size
+        self.enabled: list[bool | None] = [None] * size
+
+    @property
+    def whole(self) -> bool:
+        """Whether every joint has been heard at least once."""
+        return bool(np.isfinite(self.freshness.time).all())
+
+    def take(self, readings: Mapping[int, Reading], now: float) -> Flags:
+        """One cycle's answers at ``now`` [s]; which joints (nv,) told something new."""
+        rows, found = [], [readings.get(id) for id in self.shafts.ids]
+        for i, r in enumerate(found):
+            if r is None:
+                rows.append(NOTHING)
+                continue
+            rows.append((r.time, r.q, r.v, r.tau, r.temperature, r.supply))
+            self.fault[i], self.enabled[i] = r.fault, r.enabled
+        times, *told = np.array(rows).T.copy()
+        usable = np.isfinite(told[Q]) & np.isfinite(told[V])
+        new = self.freshness.take(np.where(usable, times, nan), now)
+        told[Q], told[V], told[TAU] = self.shafts.joints(told[Q], told[V], told[TAU])
+        self.table = np.where(new, told, self.table)
+        if self.shafts.by_voltage:
+            self._estimate()
+        return new
+
+    def state(self) -> State:
+        """The newest state; NaN for joints that are silent for too long."""
+        shown = self._shown()
+        return State(self.freshness.newest, shown[Q], shown[V], shown[TAU])
+
+    def feedback(self, now: float) -> Feedback:
+        """Everything that is known at ``now`` [s]."""
+        age = self.freshness.age(now)
+        age.setflags(write=False)
+        q, v, tau, temperature, supply = self._shown()
+        fault, enabled = tuple(self.fault), tuple(self.enabled)
+        time = self.freshness.newest
+        return Feedback(time, q, v, tau, temperature, supply, age, fault, enabled)
+
+    def _shown(self) -> tuple[Vector, ...]:
+        table = self.table.copy()
+        table[:, self.freshness.silent] = nan
+        table.setflags(write=False)
+        return tuple(table)
+
+    def _estimate(self) -> None:
+        """Efforts that a motor does not tell, from the voltages sent last."""
+        unknown = np.isnan(self.table[TAU])
+        if unknown.any():
+            guess = self.shafts.estimated(self.table[V], self.table[WARM])
+            self.table[TAU, unknown] = guess[unknown]

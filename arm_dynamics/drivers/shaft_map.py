@@ -1,0 +1,124 @@
+"""Joints and motor shafts: which motor moves which joint, by which interface, in which units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, nan
+
+import numpy as np
+
+from arm_dynamics.actuators.dc_motor import DcMotor
+from arm_dynamics.actuators.dc_motor_inverse import voltage_for_effort
+from arm_dynamics.actuators.dc_motor_law import GEAR, KT, motor_settled
+from arm_dynamics.arrays import Vector
+from arm_dynamics.drivers.capability import ESTIMATED, MEASURED, NONE, Capability
+from arm_dynamics.drivers.motor_bus import Goal, MotorBus
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.wiring import MotorWiring
+
+AMBIENT = 25.0
+"""Temperature [°C] of a winding that does not tell its own."""
+INTERFACES = ("effort", "voltage", "position", "velocity")
+
+
+class ShaftMap:
+    """q = s q_m / N + b, v = s v_m / N, τ = s N τ_m with sign s, ratio N and offset b of a joint.
+
+    An arm of DC motors that take volts takes efforts too: the motor's law turns one into the
+    other, its constants being those at the joint. Raises ConfigError for a joint without a motor
+    and for an interface that a motor does not take, naming those that it does.
+    """
+
+    def __init__(
+        self, arm: ArmModel, wiring: Sequence[MotorWiring], bus: MotorBus, interface: str
+    ) -> None:
+        self.arm = arm
+        self.motors = _in_order(arm, wiring)
+        self.ids = tuple(motor.id for motor in self.motors)
+        self._sign = np.array([motor.sign for motor in self.motors])
+        self._ratio = self._sign * [motor.ratio for motor in self.motors]
+        self._offset = np.array([motor.offset for motor in self.motors])
+        every = [_taken(arm, i, bus.interfaces(id)) for i, id in enumerate(self.ids)]
+        for motor, taken in zip(self.motors, every, strict=True):
+            if interface not in taken:
+                raise ConfigError(
+                    f"joint '{motor.joint}': motor {motor.id} ({motor.motor}) takes no"
+                    f" {interface}; allowed: {', '.join(taken) or 'nothing'}"
+                )
+        direct = all(interface in bus.interfaces(id) for id in self.ids)
+        self.interface = interface if direct else "voltage"
+        """What the motors are told, where ``interface`` is what the joints are."""
+        self._laws = [np.array(a.packed()) for a in arm.actuators if isinstance(a, DcMotor)]
+        self._volts: Vector = np.full(arm.nv, nan)
+        if self.by_voltage:  # its laws are compiled before time runs
+            self.efforts(self.volts(*[np.zeros(arm.nv)] * 3), *[np.zeros(arm.nv)] * 2)
+        told = ESTIMATED if bus.estimates_effort or self.by_voltage else MEASURED
+        self.capabilities = tuple(
+            Capability(motor.joint, taken, told if "effort" in taken else NONE)
+            for motor, taken in zip(self.motors, every, strict=True)
+        )
+
+    @property
+    def by_voltage(self) -> bool:
+        """Whether efforts are made from volts."""
+        return self.interface == "voltage"
+
+    def joints(self, q: Vector, v: Vector, tau: Vector) -> tuple[Vector, Vector, Vector]:
+        """Positions, velocities and efforts (nv,) of the joints from those of the shafts."""
+        return q / self._ratio + self._offset, v / self._ratio, tau * self._ratio
+
+    def goals(self, interface: str, value: Vector, v: Vector, warm: Vector) -> dict[int, Goal]:
+        """What each motor is asked for efforts, positions or velocities of the joints (nv,)."""
+        if interface == "position":
+            asked = (value - self._offset) * self._ratio
+        elif interface == "velocity":
+            asked = value * self._ratio
+        elif self.by_voltage:
+            self._volts = self.volts(value, v, warm)
+            asked = self._volts * self._sign
+        else:
+            asked = value / self._ratio
+        pairs = zip(self.ids, asked.tolist(), strict=True)
+        kind = self.interface
+        return {id: Goal(kind, number) for id, number in pairs}
+
+    def volts(self, effort: Vector, v: Vector, warm: Vector) -> Vector:
+        """Voltages (nv,) [V] that settle at these efforts (nv,) [N·m]."""
+        each = zip(effort.tolist(), v.tolist(), warm.tolist(), self._laws, strict=True)
+        told = [voltage_for_effort(e, x, t if isfinite(t) else AMBIENT, c) for e, x, t, c in each]
+        return np.array(told)
+
+    def efforts(self, volts: Vector, v: Vector, warm: Vector) -> Vector:
+        """Efforts (nv,) [N·m] that these voltages (nv,) [V] settle at."""
+        each = zip(volts.tolist(), v.tolist(), warm.tolist(), self._laws, strict=True)
+        return np.array([_settled(u, x, t if isfinite(t) else AMBIENT, c) for u, x, t, c in each])
+
+    def estimated(self, v: Vector, warm: Vector) -> Vector:
+        """Efforts (nv,) [N·m] of the voltages sent last; NaN before any."""
+        return self.efforts(self._volts, v, warm)
+
+
+def _settled(volts: float, v: float, temperature: float, constants: Vector) -> float:
+    if not isfinite(volts):
+        return nan
+    own = np.array([0.0, temperature, 0.0, 0.0])
+    current = motor_settled(True, volts, v, own, constants)
+    return float(constants[GEAR] * constants[KT] * current)
+
+
+def _taken(arm: ArmModel, i: int, given: Sequence[str]) -> tuple[str, ...]:
+    """What the joint takes of ``given``: volts, and efforts made of them, need its motor's law."""
+    able = set(given)
+    if "voltage" in able:
+        law = isinstance(arm.actuators[i], DcMotor)
+        able = able | {"effort"} if law else able - {"voltage"}
+    return tuple(name for name in INTERFACES if name in able)
+
+
+def _in_order(arm: ArmModel, wiring: Sequence[MotorWiring]) -> tuple[MotorWiring, ...]:
+    by_joint = {motor.joint: motor for motor in wiring}
+    for name in arm.joint_names:
+        if name not in by_joint:
+            raise ConfigError(f"joint '{name}' has no motor; wired: {', '.join(by_joint)}")
+    return tuple(by_joint[name] for name in arm.joint_names)

@@ -17,9 +17,11 @@ from arm_dynamics.drivers.dynamixel.settings import BROADCAST_FREE, read_setting
 from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
 from arm_dynamics.drivers.serial_port import SerialPort
-from arm_dynamics.errors import ConfigError, DriverFault
+from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault
 from arm_dynamics.model.wiring import MotorWiring
 
+SLOWEST_ADAPTER = 0.04
+"""Longest that adapter and system are believed to hold bytes back [s]."""
 REBOOT_TIME = 1.0
 """Longest that a motor is waited for after a restart [s]."""
 _REBOOT_POLL = 0.05
@@ -41,12 +43,12 @@ class Dynamixel(MotorBus):
                 said = f"0 to {BROADCAST_FREE} expected"
                 raise ConfigError(f"joint '{motor.joint}': Dynamixel id {motor.id}: {said}")
         self.models = {id: find_model(motor.motor) for id, motor in self.motors.items()}
-        baud, latency, self._fast = read_settings(settings)
+        baud, self._latency, self._fast = read_settings(settings)
         if port is None and not settings.get("port"):
             raise ConfigError("driver 'dynamixel': port is missing: the serial device's path")
         self._port = SerialPort(settings["port"], round(baud)) if port is None else port
         self._baud = baud
-        self._line = Line(self._port, baud, latency)
+        self._line = Line(self._port, baud, self._latency)
         self._feedback = FeedbackReader(self._line, self.models)
         self._preparation = Preparation(self._line, self.models, self._feedback)
         self._limits: dict[int, Limits] = {}
@@ -65,14 +67,20 @@ class Dynamixel(MotorBus):
         self._port.open()
 
     def identify(self) -> None:
-        """Check that every motor answers, once, as the model that it should be."""
+        """Check that every motor answers, once, as the model that it should be.
+
+        How long answers take is found out as well: adapters differ by a factor of twenty.
+        """
+        line, least = self._line, self._latency
+        line.latency, line.slowest = max(least, SLOWEST_ADAPTER), 0.0
         found = [problem_of(self._line, m, self.models[id]) for id, m in self.motors.items()]
         problems = [problem for problem in found if problem]
         if problems:
             none = len(problems) == len(self.motors) and all("no answer" in p for p in problems)
             hint = f"; none at all at {self._baud:g} baud: a scan finds the rate" if none else ""
             raise DriverFault("; ".join(problems) + hint)
-        self._line.return_delay = longest_return_delay(self._line, self.models)
+        line.return_delay = longest_return_delay(line, self.motors)
+        line.latency = max(least, min(SLOWEST_ADAPTER, 2.0 * line.slowest))
 
     def prepare(self, interface: str) -> None:
         """Torque off, operating mode, limits, the feedback's block; DriverFault if one can not."""
@@ -104,14 +112,14 @@ class Dynamixel(MotorBus):
         return found
 
     def write(self, goals: Mapping[int, Goal]) -> None:
-        """Send goals; raises CommandRefused, and sends none, where one is not finite."""
-        raw: dict[str, dict[int, int]] = {}
-        for id, goal in goals.items():
-            value = raw_goal(self.models[id], goal, self._limits[id], self._supply[id])
-            raw.setdefault(goal.interface, {})[id] = value
-        for interface, values in raw.items():
-            self._line.sync_write(table.GOALS[interface], values)
-        self._aimed |= goals.keys()
+        """Send goals, all or none: raises CommandRefused where one is not finite.
+
+        They are of the interface that the motors were prepared for.
+        """
+        raw = {id: self._raw(id, goal) for id, goal in goals.items()}
+        if raw:
+            self._line.sync_write(table.GOALS[self._interface], raw)
+            self._aimed |= raw.keys()
 
     def arm_watchdog(self, timeout: float) -> set[int]:
         """Bus watchdog, in steps of 20 ms up to 2.54 s; a trip before is cleared by it."""
@@ -142,12 +150,22 @@ class Dynamixel(MotorBus):
         """Release the port; never raises, may be called twice, from another thread too."""
         self._port.close()
 
+    def _raw(self, id: int, goal: Goal) -> int:
+        if id not in self._limits:
+            raise DriverFault(f"joint '{self.motors[id].joint}' (id {id}) is not prepared")
+        if goal.interface != self._interface:
+            said = f"{goal.interface} goal for motor {id}, which is set to {self._interface}"
+            raise CommandRefused(said)
+        return raw_goal(self.models[id], goal, self._limits[id], self._supply[id])
+
     def _off(self, tries: int) -> set[int]:
         self._aimed.clear()
         return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(self.motors, 0), tries)
 
     def _aim(self, ids: Collection[int]) -> set[int]:
         """Goals at which motors stay: where they stand, or nothing."""
+        if not ids or not self._interface:
+            return set()
         register = table.GOALS[self._interface]
         still = dict.fromkeys(ids, 0)
         if self._interface == "position":

@@ -144,5 +144,10 @@ def answers(packet: Packet, size: int, count: int) -> Sequence[Share]:
     return tuple(shares(packet.raw, size)) if whole else ()
 
 
+def model_and_firmware(data: bytes) -> tuple[int, int]:
+    """What the answer to a ping says."""
+    return int.from_bytes(data[:2], "little"), data[2]
+
+
 def _word(value: int) -> bytes:
     return value.to_bytes(2, "little")

@@ -63,10 +63,12 @@ class FeedbackReader:
         return found
 
     def _asked(self) -> list[int]:
-        """Those to ask now, the silent ones last."""
+        """Those to ask now, the silent ones last and each in turn first of them."""
         misses = self._misses
-        turn = (i for i in misses if misses[i] < PATIENCE or (self._cycle + i) % SELDOM == 0)
-        return sorted(turn, key=lambda id: misses[id] > 0)
+        turn = [i for i in misses if misses[i] < PATIENCE or (self._cycle + i) % SELDOM == 0]
+        silent = [id for id in turn if misses[id]]
+        start = self._cycle % len(silent) if silent else 0
+        return [id for id in turn if not misses[id]] + silent[start:] + silent[:start]
 
     def _mapped(self, ids: Sequence[int]) -> dict[int, tuple[Block, float]]:
         size = feedback_block.SIZES[self._cycle % len(feedback_block.SIZES)]
@@ -75,8 +77,12 @@ class FeedbackReader:
         self._collect(self._ask(ids, size, fast), found)
         if fast and len(found) < len(ids):
             rest = [id for id in ids if id not in found and id in self.mapped]
-            self._collect(self._ask(rest, size, False), found)
+            behind = rest[1:] + rest[:1]  # the first of them has kept the others from answering
+            self._collect(self._ask(behind, size, False), found)
         return found
+
+    def _sure(self, ids: Sequence[int]) -> int:
+        return sum(not self._misses[id] for id in ids)
 
     def _collect(self, got: Mapping[int, Share], found: dict[int, tuple[Block, float]]) -> None:
         for id, share in got.items():
@@ -94,14 +100,15 @@ class FeedbackReader:
         if key not in self._requests:
             addresses = {id: self._models[id].indirect_data for id in ids}
             self._requests[key] = codec.read_each(addresses, size, fast)
-        return self._line.ask(self._requests[key], ids, size, fast)
+        return self._line.ask(self._requests[key], ids, size, fast, self._sure(ids))
 
     def _direct(self, ids: Sequence[int]) -> dict[int, tuple[Block, float]]:
         if not ids:
             return {}
         line, size = self._line, feedback_block.DIRECT_SIZE
         request = codec.read_each(dict.fromkeys(ids, feedback_block.DIRECT), size)
-        got = {id: share for id, share in line.ask(request, ids, size).items() if share.data}
+        shares = line.ask(request, ids, size, sure=self._sure(ids))
+        got = {id: share for id, share in shares.items() if share.data}
         arrived = dict(line.arrived)
         torque = line.read(got, table.TORQUE_ENABLE)
         errors = line.read(got, table.HARDWARE_ERROR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from arm_dynamics.drivers.dynamixel import codec
 from arm_dynamics.drivers.dynamixel import control_table as table
@@ -12,6 +12,7 @@ from arm_dynamics.model.wiring import MotorWiring
 
 _DELAY_UNIT = 2e-6
 """Of the return delay register [s]."""
+_VOICES = 8
 _LIVE = table.Register(table.REALTIME_TICK.address, 27)
 """Values that differ from motor to motor: two with one id can not say them in one voice."""
 
@@ -37,9 +38,9 @@ def firmware_of(line: Line, id: int) -> int:
     return 0 if answer is None else answer[1]
 
 
-def longest_return_delay(line: Line, models: Mapping[int, DynamixelModel]) -> float:
+def longest_return_delay(line: Line, ids: Iterable[int]) -> float:
     """The longest time that any of the motors keeps before it answers [s]."""
-    told = (line.get(id, table.RETURN_DELAY) for id in models)
+    told = (line.get(id, table.RETURN_DELAY) for id in ids)
     return max((value for value in told if value is not None), default=250) * _DELAY_UNIT
 
 
@@ -54,6 +55,13 @@ def _ping(line: Line, id: int) -> tuple[tuple[int, int] | None, bool]:
 
 
 def _one_voice(line: Line, id: int) -> bool:
-    """Whether the motor can be understood where a double of it would say something else."""
+    """Whether the motor is understood at least as often as not; a double of it says other bytes.
+
+    Once is not enough: by chance the CRC of two voices may fit what they say together.
+    """
     request = codec.read(id, _LIVE.address, _LIVE.size)
-    return any(line.ask(request, (id,), _LIVE.size) for _ in range(TRIES))
+    understood = garbled = 0
+    for _ in range(_VOICES):
+        understood += id in line.ask(request, (id,), _LIVE.size)
+        garbled += line.disturbed
+    return understood >= garbled

@@ -1,8 +1,8 @@
 """Questions and answers on a line of Dynamixel motors, each within a time that the rate sets.
 
-The longest wait is  (bytes sent + n · bytes answered) · 10 / baud + n · return delay + latency :
-ten bits a byte, n motors, the delay that motors keep before they answer, and what an adapter and
-the system may hold bytes back.
+The longest wait is  10 bytes / baud + n · return delay + latency : ten bits a byte sent and
+answered, n motors, the time that motors keep before they answer, and what an adapter and the
+system may hold bytes back.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class Line:
         self.port, self.latency = port, latency
         self.byte_time = 10.0 / baud
         self.return_delay = FACTORY_RETURN_DELAY
+        self.slowest = 0.0
+        """The longest that an answer took beyond its bytes' time on the wire [s]."""
         self.arrived: dict[int, float] = {}
         """When each motor of the last question answered [s], on the port's clock."""
         self._parser = Parser()
@@ -41,34 +43,50 @@ class Line:
         return self._parser.heard > self._good
 
     def ask(
-        self, request: bytes, ids: Collection[int], size: int, fast: bool = False
+        self,
+        request: bytes,
+        ids: Collection[int],
+        size: int,
+        fast: bool = False,
+        sure: int | None = None,
     ) -> dict[int, Share]:
         """Send ``request``; the ``size`` bytes of every motor that answered in time, by id.
 
         A share with an error number has no data. Echoes, noise and answers to something else
-        are left out.
+        are left out. Behind the first ``sure`` motors (all) none is waited for longer than one
+        answer takes.
         """
         count, missing = len(ids), set(ids)
         status = codec.STATUS_SIZE + size
         found: dict[int, Share] = {}
         self._send(request)
-        until = self.port.now() + self._longest(len(request), count, status)
+        sent = self.port.now() + len(request) * self.byte_time
+        until = sent + self._longest(1 if fast else count, count * status)
+        sure = count if sure is None else sure
         while missing:
-            whole = codec.fast_length(count, size) if fast else len(missing) * status
+            expected = max(1, sure - len(found))
+            whole = codec.fast_length(count, size) if fast else expected * status
             chunk = self.port.read(max(1, whole - len(self._parser.pending())), until)
             if not chunk:
                 break
             for packet in self._parser.feed(chunk):
                 self._good += len(packet.raw)
                 self._take(codec.answers(packet, size, count), missing, found, size)
+            if len(found) >= sure:
+                until = min(until, self.port.now() + self._longest(1, status))
         if fast and missing:
             self._take(tuple(codec.shares(self._parser.pending(), size)), missing, found, size)
+        if found:
+            took = max(self.arrived.values()) - sent - len(found) * status * self.byte_time
+            self.slowest = max(self.slowest, took)
         return found
 
     def ping(self, id: int) -> tuple[int, int] | None:
         """Model number and firmware of a motor; None where it does not answer."""
         share = self.ask(codec.ping(id), (id,), 3).get(id)
-        return None if share is None or len(share.data) != 3 else model_and_firmware(share.data)
+        return (
+            None if share is None or len(share.data) != 3 else codec.model_and_firmware(share.data)
+        )
 
     def read(self, ids: Collection[int], register: Register) -> dict[int, int]:
         """A register of several motors, by id; those that did not answer are left out."""
@@ -148,11 +166,5 @@ class Line:
                 found[share.id] = share
                 self.arrived[share.id] = now
 
-    def _longest(self, sent: int, count: int, status: int) -> float:
-        on_wire = (sent + count * status) * self.byte_time
-        return on_wire + count * self.return_delay + self.latency
-
-
-def model_and_firmware(data: bytes) -> tuple[int, int]:
-    """What the answer to a ping says."""
-    return int.from_bytes(data[:2], "little"), data[2]
+    def _longest(self, motors: int, size: int) -> float:
+        return size * self.byte_time + motors * self.return_delay + self.latency

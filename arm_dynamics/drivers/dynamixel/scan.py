@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from arm_dynamics.drivers.dynamixel import codec
-from arm_dynamics.drivers.dynamixel.line import Line, model_and_firmware
+from arm_dynamics.drivers.dynamixel.line import Line
 from arm_dynamics.drivers.dynamixel.models import name_of
 from arm_dynamics.drivers.motor_bus import Found
 from arm_dynamics.drivers.port import Port
@@ -42,5 +42,5 @@ def _at(port: Port, baud: int) -> list[Found]:
 
 
 def _told(data: bytes) -> tuple[str, str]:
-    number, firmware = model_and_firmware(data)
+    number, firmware = codec.model_and_firmware(data)
     return name_of(number), str(firmware)

@@ -12,7 +12,7 @@ BROADCAST_FREE = 252
 
 SETTINGS = (
     Parameter("baud", 57_600, "bit/s", "rate of the line; motors come with 57600", 9600, 4.5e6),
-    Parameter("latency", 4e-3, "s", "longest that adapter and system hold bytes back", 0, 0.1),
+    Parameter("latency", 4e-3, "s", "least time that answers are waited for", 0, 0.1),
     Parameter("fast", 1, "1", "0: never fast reads, 1: where every motor knows them", 0, 1),
 )
 

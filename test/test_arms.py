@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm, resources
-from arm_dynamics.arms import four_joint, puma560, three_link, two_link
+from arm_dynamics.arms import four_joint, puma560, so101, three_link, two_link
 from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.drivers.simulated import Simulated
@@ -31,13 +31,14 @@ from arm_dynamics.walk import walk
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "test" / "data"
-ARMS = ("five_dof", "four_joint", "puma560", "three_link", "two_link", "two_link_pb")
-MOTORED = {"five_dof", "puma560"}
+ARMS = ("five_dof", "four_joint", "puma560", "so101", "three_link", "two_link", "two_link_pb")
+MOTORED = {"five_dof", "puma560", "so101"}
 # Unknown load [kg] at the tool, and the largest error [rad] on the walk without and with it.
 WALKS = {
     "five_dof": (0.5, 0.002, 0.015),
     "four_joint": (0.3, 0.018, 0.026),
     "puma560": (2.3, 0.003, 0.003),
+    "so101": (0.2, 0.008, 0.011),
     "three_link": (0.5, 0.022, 0.033),
     "two_link": (0.5, 0.005, 0.012),
     "two_link_pb": (0.3, 0.002, 0.004),
@@ -48,7 +49,7 @@ TEXTS = {
     "two_link": two_link.text,
     "two_link_pb": lambda: two_link.text(two_link.PB),
 }
-FILES = TEXTS | {"puma560": puma560.text}
+FILES = TEXTS | {"puma560": puma560.text, "so101": so101.text}
 
 angles = st.floats(-7, 7)
 arm_of = cache(load_arm)
@@ -104,6 +105,7 @@ def test_committed_file_is_the_table(name):
     [
         ("four_joint", []),
         ("puma560", []),
+        ("so101", []),
         ("three_link", []),
         ("two_link", []),
         ("two_link", ["pb"]),

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from arm_dynamics.errors import ConfigError, InvalidValue
-from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter, complete
+
+if TYPE_CHECKING:
+    from arm_dynamics.model.arm_model import ArmModel
 
 NUMBERS = (
     Parameter("id", None, "1", "number of the motor on its bus", lower=0, upper=2047),

@@ -10,13 +10,13 @@ from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.model.audit.fault import Fault, suggest, title
 from arm_dynamics.model.audit.numbers import unreadable
 from arm_dynamics.model.source import Node
+from arm_dynamics.model.wiring import NAMES
 from arm_dynamics.parameters import Parameter, complete
 
 STOPS = (
     Parameter("stop_stiffness", 0.0, "N m/rad", "stiffness of the end stops", lower=0.0),
     Parameter("stop_damping", 0.0, "N m s/rad", "damping of the end stops", lower=0.0),
 )
-HARDWARE = ("id", "sign", "offset")  # read by hardware drivers
 DEFAULT_ACTUATOR = "ideal"
 
 
@@ -55,7 +55,7 @@ def _contradictions(joint: Node, kind: Any, nodes: dict[str, Node]) -> Iterator[
 def _unknown(
     joint: Node, name: str, nodes: dict[str, Node], parameters: tuple[Parameter, ...]
 ) -> Iterator[Fault]:
-    known = {*(p.name for p in (*parameters, *STOPS)), *HARDWARE, "actuator"}
+    known = {*(p.name for p in (*parameters, *STOPS)), *NAMES, "actuator"}
     for given, node in nodes.items():
         if given and given not in known:
             problem = f"is not a parameter of actuator '{name}'"
@@ -93,13 +93,14 @@ def _constants(
         node = nodes.get(parameter.name)
         if node is None:
             continue
-        wrong = unreadable(node.text) or _outside(parameter, float(node.text))
+        wrong = unreadable(node.text) or outside(parameter, float(node.text))
         if wrong:
             element = f"{control_title(joint)} <param {parameter.name}>"
             yield Fault(node.line, element, node.text, *wrong)
 
 
-def _outside(parameter: Parameter, value: float) -> tuple[str, str] | None:
+def outside(parameter: Parameter, value: float) -> tuple[str, str] | None:
+    """Problem and remedy of a number beyond its parameter's range, else None."""
     try:
         parameter.check(parameter.name, value)
     except InvalidValue:

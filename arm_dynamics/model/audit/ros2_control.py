@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from arm_dynamics.model.audit import actuator
+from arm_dynamics.model.audit import actuator, wiring
 from arm_dynamics.model.audit.actuator import control_title
 from arm_dynamics.model.audit.fault import Fault, Severity, suggest, title
 from arm_dynamics.model.audit.joints import bounds
@@ -21,6 +21,7 @@ def check(robot: Robot) -> Iterator[Fault]:
     seen: dict[str, int] = {}
     for block in blocks:
         yield from _tool_frame(robot, block)
+        yield from wiring.check(block)
         for joint in block.every("joint"):
             yield from _name(robot, joint, seen)
             yield from actuator.check(joint)

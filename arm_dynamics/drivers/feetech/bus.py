@@ -1,0 +1,198 @@
+"""Feetech STS servos behind the seam of every motor bus: position, or voltage by PWM.
+
+What stands in a servo's EEPROM is never changed, with one exception that a loss of power undoes:
+where the operating mode is another than is asked for, LOCK is set, so that nothing more is
+saved, and the mode is written. Homing, limits and gains are the servo's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from arm_dynamics.drivers.feetech import conversion, identity
+from arm_dynamics.drivers.feetech import registers as table
+from arm_dynamics.drivers.feetech.conversion import Turns
+from arm_dynamics.drivers.feetech.line import Line
+from arm_dynamics.drivers.feetech.registers import Register
+from arm_dynamics.drivers.feetech.settings import serial_port, values
+from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
+from arm_dynamics.drivers.port import Port
+from arm_dynamics.errors import DriverFault, InvalidValue, UnknownName
+from arm_dynamics.model.wiring import MotorWiring
+
+MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
+ATTEMPTS = 3
+LENGTHS = 4
+"""Cycles ask for blocks of so many lengths in turn: an answer that is late by less than so many
+cycles has the wrong length and is not taken for a fresh one."""
+
+
+class Feetech(MotorBus):
+    """Servos of Feetech's STS series on one serial line.
+
+    Settings: ``port``, and those of ``settings.SETTINGS``. These servos have no watchdog of
+    commands: in position mode one holds its last goal for ever, with a PWM it goes on turning.
+    The effort is reckoned from the measured current.
+    """
+
+    estimates_effort = True
+
+    def __init__(
+        self, motors: Sequence[MotorWiring], settings: Mapping[str, str], port: Port | None = None
+    ) -> None:
+        """Raises UnknownName for a servo that is not known, ConfigError for a bad setting."""
+        super().__init__(motors, settings)
+        self._numbers = {id: table.number_of(wired.motor) for id, wired in self.motors.items()}
+        told = values(self.settings)
+        self._kt, self._interface, self._cycle = told["kt"], "position", 0
+        self._port = port or serial_port(self.settings, told["baud"])
+        self._line = Line(self._port, told["baud"], told["latency"])
+        self._phases: dict[int, int] = {}
+        self._blocks: dict[int, bytes] = {}
+        self._on: set[int] = set()
+        self._forget()
+
+    def now(self) -> float:
+        """The port's clock [s]."""
+        return self._port.now()
+
+    def open(self) -> None:
+        """Open the port for this program alone; turns are counted anew."""
+        self._forget()
+        self._port.open()
+
+    def identify(self) -> None:
+        """Check that every servo answers, once, as the model that it should be; reads only.
+
+        Raises DriverFault naming all that are missing, doubled or of another model.
+        """
+        faults = identity.faults(self._line, self._numbers)
+        if faults:
+            raise DriverFault(f"port '{self._port.name}': {'; '.join(faults)}")
+
+    def prepare(self, interface: str) -> None:
+        """Torque off, operating mode as ``interface`` needs it, no PWM; all read back.
+
+        Raises DriverFault naming the servos that do not confirm it.
+        """
+        if interface not in MODES:
+            raise UnknownName("interface of Feetech servos", interface, tuple(MODES))
+        self._require("torque off", self.disable(self.motors))
+        phases = self._ask_all(table.PHASE)
+        self._require("their phase", phases)
+        modes = self._ask_all(table.MODE)
+        self._require("their mode", modes)
+        other = [id for id, mode in modes.items() if mode != MODES[interface]]
+        locked = self._set(table.LOCK, dict.fromkeys(other, 1))
+        switched = self._set(table.MODE, dict.fromkeys(locked, MODES[interface]))
+        self._require(f"{interface} mode", {*switched, *(modes.keys() - set(other))})
+        self._require("a PWM of 0", self._set(table.GOAL_PWM, dict.fromkeys(self.motors, 0)))
+        self._phases, self._interface = phases, interface
+
+    def interfaces(self, id: int) -> tuple[str, ...]:
+        """Position, or voltage: PWM times the supply. No servo of the series takes a torque."""
+        return tuple(MODES)
+
+    def read(self) -> Mapping[int, Reading]:
+        """The servos that answered now, by id."""
+        self._cycle = (self._cycle + 1) % LENGTHS
+        size = conversion.SIZE + self._cycle
+        found = self._line.ask(self.motors.keys(), conversion.START, size)
+        readings = {}
+        for id, (when, packet) in found.items():
+            self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
+            raw = table.POSITION.unpack(packet.data, conversion.START)
+            steps = raw if phase & table.MULTI_TURN else self._turns[id].unwrap(raw)
+            told = conversion.reading(packet.data, packet.error, steps, phase, self._kt, when)
+            readings[id] = told
+            if not told.enabled:
+                self._on.discard(id)  # a goal would switch its torque on again
+        return readings
+
+    def write(self, goals: Mapping[int, Goal]) -> None:
+        """Send goals to servos whose torque is on; those of others are not sent.
+
+        Raises CommandRefused for a goal that is not finite, InvalidValue for one of another
+        interface than the prepared one; then none is sent.
+        """
+        wrong = {goal.interface for goal in goals.values()} - {self._interface}
+        if wrong:
+            raise InvalidValue(f"goal of {sorted(wrong)}: prepared for '{self._interface}'")
+        register = table.GOAL_POSITION if self._interface == "position" else table.GOAL_PWM
+        on = {id: goal for id, goal in goals.items() if id in self._on}
+        shares = {id: register.pack(self._raw(id, goal)) for id, goal in on.items()}
+        self._line.write(register.address, shares)
+
+    def arm_watchdog(self, timeout: float) -> Collection[int]:
+        """None: these servos have no watchdog of commands."""
+        return ()
+
+    def enable(self, ids: Collection[int]) -> Collection[int]:
+        """Torque on where they stand, or without PWM; those that confirmed it.
+
+        Switch and goal go in one packet, made of what the servo said just before, so that no old
+        goal is ever driven to. Torque is switched off again where it is not confirmed.
+        """
+        done: set[int] = set()
+        for _ in range(ATTEMPTS):
+            here = self.read().keys() & (set(ids) - done)
+            left = {id: self._switch_on(self._blocks[id]) for id in here}
+            self._line.write(table.TORQUE.address, left)
+            done |= {id for id, on in self._line.read(left, table.TORQUE).items() if on == 1}
+        self._on |= done
+        self.disable(set(ids) - done)
+        return done
+
+    def disable(self, ids: Collection[int]) -> Collection[int]:
+        """Torque off; those that confirmed it by reading it back."""
+        self._on -= set(ids)
+        return self._set(table.TORQUE, dict.fromkeys(ids, 0))
+
+    def clear_faults(self, ids: Collection[int]) -> Collection[int]:
+        """Torque off, which ends an overload; heat and voltage pass by themselves."""
+        off = self.disable(ids)
+        return {id for id, status in self._line.read(off, table.STATUS).items() if not status}
+
+    def close(self) -> None:
+        """Release the port; never raises, may be called twice, from another thread too."""
+        self._port.close()
+
+    def _raw(self, id: int, goal: Goal) -> int:
+        if goal.interface == "position":
+            phase = self._phases.get(id, 0)
+            return conversion.raw_position(goal, self._turns[id].count, phase)
+        block = self._blocks.get(id)
+        supply = table.SUPPLY.unpack(block, conversion.START) if block else 0
+        return conversion.raw_pwm(goal, supply * conversion.SUPPLY_UNIT)
+
+    def _switch_on(self, block: bytes) -> bytes:
+        """Torque on, its own acceleration, its present position as the goal, no PWM (no time)."""
+        acceleration = table.ACCELERATION.unpack(block, conversion.START)
+        goal = table.POSITION.unpack(block, conversion.START)
+        return bytes((1, acceleration)) + table.GOAL_POSITION.pack(goal) + table.GOAL_PWM.pack(0)
+
+    def _set(self, register: Register, wanted: Mapping[int, int]) -> set[int]:
+        """Write values until they are read back; the servos that have them."""
+        done: set[int] = set()
+        for _ in range(ATTEMPTS):
+            left = {id: value for id, value in wanted.items() if id not in done}
+            self._line.write(register.address, {id: register.pack(v) for id, v in left.items()})
+            found = self._line.read(left, register)
+            done |= {id for id, value in found.items() if value == left[id]}
+        return done
+
+    def _ask_all(self, register: Register) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for _ in range(ATTEMPTS):
+            found |= self._line.read(self.motors.keys() - found.keys(), register)
+        return found
+
+    def _require(self, what: str, confirmed: Collection[int]) -> None:
+        left = [f"{id} ({m.joint})" for id, m in self.motors.items() if id not in confirmed]
+        if left:
+            raise DriverFault(f"motors {', '.join(left)} do not confirm {what}")
+
+    def _forget(self) -> None:
+        self._turns = {id: Turns() for id in self.motors}
+        for known in (self._phases, self._blocks, self._on, self._line.silent):
+            known.clear()

@@ -1,0 +1,93 @@
+"""Questions to several servos on one line, each within a time that the rate sets.
+
+All writing is by sync writes, which no servo answers: nothing collides on the one wire, and what
+was written is confirmed by reading it. Servos that were silent last time are asked last and
+waited for briefly, so that they cost the others little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from arm_dynamics.drivers.feetech import codec
+from arm_dynamics.drivers.feetech.codec import STATUS_SIZE, Packet
+from arm_dynamics.drivers.feetech.parser import Parser
+from arm_dynamics.drivers.feetech.registers import Register
+from arm_dynamics.drivers.port import Port
+
+RETURN_DELAY = 5e-4
+"""What a servo keeps before it answers, as it is delivered [s]."""
+GRACE = 2e-3
+"""How long a servo that was silent last time is waited for once the others have answered [s]."""
+PATIENT = 16
+"""Every so many questions it is waited for as long as the others."""
+
+
+Heard = tuple[float, Packet]
+"""When an answer was there [s], and what it was."""
+
+
+class Line:
+    """Servos on ``port`` at ``baud`` [bit/s]; ``latency`` [s] is the adapter's and system's."""
+
+    def __init__(self, port: Port, baud: float, latency: float) -> None:
+        self.port, self.latency = port, latency
+        self.byte_time = 10.0 / baud
+        self.silent: set[int] = set()
+        self._asked = 0
+        self._parser = Parser()
+
+    def ask(self, ids: Collection[int], address: int, size: int) -> dict[int, Heard]:
+        """``size`` bytes from ``address`` on of every servo that answers, and when, by id."""
+        order = sorted(ids, key=self.silent.__contains__)
+        request, reply = codec.sync_read(order, address, size), STATUS_SIZE + size
+        self._send(request)
+        self._asked += 1
+        until = self._patience(len(request), len(order) * reply, len(order))
+        found: dict[int, Heard] = {}
+        while left := [id for id in order if id not in found]:
+            hoped = [id for id in left if id not in self.silent]
+            if not hoped and found and self._asked % PATIENT:
+                until = min(until, self.port.now() + self._grace(len(left), reply))
+            wanted = len(hoped or left) * reply - self._parser.waiting
+            chunk = self.port.read(max(1, wanted), until)
+            if not chunk:
+                break
+            now, packets = self.port.now(), self._parser.feed(chunk)
+            found |= {p.id: (now, p) for p in packets if p.id in left and len(p.data) == size}
+        self.silent = (self.silent - set(ids)) | (set(ids) - found.keys())
+        return found
+
+    def listen(self, id: int, address: int, size: int, latency: float) -> tuple[list[Packet], bool]:
+        """All answers of one servo until it is quiet, and whether other bytes came too."""
+        request = codec.read(id, address, size)
+        self._send(request)
+        wait = (len(request) + 2 * (STATUS_SIZE + size)) * self.byte_time + RETURN_DELAY + latency
+        until, packets = self.port.now() + wait, []
+        while chunk := self.port.read(4096, until):
+            packets += self._parser.feed(chunk)
+        good = [p for p in packets if p.id == id and len(p.data) == size]
+        return good, len(good) < len(packets) or self._parser.lost + self._parser.waiting > 0
+
+    def read(self, ids: Collection[int], register: Register) -> dict[int, int]:
+        """One register of several servos, by id; those that did not answer are left out."""
+        found = self.ask(ids, register.address, register.size) if ids else {}
+        return {id: register.unpack(p.data, register.address) for id, (_, p) in found.items()}
+
+    def write(self, address: int, shares: Mapping[int, bytes]) -> None:
+        """Have servos take bytes of one length at ``address``; none answers."""
+        if shares:
+            size = len(next(iter(shares.values())))
+            self.port.write(codec.sync_write(address, size, shares))
+
+    def _send(self, request: bytes) -> None:
+        self._parser.clear()
+        self.port.flush()
+        self.port.write(request)
+
+    def _grace(self, count: int, reply: int) -> float:
+        return GRACE + count * (RETURN_DELAY + reply * self.byte_time)
+
+    def _patience(self, sent: int, answered: int, count: int) -> float:
+        on_wire = (sent + answered) * self.byte_time
+        return self.port.now() + on_wire + count * RETURN_DELAY + self.latency

@@ -1,0 +1,472 @@
+"""Feetech servos behind the seam of every motor bus, on virtual time and with broken lines."""
+
+import math
+import random
+from functools import partial
+
+import pytest
+from emulators.base import Shaft
+from emulators.feetech import EmulatedFeetech
+
+from arm_dynamics import plugins
+from arm_dynamics.drivers.feetech import Feetech
+from arm_dynamics.drivers.feetech.identity import scan
+from arm_dynamics.drivers.motor_bus import Found, Goal
+from arm_dynamics.drivers.port import Port
+from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault, InvalidValue, UnknownName
+from arm_dynamics.model.wiring import MotorWiring
+
+STEP = 2 * math.pi / 4096
+BAUD = 1_000_000
+IDS = (1, 2, 3, 4, 5, 6)
+
+
+class Wire(Port):
+    """Bytes between a bus and emulated servos, ten bits each; ``fault`` changes what comes back."""
+
+    def __init__(self, motors, baud=BAUD):
+        self.motors, self.time, self.sent, self.queue = motors, 0.0, [], []
+        self.byte_time, self.gone, self.is_open = 10 / baud, False, False
+        self.fault = lambda reply: reply
+        self.delay = 0.0
+
+    def now(self):
+        return self.time
+
+    def open(self):
+        self._require()
+        self.is_open = True
+
+    def write(self, data):
+        self._require()
+        self.sent.append(data)
+        self.time += len(data) * self.byte_time
+        start = self.time + 1e-4 + self.delay
+        reply = self.fault(self.motors.receive(data, self.time))
+        self.queue += [(start + (k + 1) * self.byte_time, b) for k, b in enumerate(reply)]
+
+    def read(self, size, until):
+        self._require()
+        self.queue.sort(key=lambda entry: entry[0])
+        taken = [entry for entry in self.queue if entry[0] <= until][:size]
+        self.queue = self.queue[len(taken) :]
+        self.time = max(self.time, taken[-1][0] if len(taken) == size else until)
+        return bytes(byte for _, byte in taken)
+
+    def flush(self):
+        self._require()
+        self.queue = [entry for entry in self.queue if entry[0] > self.time]
+
+    def close(self):
+        self.is_open = False
+
+    def _require(self):
+        if self.gone:
+            raise DriverFault("port 'wire' is gone")
+
+
+def wired(id, motor="sts3215"):
+    return MotorWiring(f"J{id}", id, motor)
+
+
+def started(interface="position", ids=IDS, settings=None, **shaft):
+    """A prepared bus, its wire and its shafts by id."""
+    shafts = {id: Shaft(id, "sts3215", **shaft) for id in ids}
+    wire = Wire(EmulatedFeetech(list(shafts.values())))
+    bus = Feetech([wired(id) for id in ids], settings or {}, wire)
+    bus.open()
+    bus.identify()
+    bus.prepare(interface)
+    return bus, wire, shafts
+
+
+def written(wire):
+    """Addresses that were written to since the list was cleared."""
+    return {data[5] for data in wire.sent if data[4] in (0x03, 0x83)}
+
+
+# --- what a cycle tells ---
+
+
+def test_it_is_found_by_name_and_says_what_it_takes():
+    assert plugins.load("drivers", "feetech") is Feetech
+    bus, _, _ = started()
+    assert bus.interfaces(1) == ("position", "voltage")
+    assert bus.estimates_effort
+    assert not bus.arm_watchdog(0.1)
+
+
+def test_a_reading_is_what_the_shaft_does():
+    bus, wire, shafts = started()
+    for id, shaft in shafts.items():
+        shaft.q, shaft.v, shaft.temperature, shaft.supply = 0.2 * id - 1, id - 3.5, 30 + id, 11.9
+    found = bus.read()
+    assert set(found) == set(IDS)
+    for id, told in found.items():
+        assert told.q == pytest.approx(shafts[id].q, abs=STEP)
+        assert told.v == pytest.approx(shafts[id].v, abs=STEP)
+        assert (told.temperature, told.supply) == (30 + id, pytest.approx(11.9))
+        assert (told.fault, told.enabled) == ("", False)
+        assert told.time <= wire.time
+
+
+def test_speed_is_read_in_the_unit_that_the_servo_says():
+    bus, wire, shafts = started()
+    wire.motors.servos[0].memory[18] = 0
+    bus.prepare("position")
+    shafts[1].v = shafts[2].v = -2.0
+    found = bus.read()
+    assert found[1].v == pytest.approx(-2.0, abs=50 * STEP)
+    assert found[2].v == pytest.approx(-2.0, abs=STEP)
+    assert found[1].v / (50 * STEP) == pytest.approx(round(found[1].v / (50 * STEP)))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_effort_is_estimated_from_current_and_its_direction(sign):
+    bus, wire, shafts = started("voltage")
+    bus.read()
+    bus.enable(IDS)
+    bus.write(dict.fromkeys(IDS, Goal("voltage", sign * 4.0)))
+    wire.motors.step(wire.time)
+    assert shafts[1].effort == pytest.approx(sign * 2.94 / 3, rel=0.01)
+    assert bus.read()[1].tau == pytest.approx(shafts[1].effort, abs=1.08 * 6.5e-3)
+
+
+def test_turns_are_counted_from_the_first_position():
+    """Eleven radians either way in steps of 0.3, past the end of the encoder's turn."""
+    bus, _, shafts = started()
+    path = [3.0 + 0.3 * k for k in range(30)] + [11.7 - 0.3 * k for k in range(75)]
+    for q in path:
+        shafts[1].q = q
+        assert bus.read()[1].q == pytest.approx(q, abs=STEP)
+    bus.open()
+    shafts[1].q = 7.0
+    assert bus.read()[1].q == pytest.approx(7.0 - 2 * math.pi, abs=STEP)
+
+
+def test_a_servo_that_counts_its_turns_is_believed():
+    bus, wire, shafts = started()
+    for servo in wire.motors.servos:
+        servo.memory[18] |= 16
+    bus.prepare("position")
+    shafts[1].q = -9.0
+    assert bus.read()[1].q == pytest.approx(-9.0, abs=STEP)
+
+
+def test_homing_is_the_servos_own():
+    bus, wire, _ = started(q=0.5)
+    servo = wire.motors.servos[0]
+    servo.put(servo.memory, 31, -100, 11)
+    assert bus.read()[1].q == pytest.approx(0.5 + 100 * STEP, abs=STEP)
+
+
+# --- goals ---
+
+
+def test_a_goal_reaches_the_servo_and_moves_its_shaft_there():
+    bus, wire, shafts = started()
+    bus.read()
+    assert set(bus.enable(IDS)) == set(IDS)
+    bus.write({1: Goal("position", 0.4), 2: Goal("position", -0.4)})
+    wire.motors.step(wire.time)
+    assert shafts[1].effort > 1 > -1 > shafts[2].effort
+    assert shafts[3].effort == pytest.approx(0, abs=0.1)
+    shafts[1].q = 0.4
+    wire.motors.step(wire.time)
+    assert shafts[1].effort == pytest.approx(0, abs=0.1)
+
+
+def test_a_goal_beyond_the_turn_is_held_at_its_end():
+    bus, wire, shafts = started(q=3.0)
+    bus.read()
+    bus.enable(IDS)
+    shafts[1].q = 3.3
+    bus.read()
+    bus.write({1: Goal("position", 3.4), 2: Goal("position", 99.0), 3: Goal("position", -99.0)})
+    goals = [servo.get(42, 15) for servo in wire.motors.servos]
+    assert goals[0] == round(3.4 / STEP) + 2048 - 4096 or goals[0] == 4095
+    assert goals[1:3] == [4095, 0]
+
+
+@pytest.mark.parametrize("supply", [5.0, 12.0])
+def test_volts_are_a_share_of_the_supply_and_no_more_than_it(supply):
+    bus, wire, _ = started("voltage", supply=supply)
+    bus.read()
+    bus.enable(IDS)
+    volts = {1: 2.5, 2: -2.5, 3: 99.0, 4: -99.0}
+    bus.write({id: Goal("voltage", value) for id, value in volts.items()})
+    duties = [servo.get(44, 10) for servo in wire.motors.servos]
+    share = round(2500 / supply)
+    assert duties == [share, -share, 1000, -1000, 0, 0]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("interface", ["position", "voltage"])
+def test_goals_that_are_not_finite_are_refused_and_none_is_sent(interface, value):
+    bus, wire, _ = started(interface)
+    bus.enable(IDS)
+    wire.sent.clear()
+    with pytest.raises(CommandRefused, match="not finite"):
+        bus.write({1: Goal(interface, 0.1), 2: Goal(interface, value)})
+    assert not wire.sent
+
+
+def test_goals_of_another_interface_are_refused():
+    bus, _, _ = started()
+    with pytest.raises(InvalidValue, match="'voltage'.*prepared for 'position'"):
+        bus.write({1: Goal("voltage", 0.1)})
+    with pytest.raises(UnknownName, match="'effort'; known: position, voltage"):
+        bus.prepare("effort")
+
+
+# --- torque ---
+
+
+@pytest.mark.parametrize("interface", ["position", "voltage"])
+def test_enabling_moves_nothing_whatever_the_old_goals_were(interface):
+    bus, wire, shafts = started(interface, q=0.7)
+    for servo in wire.motors.servos:
+        servo.put(servo.memory, 42, 100)
+        servo.put(servo.memory, 44, 900)
+        servo.memory[41] = 33
+    assert set(bus.enable(IDS)) == set(IDS)
+    wire.motors.step(wire.time)
+    assert [shaft.effort for shaft in shafts.values()] == pytest.approx([0.0] * 6, abs=0.05)
+    assert {servo.memory[41] for servo in wire.motors.servos} == {33}
+    assert all(told.enabled for told in bus.read().values())
+
+
+def test_goals_of_servos_without_torque_are_not_sent():
+    """A goal alone would switch their torque on."""
+    bus, wire, _ = started()
+    bus.enable((1, 2))
+    bus.write(dict.fromkeys(IDS, Goal("position", 0.1)))
+    assert [wire.motors.torque_is_on(id) for id in IDS] == [True, True, *[False] * 4]
+    wire.motors.reboot(1)
+    wire.time += 1.0
+    assert bus.read()[1].enabled is False
+    bus.write(dict.fromkeys(IDS, Goal("position", 0.1)))
+    assert not wire.motors.torque_is_on(1)
+
+
+def test_disabling_is_confirmed_by_reading():
+    bus, wire, shafts = started()
+    bus.enable(IDS)
+    shafts[3].silent = True
+    assert set(bus.disable(IDS)) == set(IDS) - {3}
+    assert [wire.motors.torque_is_on(id) for id in IDS] == [id == 3 for id in IDS]
+    shafts[3].silent = False
+    assert set(bus.disable(IDS)) == set(IDS)
+
+
+def test_a_servo_that_does_not_confirm_is_not_enabled():
+    bus, wire, shafts = started()
+    shafts[2].silent = True
+    assert set(bus.enable(IDS)) == set(IDS) - {2}
+    assert not wire.motors.torque_is_on(2)
+
+
+# --- what is written for good ---
+
+
+def test_nothing_but_the_mode_is_written_and_it_only_where_it_differs():
+    bus, wire, _ = started()
+    saved = [bytes(servo.saved) for servo in wire.motors.servos]
+    assert written(wire) == {40, 44}, "torque off, PWM 0"
+    for servo in wire.motors.servos:
+        servo.memory[55] = 0  # as some programs leave it
+    bus.prepare("voltage")
+    assert written(wire) == {40, 44, 55, 33}
+    assert {servo.memory[33] for servo in wire.motors.servos} == {2}
+    assert [bytes(servo.saved) for servo in wire.motors.servos] == saved
+    wire.sent.clear()
+    bus.prepare("voltage")
+    bus.enable(IDS)
+    bus.read()
+    bus.disable(IDS)
+    assert written(wire) == {40, 44}
+
+
+def test_who_does_not_confirm_its_mode_is_named():
+    bus, wire, shafts = started()
+    shafts[4].silent = True
+    with pytest.raises(DriverFault, match=r"motors 4 \(J4\) do not confirm torque off"):
+        bus.prepare("voltage")
+    shafts[4].silent = False
+    wire.motors.servos[4].write = lambda *_: None
+    with pytest.raises(DriverFault, match=r"motors 5 \(J5\) do not confirm voltage mode"):
+        bus.prepare("voltage")
+
+
+# --- faults ---
+
+
+@pytest.mark.parametrize("fault", ["voltage", "sensor", "overheating", "overcurrent", "overload"])
+def test_faults_are_named_and_cost_the_others_nothing(fault):
+    bus, wire, _ = started()
+    wire.motors.trip(3, fault)
+    found = bus.read()
+    words = {"voltage": "supply voltage", "sensor": "position sensor"}
+    assert {id: told.fault for id, told in found.items() if told.fault} == {
+        3: words.get(fault, fault)
+    }
+
+
+def test_an_overload_is_cleared_and_heat_is_not():
+    bus, wire, shafts = started()
+    wire.motors.trip(1, "overload")
+    shafts[2].temperature = 80.0
+    assert set(bus.clear_faults((1, 2))) == {1}
+    shafts[2].temperature = 50.0
+    assert set(bus.clear_faults((1, 2))) == {1, 2}
+
+
+# --- who is there ---
+
+
+def test_missing_doubled_and_foreign_servos_are_all_named():
+    shafts = [Shaft(1, "sts3215"), Shaft(2, "sts3250"), Shaft(3, "sts3215"), Shaft(3, "sts3215")]
+    bus = Feetech([wired(id) for id in (1, 2, 3, 4)], {}, Wire(EmulatedFeetech(shafts)))
+    bus.open()
+    with pytest.raises(DriverFault) as caught:
+        bus.identify()
+    assert str(caught.value) == (
+        "port 'port': motor 2 is sts3250, sts3215 is expected; motor 3 answers in pieces: two"
+        " with that id, another baud, or noise; motor 4 does not answer"
+    )
+
+
+def test_two_that_answer_one_after_the_other_are_two():
+    bus, wire, _ = started(ids=(1,))
+    wire.fault = lambda reply: reply * 2
+    with pytest.raises(DriverFault, match="motor 1 answers 2 times: the id is there more than"):
+        bus.identify()
+
+
+def test_when_none_answers_it_says_where_to_look():
+    bus = Feetech([wired(1), wired(2)], {}, Wire(EmulatedFeetech([])))
+    bus.open()
+    with pytest.raises(DriverFault, match="no servo answers: power, cable or baud"):
+        bus.identify()
+
+
+def test_a_scan_lists_who_answers_at_which_rate_and_writes_nothing():
+    shafts = [Shaft(1, "sts3215"), Shaft(6, "sts3250"), Shaft(9, "sts9999"), Shaft(7, "sts3215")]
+    shafts += [Shaft(7, "sts3215")]
+    lines = {BAUD: Wire(EmulatedFeetech(shafts)), 115_200: Wire(EmulatedFeetech([]), 115_200)}
+    found = scan(lines.__getitem__, lines)
+    assert found[:2] == [Found(1, "sts3215", "3.10", BAUD), Found(6, "sts3250", "3.10", BAUD)]
+    assert [(f.id, f.model) for f in found[2:]] == [
+        (7, "garbled"), (9, "unknown (model number 25344)"),
+    ]  # fmt: skip
+    assert not any(map(written, lines.values()))
+    assert not any(line.is_open for line in lines.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"baud": "fast"}, "baud = 'fast' bit/s: a number is expected"),
+        ({"baud": "-1"}, "baud = -1 bit/s: above 0"),
+        ({"latency": "-1"}, "latency = -1 s: at least 0"),
+        ({"kt": "0"}, "kt = 0 N·m/A: above 0"),
+        ({}, "port is missing; for example"),
+    ],
+)
+def test_bad_settings_are_refused(settings, words):
+    with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
+        Feetech([wired(1)], settings)
+
+
+def test_other_servos_are_refused_with_those_that_are_known():
+    with pytest.raises(UnknownName, match="'ax12'; known: sts3215, sts3250"):
+        Feetech([wired(1, "ax12")], {}, Wire(EmulatedFeetech([])))
+
+
+# --- a bad line ---
+
+
+def test_a_silent_servo_costs_the_others_no_answer_and_little_time():
+    bus, wire, shafts = started()
+    start = wire.time
+    bus.read()
+    whole = wire.time - start
+    shafts[1].silent = True
+    bus.read()
+    times = []
+    for _ in range(20):
+        start = wire.time
+        assert set(bus.read()) == set(IDS) - {1}
+        times.append(wire.time - start)
+    assert sorted(times)[-3] < whole + 4e-3
+    assert max(times) < whole + 12e-3
+    shafts[1].silent = False
+    assert set(bus.read()) == set(IDS)
+
+
+def test_servos_that_were_all_silent_are_heard_again():
+    bus, wire, shafts = started()
+    for shaft in shafts.values():
+        shaft.silent = True
+    assert not bus.read()
+    for shaft in shafts.values():
+        shaft.silent = False
+    wire.delay = 5e-3
+    assert set(bus.read()) == set(IDS)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bytes_that_are_changed_or_lost_never_make_a_wrong_reading(seed):
+    """The checksum has eight bits: what gets through changed is as rare as 1 in 256."""
+    bus, wire, shafts = started()
+    rng = random.Random(seed)
+    for id, shaft in shafts.items():
+        shaft.q = 0.1 * id
+
+    def noise(reply):
+        kept = (b for b in reply if rng.random() > 0.005)
+        return bytes(b ^ 1 << rng.randrange(8) if rng.random() < 0.005 else b for b in kept)
+
+    wire.fault, good, wrong = noise, 0, 0
+    for _ in range(100):
+        for id, told in bus.read().items():
+            good += 1
+            wrong += abs(told.q - shafts[id].q) > 2 * STEP
+    assert good > 300
+    assert wrong <= 3
+
+
+def test_an_answer_that_comes_a_cycle_late_is_not_taken_for_a_fresh_one():
+    bus, wire, shafts = started(ids=(1,))
+    for k in range(12):
+        shafts[1].q = 0.1 * k
+        wire.delay = 0.05 if k % 2 == 0 else 0.0
+        found = bus.read()
+        wire.time += 0.04
+        assert set(found) <= {1}
+        assert k % 2 == 0 or not found or found[1].q == pytest.approx(0.1 * k, abs=STEP)
+        assert k % 2 == 1 or not found
+
+
+def test_a_port_that_is_gone_is_a_fault_until_it_is_opened_again():
+    bus, wire, _ = started()
+    bus.enable(IDS)
+    wire.gone = True
+    calls = (
+        partial(bus.write, {1: Goal("position", 0.0)}), bus.read, bus.identify,
+        partial(bus.prepare, "position"), partial(bus.disable, IDS), partial(bus.enable, IDS),
+        partial(bus.clear_faults, IDS), bus.open,
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(DriverFault, match="is gone"):
+            call()
+    bus.close()
+    bus.close()
+    wire.gone = False
+    bus.open()
+    bus.identify()
+    bus.prepare("position")
+    assert set(bus.read()) == set(IDS)
+    wire.sent.clear()
+    bus.write({1: Goal("position", 0.0)})
+    assert not wire.sent, "what was enabled before is not taken to be so now"

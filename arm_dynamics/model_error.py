@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.arrays import Vector, scalar, whole
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
 from arm_dynamics.model.joint import Joint
@@ -40,7 +41,7 @@ def with_model_error(
     named stays: motors, limits, stops.
 
     Raises InvalidValue for an error of -100 % or less, with a seed also for one of 100 % or more,
-    and for a seed that is no whole number.
+    for a seed that is no whole number, and as ``require_bearable`` where ``arm`` itself is borne.
     """
     draw = _uniform if seed is None else _random(whole("seed", seed))
     masses, lengths, inertias, rubbing = (
@@ -55,7 +56,38 @@ def with_model_error(
     joints = tuple(_rubbing(j, float(f)) for j, f in zip(arm.joints, rubbing, strict=True))
     payload = replace(arm.payload, mass=arm.payload.mass * float(masses[-1]))
     links = _links(arm.links, masses, lengths, inertias)
-    return replace(arm, links=links, joints=joints, payload=payload)
+    wrong = replace(arm, links=links, joints=joints, payload=payload)
+    return require_bearable(wrong) if _unborne(arm) is None else wrong
+
+
+def require_bearable(model: ArmModel) -> ArmModel:
+    """Return ``model`` when |g(q)| is within the effort limits at its pose "initial".
+
+    A law with another one could only push against its limits, even at home. Raises InvalidValue
+    naming the joint, its weight and its limit.
+    """
+    found = _unborne(model)
+    if found is None:
+        return model
+    joint, weight = model.joints[found[0]], found[1]
+    unit = "N·m" if joint.unit == "rad" else "N"
+    raise InvalidValue(
+        f"model of arm '{model.name}' with a payload of {model.payload.mass:g} kg: joint"
+        f" '{joint.name}' would carry {weight:.4g} {unit} at the initial pose, beyond its limit"
+        f" {joint.effort:.4g} {unit}; payload and errors of a model that weighs"
+        f" {joint.effort / weight:.2g} times as much there are allowed"
+    )
+
+
+def _unborne(arm: ArmModel) -> tuple[int, float] | None:
+    """The joint whose weight at home exceeds its limit most, and that weight; None: none does."""
+    held = pin.computeGeneralizedGravity(arm.model, arm.model.createData(), arm.pose("initial"))
+    weight, limit = np.abs(held), arm.effort_limit
+    over = ~(weight <= limit)
+    if not over.any():
+        return None
+    worst = int(np.argmax(np.where(over, weight - limit, -np.inf)))
+    return worst, float(weight[worst])
 
 
 def _percent(name: str, error: float, either_way: bool) -> float:

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import dynamics, kinematics, load_arm
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.model_error import with_model_error
+from arm_dynamics.model_error import require_bearable, with_model_error
 
 Q = np.array([0.3, -0.8, 0.2, 0.5, -0.4])
 percents = st.floats(-50, 50)
@@ -104,3 +106,27 @@ def test_the_arm_at_hand_stays():
 def test_nonsense_is_refused(given, said):
     with pytest.raises(InvalidValue, match=said):
         with_model_error(five_dof(), **given)
+
+
+# What no motor can bear -------------------------------------------------------------------------
+
+
+def test_a_model_that_no_motor_holds_at_home_is_refused_by_name():
+    arm = five_dof()
+    home = arm.pose("initial")
+    own, one = (dynamics.gravity(arm.with_payload(m), home) for m in (0.0, 1.0))
+    most = ((arm.effort_limit - np.abs(own)) / np.abs(one - own).clip(1e-9)).min()
+    assert require_bearable(arm.with_payload(0.99 * most)).payload.mass > 0
+    said = r"payload of .* kg: joint 'R5' would carry .* N·m .* beyond its limit 12 N·m"
+    for law in (PidGravity(arm), TaskSpace(arm)):
+        with pytest.raises(InvalidValue, match=said):
+            law.use_model(arm.with_payload(1.01 * most))
+        assert law.arm is arm
+    for error in ({"mass": 2000}, {"length": 2000}):
+        with pytest.raises(InvalidValue, match="would carry"):
+            with_model_error(arm, **error)
+
+
+def test_an_arm_that_its_motors_do_not_hold_may_be_wrong_too():
+    heavy = five_dof().with_payload(50.0)
+    assert with_model_error(heavy, mass=10).payload.mass == pytest.approx(55.0)

@@ -16,6 +16,7 @@ from arm_dynamics.errors import UnknownName
 from arm_dynamics.kinematics import AXIS_NAMES
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm, require_same_joints
+from arm_dynamics.model_error import require_bearable
 from arm_dynamics.parameters import Parameter, complete
 from arm_dynamics.rigid_body import RigidBody
 from arm_dynamics.state import Command, Reference, State
@@ -92,9 +93,9 @@ class Controller(ABC):
     def use_model(self, arm: ArmModel) -> None:
         """Tell the law another model (a payload, say), gains and memory unchanged.
 
-        Raises InvalidValue when it has other joints.
+        Raises InvalidValue when it has other joints, or weighs more than they can hold at home.
         """
-        self.arm = require_same_joints("model", arm, self.arm)
+        self.arm = require_bearable(require_same_joints("model", arm, self.arm))
         self.body = RigidBody(self.arm)
 
     def reset(self, state: State) -> None:

@@ -9,7 +9,7 @@ from rclpy.node import Node
 
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model_error import with_model_error
+from arm_dynamics.model_error import require_bearable, with_model_error
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.ros.arm_parameters import PAYLOAD
 from arm_dynamics.ros.parameters import declare_live, declare_number
@@ -61,7 +61,7 @@ class LawModel:
             raise ConfigError(f"{SEED} = {seed}: a whole number of at least {NO_SEED} is expected")
         errors = {one.name.partition(".")[2]: values[one.name] for one in ERRORS}
         drawn = None if seed == NO_SEED else seed
-        loaded = self._nominal.with_payload(values[PAYLOAD.name])
+        loaded = require_bearable(self._nominal.with_payload(values[PAYLOAD.name]))
         if not any(errors.values()):
             return loaded
         return with_model_error(loaded, seed=drawn, **errors)

@@ -162,7 +162,7 @@ def test_invalid_goals_are_rejected_by_default_and_the_log_says_why(ros):
 
 
 def test_an_effort_beyond_the_limit_is_refused(shared, states):
-    assert shared.set("joint_controller", payload_mass=50.0)[0].successful
+    assert shared.set("joint_controller", payload_mass=16.0)[0].successful
     result = send(shared, goal((1.5, AWAY, REST)))
     assert shared.set("joint_controller", payload_mass=0.0)[0].successful
     assert result.error_code == Result.INVALID_GOAL

@@ -86,6 +86,7 @@ setup(
         "console_scripts": [
             "arm-dynamics = arm_dynamics.cli.main:main",
             "simulator = arm_dynamics.ros.simulator:main",
+            "hardware = arm_dynamics.ros.hardware:main",
             "joint_controller = arm_dynamics.ros.joint_controller:main",
             "task_space_controller = arm_dynamics.ros.task_space_controller:main",
             "composed = arm_dynamics.ros.composed:main",

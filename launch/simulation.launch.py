@@ -61,16 +61,6 @@ def _nodes(given):
 
 def _simulator(given):
     """Its parameters; what is empty is left to the file."""
-    rate = {"rate": _positive("rate", given["rate"])} if given["rate"] else {}
+    rate = {"rate": parts.positive("rate", given["rate"])} if given["rate"] else {}
     lockstep = {"lockstep": given["lockstep"] == "true"} if given["lockstep"] else {}
     return parts.simulator_parameters(given) | rate | lockstep
-
-
-def _positive(name, text):
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1e6:
-        raise ConfigError(f"{name} '{text}': a positive number is expected")
-    return number

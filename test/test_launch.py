@@ -22,11 +22,15 @@ ARGUMENTS = {
         "arm", "controller", "rate", "rviz", "viewer", "port", "composed", "lockstep",
         "use_sim_time", "params_file",
     },
+    "hardware": {
+        "arm", "driver", "port", "interface", "controller", "rate", "autostart", "rviz", "page",
+        "page_port", "params_file",
+    },
     "display": {"arm", "rviz", "port", "gui"},
     "task_space": {"arm", "controller", "rviz", "use_sim_time", "params_file"},
     "view": {"arm", "rviz", "use_sim_time"},
 }  # fmt: skip
-SWITCHES = {"rviz", "viewer", "composed", "use_sim_time", "gui"}
+SWITCHES = {"autostart", "page", "rviz", "viewer", "composed", "use_sim_time", "gui"}
 LEFT_TO_THE_FILE = {"controller", "rate", "lockstep"}
 PARTS = "arm_dynamics.ros.launch_parts"
 REAL = importlib.util.find_spec("launch_ros") is not None
@@ -158,7 +162,7 @@ def test_the_laws_of_the_tool_can_be_chosen_and_reach_the_node(stand_in):
         started("task_space", params_file="/no/such.yaml")
 
 
-@pytest.mark.parametrize("name", ["simulation", "display", "task_space"])
+@pytest.mark.parametrize("name", ["simulation", "display", "task_space", "hardware"])
 def test_what_is_included_lies_beside(name, stand_in):
     _, actions = described(name)
     (included,) = (a.values[0] for a in actions if a.kind == "IncludeLaunchDescription")
@@ -184,6 +188,22 @@ def test_the_nodes_go_by_the_stamps_of_states_not_by_the_clock(stand_in, compose
     assert source["publish_clock"] is (simulated == "true")
     for follower in found.keys() - {"simulator", "composed"}:
         assert "use_sim_time" not in parameters(found[follower])
+
+
+def test_the_arm_of_the_hardware_launch_is_the_drivers(stand_in):
+    """One word changes where the arm is; nothing starts with torque."""
+    found = nodes(started("hardware", port="/dev/ttyUSB0", rate="200", page="true"))
+    assert set(found) == {"hardware", "joint_controller", "viewer"} <= EXECUTABLES
+    hardware = parameters(found["hardware"])
+    assert hardware == {
+        "arm": "five_dof", "port": "/dev/ttyUSB0", "rate": 200.0, "autostart": False
+    }  # fmt: skip
+    assert parameters(found["viewer"])["port"] == 8080
+    found = nodes(started("hardware", driver="simulated", controller="none"))
+    assert set(found) == {"simulator"}
+    assert parameters(found["simulator"])["publish_clock"] is False
+    with pytest.raises(ConfigError, match="rate 'fast'"):
+        started("hardware", rate="fast")
 
 
 def test_arguments_reach_the_nodes(stand_in, tmp_path):

@@ -1,4 +1,4 @@
-"""What the launch files share: arguments, this package's nodes, and the end of a simulator."""
+"""What the launch files share: arguments, this package's nodes, and the end of the arm's."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def node(executable: str, *parameters: Any, **more: Any) -> Node:
 
 def simulating(executable: str, *parameters: Any) -> Node:
     """A node with whose end that of the launch has come."""
-    return node(executable, *parameters, on_exit=_simulator_ended)
+    return node(executable, *parameters, on_exit=_arm_ended)
 
 
 def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
@@ -106,6 +106,17 @@ def params_files(given: Mapping[str, str]) -> list[str]:
     return [file] if file else [str(bundled)] * bundled.is_file()
 
 
+def positive(name: str, text: str) -> float:
+    """The number that an argument's text stands for; raises ConfigError for another text."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e6:
+        raise ConfigError(f"{name} '{text}': a positive number is expected")
+    return number
+
+
 def page(executable: str, given: Mapping[str, str], shows: str) -> Node | LogInfo:
     """A node with a page for a browser, or a word on what it needs; ConfigError for a bad port."""
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
@@ -116,10 +127,10 @@ def page(executable: str, given: Mapping[str, str], shows: str) -> Node | LogInf
     return node(executable, {"arm": given["arm"], "port": int(port)})
 
 
-def _simulator_ended(event: Any, context: Any) -> Any:
+def _arm_ended(event: Any, context: Any) -> Any:
     """Without the arm there is nothing left to do; its failure is that of the launch."""
     if context.is_shutdown:
         return None
     if event.returncode != 0:
         raise RuntimeError(f"{event.process_name} ended with code {event.returncode}")
-    return Shutdown(reason="the simulator ended")
+    return Shutdown(reason="the arm's node ended")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -30,7 +30,7 @@ class TopicDriver(Driver):
     Whether the arm takes positions is for whoever has its motors to say.
     """
 
-    also: ClassVar[tuple[str, ...]] = ("position",)
+    also: tuple[str, ...] = ("position",)
 
     def __init__(self, arm: ArmModel, node: Node, output: Output | None = None) -> None:
         super().__init__(arm)

@@ -287,7 +287,7 @@ class Ros:
                 for status in message.status:
                     values = {pair.key: pair.value for pair in status.values}
                     values |= {"message": status.message, "level": status.level[0]}
-                    found[-1] = values if status.name == node else {}
+                    found[-1] = values if status.name == node else found[-1]
             return next((values for values in found if values and predicate(values)), None)
 
         try:

@@ -1,0 +1,191 @@
+"""The hardware node: joint states of a physical arm out, commands to its motors in."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.parameter import Parameter as RosParameter
+
+from arm_dynamics.drivers.build import build_driver
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.ros.capability_topics import CapabilityPublisher
+from arm_dynamics.ros.diagnostics import Diagnostics
+from arm_dynamics.ros.emergency_stop import EmergencyStop
+from arm_dynamics.ros.hardware_cycle import HardwareCycle, rests
+from arm_dynamics.ros.hardware_parameters import HardwareParameters
+from arm_dynamics.ros.hardware_report import HardwareReport
+from arm_dynamics.ros.lifecycle import ACTIVE, LoopedLifecycle
+from arm_dynamics.ros.parameters import declare_fixed, result
+from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.stop import Stop
+from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.safety.events import Events
+
+LOOK = 0.1
+"""Time [s] between two looks whether the arm has left the active state by itself."""
+RETRY = 1.0
+"""Time [s] between two tries of ``autostart``."""
+ENDING = 3.0
+"""Longest time [s] that the arm has to come to rest before the node ends."""
+
+
+class HardwareNode(LoopedLifecycle):
+    """An arm of motors, behind the topics of the simulator; torque only while active."""
+
+    def __init__(self) -> None:
+        super().__init__("hardware")
+        self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._wishes = HardwareParameters(self, self._arm)
+        autostart = declare_fixed(self, "autostart", False, "configure by itself; never activate")
+        self._driver: MotorArm | None = None
+        self._engaged = ""  # who pressed the emergency stop, with a driver or without
+        self._events = Events(Throttle(self.get_logger()).warn)
+        self._cycle = HardwareCycle(self, self._arm, self._events)
+        self._capabilities = CapabilityPublisher(self)
+        self._emergency = EmergencyStop(self, self.requests, self._engage, self._reset)
+        self._report = HardwareReport(self._events, self._cycle)
+        self._diagnostics = Diagnostics(
+            self,
+            lambda: self._report.summary(self._driver, self._engaged, self.refusal),
+            lambda name: self._report.joints(name, self._driver),
+        )
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._look = self.create_timer(LOOK, self._follow_driver, clock=steady)
+        self._start = self.create_timer(RETRY, self._configure_once, clock=steady)
+        if not autostart:
+            self._start.cancel()
+        self.add_on_set_parameters_callback(self._on_parameters)
+
+    # --- transitions, done by the loop
+
+    def configure(self) -> None:
+        """Open the port and check every motor; nothing moves."""
+        wanted = self._wishes.wanted({})
+        driver = build_driver(
+            self._arm,
+            self._wishes.driver(wanted),
+            settings=wanted.settings,
+            safety=wanted.safety,
+            interface=wanted.interface,
+            events=self._events,
+        )
+        assert isinstance(driver, MotorArm)  # of a motor bus, as require_bus has it
+        try:
+            driver.configure()
+        except ArmDynamicsError:
+            driver.close()
+            raise
+        if self._engaged:
+            driver.emergency_stop(self._engaged)
+        self._driver = driver
+        self._capabilities.publish(driver.capabilities, (driver.interface,))
+        self._cycle.begin(wanted.rate)
+
+    def activate(self) -> None:
+        """Torque on where the arm stands; whoever commands it begins anew from there."""
+        self._open().activate()
+        self._cycle.be_quiet()
+
+    def deactivate(self) -> None:
+        """Torque off; reading goes on."""
+        self._open().deactivate()
+
+    def clean_up(self) -> None:
+        """Torque off, the port closed."""
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            driver.close()
+
+    def _open(self) -> MotorArm:
+        if self._driver is None:
+            raise DriverFault("nothing is configured")
+        return self._driver
+
+    # --- the loop
+
+    def run(self, stop: Stop) -> None:
+        """One cycle after the other until told to stop."""
+        try:
+            while not stop.is_set():
+                self._live()
+        finally:
+            self.requests.close()
+            self._end()
+
+    def _live(self) -> None:
+        """What is asked for, then one cycle of the motors."""
+        self.requests.serve()
+        self._emergency.look()
+        if self._driver is not None:
+            self._cycle.run(self._driver)
+        else:
+            time.sleep(0.01)
+
+    def _end(self) -> None:
+        """Bring the arm to rest, then torque off and the port closed, whatever happens."""
+        driver, until = self._driver, time.monotonic() + ENDING
+        try:
+            if driver is not None:
+                driver.safe_stop()
+                while driver.status.drives and not rests(driver) and time.monotonic() < until:
+                    self._emergency.look()
+                    self._cycle.run_out(driver)
+        finally:
+            self.clean_up()
+
+    # --- the emergency stop, in the loop
+
+    def _engage(self, source: str) -> str:
+        self._engaged = self._engaged or source
+        if self._driver is None:
+            self._events.report("emergency_stop", f"by {source}; nothing is open")
+        elif not self._driver.engaged:
+            self._driver.emergency_stop(source)
+        return f"emergency stop by {self._engaged}, latched until ~/reset_emergency_stop"
+
+    def _reset(self) -> str:
+        """Release what is latched, trips too; raises the error of what still holds."""
+        if self._driver is not None:
+            self._driver.reset()
+        self._engaged = ""
+        return "released; torque is off until activated"
+
+    # --- the services' thread
+
+    def _follow_driver(self) -> None:
+        """An arm that has lost its torque is not active: the lifecycle says so too."""
+        driver = self._driver
+        if self.life == ACTIVE and driver is not None and not driver.status.drives:
+            self.get_logger().error(f"no longer active: the arm is {driver.status.value}")
+            self.trigger_deactivate()
+
+    def _configure_once(self) -> None:
+        if self._driver is None:
+            self.trigger_configure()
+        if self._driver is not None:
+            self._start.cancel()
+
+    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
+        values = {p.name: p.value for p in parameters}
+        try:
+            named = self._wishes.concerns(values)
+            if named and self._driver is not None:
+                raise ConfigError(f"{named[0]} counts from configure on: clean up first")
+            self._wishes.wanted(values)
+        except ArmDynamicsError as error:
+            return result(error)
+        return result(None)
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    sys.exit(run_node(HardwareNode))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""One cycle of a physical arm: read, publish, take a command, write it."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from rclpy.node import Node
+
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.errors import ArmDynamicsError, DriverFault
+from arm_dynamics.loop import STALE
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.pacer import Pacer
+from arm_dynamics.ros.command_topics import CommandTopics, declare_order
+from arm_dynamics.ros.state_topics import StateTopics
+from arm_dynamics.round_trip import RoundTrip
+from arm_dynamics.safety.events import Events
+from arm_dynamics.state import Command
+
+PAUSE = 1.2 * STALE
+"""Time [s] without states after torque on: every loop then begins anew where the arm is."""
+REST = 0.02
+"""Speed of every joint [rad/s] that counts as rest."""
+
+
+class HardwareCycle:
+    """Nothing that motors, port or messages do raises here."""
+
+    def __init__(self, node: Node, arm: ArmModel, events: Events) -> None:
+        self._events = events
+        self.round_trip, self.pacer = RoundTrip(), Pacer(1.0)
+        self.commands = 0
+        """Commands that came so far."""
+        self.fault = ""
+        """Why nothing is known of the arm at present."""
+        self._states = StateTopics(node, arm, self.round_trip, publish_clock=False)
+        self._topics = CommandTopics(
+            node,
+            arm.joint_names,
+            declare_order(node, arm.joint_names),
+            self.round_trip,
+            offer=self._note,
+            refuse=lambda text: events.report("command_refused", text),
+            now=lambda: self._states.stamp,
+        )
+        self._newest: Command | None = None
+        self._cost, self._quiet_until = 0.0, 0.0
+
+    def begin(self, rate: float) -> None:
+        """Cycles at ``rate`` [Hz] from now on."""
+        self.pacer.period = 1 / rate
+        self.pacer.restart()
+
+    def be_quiet(self) -> None:
+        """Neither show states nor obey commands for a while: whoever commands begins anew."""
+        self._quiet_until = time.monotonic() + PAUSE
+        self.pacer.restart()
+
+    def run(self, driver: MotorArm) -> None:
+        """One cycle, to the end of its period."""
+        self._read(driver)
+        self._newest = None
+        self._topics.take_until_answered(lambda: max(0.0, self.pacer.left() - self._cost))
+        self._write(driver, self._newest)
+        self.pacer.wait()
+
+    def run_out(self, driver: MotorArm) -> None:
+        """One cycle that obeys nobody any more."""
+        self._read(driver)
+        self._write(driver, None)
+        self.pacer.wait()
+
+    def _note(self, command: Command) -> None:
+        self._newest = command
+        self.commands += 1
+
+    def _read(self, driver: MotorArm) -> None:
+        """Publish what is known now; a fault leaves it to the driver to come back."""
+        try:
+            state = driver.read()
+        except DriverFault as error:
+            if str(error) != self.fault:
+                self.fault = str(error)
+                self._events.report("driver_fault", self.fault)
+            return
+        self.fault = ""
+        if time.monotonic() >= self._quiet_until:
+            self._states.publish(state)
+
+    def _write(self, driver: MotorArm, command: Command | None) -> None:
+        """One command, or word that there is none: exactly one of them a cycle."""
+        started = time.monotonic()
+        try:
+            if command is None or started < self._quiet_until:
+                driver.idle()
+            else:
+                driver.write(command)
+        except ArmDynamicsError as error:
+            self._events.report("command_refused", str(error))
+        self._cost += 0.1 * (time.monotonic() - started - self._cost)
+
+
+def rests(driver: MotorArm) -> bool:
+    """Whether every joint that is known stands still."""
+    return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST).all())

@@ -1,0 +1,80 @@
+"""How a physical arm is doing, as /diagnostics shows it: the arm, and every joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.pacer import Rate
+from arm_dynamics.ros.diagnostics import ERROR, OK, WARN, Report, status, tally
+from arm_dynamics.ros.hardware_cycle import HardwareCycle
+from arm_dynamics.safety.events import Events
+
+LEVELS = {
+    Status.UNCONFIGURED: WARN,
+    Status.INACTIVE: OK,
+    Status.ACTIVE: OK,
+    Status.STOPPED: ERROR,
+    Status.ERROR: ERROR,
+}
+TORQUE = {True: "on", False: "off", None: "unknown"}
+
+
+class HardwareReport:
+    """Words on what the loop does; another thread than the loop's may ask."""
+
+    def __init__(self, events: Events, cycle: HardwareCycle) -> None:
+        self._events, self._cycle = events, cycle
+        self._rate = Rate()
+
+    def summary(self, driver: MotorArm | None, engaged: str, refusal: str) -> Report:
+        """``engaged``: who pressed the emergency stop; ``refusal``: of the last transition."""
+        state = Status.UNCONFIGURED if driver is None else driver.status
+        trips = () if driver is None else driver.trips
+        values = {
+            "state": state.value,
+            "emergency stop": engaged or "released",
+            "commands per second": f"{self._rate.of(self._cycle.commands):.0f}",
+            "round trip p50 / p99 [ms]": self._cycle.round_trip.summary(),
+            "deadlines missed": str(self._cycle.pacer.missed),
+            **({"last refusal": refusal} if refusal else {}),
+            **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
+            **tally(self._events),
+        }
+        if engaged:
+            return ERROR, f"emergency stop by {engaged}", values
+        if state is Status.ERROR and self._cycle.fault:
+            return ERROR, f"error: {self._cycle.fault}", values
+        if trips:
+            return ERROR, f"{state.value}: {trips[-1]}", values
+        return LEVELS[state], state.value, values
+
+    def joints(self, name: str, driver: MotorArm | None) -> Sequence[DiagnosticStatus]:
+        """One status a joint of the node ``name``: what its motor told last, and how old it is."""
+        if driver is None or driver.status is Status.UNCONFIGURED:
+            return ()
+        return [_joint(name, driver, i) for i in range(driver.arm.nv)]
+
+
+def _joint(name: str, driver: MotorArm, i: int) -> DiagnosticStatus:
+    told, joint = driver.feedback, driver.arm.joint_names[i]
+    tripped = [str(trip) for trip in driver.trips if trip.joint == joint]
+    values = {
+        "age [s]": f"{told.age[i]:.3f}",
+        "position [rad]": f"{told.q[i]:.4f}",
+        "temperature [°C]": f"{told.temperature[i]:.0f}",
+        "supply [V]": f"{told.supply[i]:.1f}",
+        "torque": TORQUE[told.enabled[i]],
+        "fault": told.fault[i] or "none",
+        "effort": driver.capabilities[i].effort,
+    }
+    trouble = tripped or [told.fault[i]] * bool(told.fault[i])
+    if not trouble and not isfinite(told.q[i]):
+        trouble = [f"silent for {told.age[i]:.3f} s"]
+    return status(
+        f"{name}: {joint}", ERROR if trouble else OK, "; ".join(trouble) or "well", values
+    )

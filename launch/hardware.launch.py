@@ -1,0 +1,71 @@
+"""A physical arm: its motors' driver, a controller, and a picture in RViz or on a page.
+
+Nothing has torque until somebody activates the node hardware.
+"""
+
+from pathlib import Path
+
+from arm_dynamics import plugins
+from arm_dynamics.ros import launch_parts as parts
+
+OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
+NOT_MOTORS = ("topic",)
+ARGUMENTS = (
+    parts.ARM,
+    (
+        "driver",
+        "",
+        "driver of the motors; empty: the URDF's; simulated: the simulator instead",
+        ["", *(name for name in plugins.names("drivers") if name not in NOT_MOTORS)],
+    ),
+    ("port", "", "serial port or CAN channel of the motors; empty: the URDF's", None),
+    (
+        "interface",
+        "",
+        "what the motors are commanded; empty: the parameter file's, else effort",
+        ["", "effort", "position", "velocity", "voltage"],
+    ),
+    (
+        "controller",
+        "",
+        "control law; empty: the parameter file's, else pid_gravity; none: no controller",
+        [
+            *("", "none"),
+            *(name for name in plugins.names("controllers") if name not in OF_THE_TOOL),
+        ],
+    ),
+    ("rate", "", "cycles a second [Hz]; empty: the parameter file's, else the node's", None),
+    ("autostart", "false", "open the port by itself, to read; never torque", parts.SWITCH),
+    parts.RVIZ,
+    ("page", "false", "a page for a browser here, with an emergency stop", parts.SWITCH),
+    ("page_port", "8080", "port of that page; the next free one if taken", None),
+    parts.PARAMS_FILE,
+)
+
+
+def generate_launch_description():
+    view = Path(__file__).with_name("view.launch.py")
+    return parts.description(ARGUMENTS, _nodes, view)
+
+
+def _nodes(given):
+    """The nodes of this package; input that they would refuse ends the launch here."""
+    files = parts.params_files(given)
+    controlled = given["controller"] != "none"
+    law = parts.controller_parameters(given) if controlled else {}
+    controller = [parts.node("joint_controller", *files, law)] if controlled else []
+    shown = {**given, "port": given["page_port"]}
+    page = [parts.page("viewer", shown, "page")] if given["page"] == "true" else []
+    return [_arm(given, files), *controller, *page]
+
+
+def _arm(given, files):
+    """The arm; with the driver simulated the same topics, at the computer's time."""
+    rate = {"rate": parts.positive("rate", given["rate"])} if given["rate"] else {}
+    if given["driver"] == "simulated":
+        simulator = parts.simulator_parameters({**given, "use_sim_time": "false"})
+        return parts.simulating("simulator", *files, simulator | rate)
+    names = ("driver", "port", "interface")
+    motors = {name: given[name] for name in names if given[name]}
+    start = {"arm": given["arm"], "autostart": given["autostart"] == "true"}
+    return parts.simulating("hardware", *files, start | motors | rate)

@@ -1,0 +1,108 @@
+"""What the tests of physical arms share: motors from outside the package, and their node."""
+
+import os
+from pathlib import Path
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+
+from .link import ROOT, Ros
+
+ENTRY = "[arm_dynamics.drivers]\ntoy = toy_motors:ToyMotors\n"
+WIRED = '<param name="actuator">ideal</param>'
+RATE = 200.0
+GAINS = {
+    "gains.J1.p": 400.0, "gains.J1.i": 400.0, "gains.J1.d": 60.0, "gains.J1.d_filter": 0.005,
+    "gains.J2.p": 200.0, "gains.J2.i": 200.0, "gains.J2.d": 20.0, "gains.J2.d_filter": 0.005,
+}  # fmt: skip
+JOINTS = ("J1", "J2")
+
+
+class Motors:
+    """A domain with the node hardware on toy motors, and the means to break them."""
+
+    def __init__(self, folder, **parameters):
+        self.ros = Ros()
+        self.port = folder / "port"
+        self.port.mkdir()
+        self.arm = _wired_arm(folder)
+        paths = [str(_installed(folder)), os.environ.get("PYTHONPATH", "")]
+        self._environment = {"PYTHONPATH": os.pathsep.join(paths), "TOY_ARM": str(self.arm)}
+        self.states = self.ros.states()
+        self.process = self.start("hardware", **self._own(parameters))
+
+    def _own(self, parameters):
+        own = {"driver": "toy", "port": self.port, "rate": RATE}
+        return {**own, **parameters}
+
+    def start(self, module, **parameters):
+        before = {name: os.environ.get(name) for name in self._environment}
+        os.environ.update(self._environment)
+        try:
+            return self.ros.start(module, arm=self.arm, **parameters)
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+    def restart(self, **parameters):
+        """A node anew, after the end of the one before."""
+        assert self.process.code is not None
+        self.process = self.start("hardware", **self._own(parameters))
+
+    def controller(self, law="pid_gravity"):
+        gains = GAINS if law == "pid_gravity" else {}
+        return self.start("joint_controller", controller=law, **gains)
+
+    def ask(self, transition):
+        """Whether a transition happened."""
+        number = getattr(Transition, f"TRANSITION_{transition.upper()}")
+        request = ChangeState.Request(transition=Transition(id=number))
+        return self.ros.call(ChangeState, "hardware/change_state", request).success
+
+    @property
+    def life(self):
+        return self.ros.call(GetState, "hardware/get_state").current_state.label
+
+    def comes_to(self, life):
+        self.ros.wait_for(lambda: self.life == life, f"not {life}")
+
+    def broken(self, name):
+        (self.port / name).touch()
+
+    def mend(self, name):
+        (self.port / name).unlink()
+
+    def news(self):
+        """The next state that is published from now on."""
+        seen = len(self.states)
+        self.ros.wait_for(lambda: len(self.states) > seen, "no joint_states")
+        return self.states.newest
+
+    def diagnosis(self, predicate, joint=""):
+        name = f"hardware: {joint}" if joint else "hardware"
+        return self.ros.diagnosis(name, predicate)
+
+    def close(self):
+        self.ros.close()
+
+
+def _wired_arm(folder):
+    text = (ROOT / "urdf" / "two_link.urdf").read_text()
+    for number in (1, 2):
+        wire = f'<param name="id">{number}</param>\n<param name="motor">toy</param>'
+        text = text.replace(WIRED, f'<param name="actuator"> ideal </param>\n{wire}', 1)
+    arm = folder / "toy.urdf"
+    arm.write_text(text.replace('<param name="actuator"> ideal </param>', WIRED))
+    return arm
+
+
+def _installed(folder):
+    """A folder for PYTHONPATH in which a package with an entry point is installed."""
+    site = folder / "site"
+    (site / "toy_motors-1.0.dist-info").mkdir(parents=True)
+    (site / "toy_motors-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: toy_motors\nVersion: 1.0\n"
+    )
+    (site / "toy_motors-1.0.dist-info" / "entry_points.txt").write_text(ENTRY)
+    (site / "toy_motors.py").write_text(Path(__file__).with_name("toy_motors.py").read_text())
+    return site

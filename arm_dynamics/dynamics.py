@@ -64,6 +64,16 @@ def rnea(arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
 
 
 @takes_arm
+def rnea_each(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
+    """``rnea`` of many instants: rows of q, v, a and of the result (m, nv), finite."""
+    scratch, found = data(arm), np.empty(q.shape)
+    for k in range(len(q)):
+        found[k] = pin.rnea(arm.model, scratch, q[k], v[k], a[k])
+    found.setflags(write=False)
+    return found
+
+
+@takes_arm
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)

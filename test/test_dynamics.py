@@ -218,3 +218,10 @@ def test_slopes_of_forward_dynamics(arm, seed):
         np.testing.assert_allclose(found, expected, atol=1e-5 * (1 + np.abs(found).max()))
     unit = by_tau @ dynamics.mass_matrix(arm, q)
     np.testing.assert_allclose(unit, np.eye(arm.nv), atol=1e-8)
+
+
+def test_efforts_of_many_instants_are_those_of_each():
+    arm = five_dof()
+    q, v, a = np.random.default_rng(0).uniform(-1, 1, (3, 6, 5))
+    each = [dynamics.rnea(arm, *row) for row in zip(q, v, a, strict=True)]
+    np.testing.assert_array_equal(dynamics.rnea_each(arm, q, v, a), each)

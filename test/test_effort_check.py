@@ -1,5 +1,6 @@
 """What a trajectory asks of the motors, by the law's own model, before it is followed."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from arm_dynamics.dynamics import gravity, rnea
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.following import effort_check
-from arm_dynamics.following.effort_check import MOST_IN_ALL, check_effort, check_wrench
+from arm_dynamics.following.effort_check import MOST_IN_ALL, SPACING, check_effort, check_wrench
 from arm_dynamics.following.way_check import checked
 from arm_dynamics.kinematics import jacobian
 from arm_dynamics.state import Reference
@@ -68,7 +69,7 @@ def test_a_load_that_is_known_counts():
 
 def test_many_long_segments_are_looked_at_a_bounded_number_of_times(monkeypatch):
     looks = []
-    monkeypatch.setattr(effort_check, "rnea", lambda *_: looks.append(1) or np.zeros(5))
+    monkeypatch.setattr(effort_check, "rnea_each", lambda _, q, *__: looks.extend(q) or 0 * q)
     times = 10.0 * np.arange(1, 5001)
     check_effort(ARM, parse(ARM, ARM.joint_names, times, [HOME] * 5000), np.ones(5))
     assert 5000 < len(looks) < 2 * MOST_IN_ALL
@@ -139,3 +140,28 @@ def test_a_way_is_refused_for_what_it_asks_of_the_joints_before_what_it_asks_of_
     paused = []
     found = checked(ARM, drawn(1.0), np.full(5, np.inf), lambda: paused.append(1))
     assert len(paused) == 2 * len(feasibility.led(ARM, found).times)
+
+
+@pytest.mark.parametrize("which", [{}, {"velocities"}, {"velocities", "accelerations"}])
+def test_the_fault_of_one_waypoint_among_many_is_found_at_its_time(which):
+    """Whatever waypoints give; and where they differ in that, each segment by itself."""
+    random, n = np.random.default_rng(0), 60
+    times, q = np.arange(1, n + 1) * 0.1, HOME + 1e-3 * random.uniform(-1, 1, (n, 5))
+    rest = {name: np.zeros((n, 5)) for name in which}
+    whole = parse(ARM, ARM.joint_names, times, q, **rest).after(0.0, Reference.hold(HOME))
+    mixed = JointTrajectory((replace(whole.waypoints[0], v=np.zeros(5)), *whole.waypoints[1:]))
+    if which:
+        mixed = JointTrajectory((replace(whole.waypoints[0], v=None, a=None), *whole.waypoints[1:]))
+    assert (whole.splines is None, mixed.splines is None) == (False, True)
+    for each in (whole, mixed):
+        looks = np.linspace(1e-6, times[-1] - 1e-6, 20001)
+        at = [each.at(t) for t in looks]
+        efforts = np.array([rnea(ARM, x.q, x.v, x.a) for x in at])
+        limit = np.abs(efforts).max(axis=0) + 1e-2
+        check_effort(ARM, each, limit)
+        limit[1] = 0.97 * np.abs(efforts[:, 1]).max()
+        first = looks[(np.abs(efforts[:, 1]) > limit[1]).argmax()]
+        with pytest.raises(TrajectoryRefused, match="joint 'R2': effort") as refused:
+            check_effort(ARM, each, limit)
+        told = float(re.search(r"at (\S+) s", str(refused.value))[1])
+        assert told == pytest.approx(first, abs=1.1 * SPACING)

@@ -149,7 +149,7 @@ def test_what_cannot_be_followed_is_refused_with_its_code(standing, kind):
 
 def test_an_effort_beyond_the_limit_is_refused_by_the_law_s_model():
     session = Session()
-    session.loop.controller.use_model(ARM.with_payload(50.0))
+    session.loop.controller.use_model(ARM.with_payload(16.0))
     with pytest.raises(GoalRefused, match=r"joint 'R\d': effort .* at .* exceeds the limit") as it:
         session.goals.accept(to())
     assert it.value.code == Code.INVALID_GOAL

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, check_limits
-from arm_dynamics.trajectories.polynomials import derivative, evaluate, extremes, joining, within
+from arm_dynamics.trajectories.polynomials import (
+    all_within,
+    derivative,
+    evaluate,
+    evaluate_each,
+    extremes,
+    joining,
+    within,
+)
 
 numbers = st.floats(-3, 3)
 columns = st.lists(numbers, min_size=2, max_size=2).map(np.array)
@@ -63,3 +71,29 @@ def test_waypoints_too_close_for_numbers_are_refused():
     start, end = (Waypoint(t, np.array([q]), np.zeros(1)) for t, q in ((0.0, 0.0), (1e-200, 1.0)))
     with pytest.raises(TrajectoryRefused, match="1e-200 s: too short a time"):
         check_limits(chain({}), JointTrajectory((start, end)))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+def test_many_at_once_are_as_each_alone(seed, terms):
+    random = np.random.default_rng(seed)
+    c, T = random.uniform(-1, 1, (terms, 7, 3)), random.uniform(0.1, 2.0, 7)
+    s = random.uniform(0, 1, 7) * T
+    each = [evaluate(c[:, k], s[k]) for k in range(7)]
+    for found, alone in zip(evaluate_each(c, s), zip(*each, strict=True), strict=True):
+        np.testing.assert_allclose(found, alone, atol=1e-12)
+    low, high = -random.uniform(0, 4, 3), random.uniform(0, 4, 3)
+    alone = [within(c[:, k], T[k], low, high) for k in range(7)]
+    assert all_within(c, T, low, high).tolist() == alone
+    for k in range(7):
+        np.testing.assert_array_equal(derivative(c)[:, k], derivative(c[:, k]))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_many_segments_are_joined_as_each_alone(seed, given_):
+    random = np.random.default_rng(seed)
+    T = random.uniform(0.1, 2.0, 5)
+    ends = [tuple(random.uniform(-1, 1, (2, 5, 3))) for _ in range(given_)]
+    found = joining(T[:, None], *ends)
+    for k in range(5):
+        alone = joining(T[k], *[(x[k], y[k]) for x, y in ends])
+        np.testing.assert_allclose(found[:, k], alone, rtol=1e-13)

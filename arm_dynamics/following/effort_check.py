@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
-from math import ceil
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from arm_dynamics.arrays import Vector, vector
-from arm_dynamics.dynamics import rnea
+from arm_dynamics.dynamics import rnea, rnea_each
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.kinematics import jacobian
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import TaskReference
 from arm_dynamics.trajectories import feasibility
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.polynomials import evaluate_each
 from arm_dynamics.trajectories.tool_entry import NOTHING
 
 SPACING = 0.02
@@ -25,6 +24,10 @@ MOST, MOST_IN_ALL = 50, 20_000
 """Looks a segment, however long it is, and about the most at all; its two ends always count."""
 EDGE = 1e-9
 """Share of a segment by which its ends are looked at from within."""
+
+
+SLACK = 1 + 1e-9
+"""Share of a limit that is not exceeded but for rounding."""
 
 
 def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None:
@@ -38,9 +41,10 @@ def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None
         found = feasibility.led(model, trajectory)
         check_led(model, found.times, found.q, limit)
         return
-    for time in _times(trajectory):
-        reference = trajectory.at(time)
-        _check(model, time, rnea(model, reference.q, reference.v, reference.a), limit)
+    times, q, v, a = _looks(trajectory)
+    effort = rnea_each(model, q, v, a)
+    for k in np.flatnonzero(~(np.abs(effort) <= limit * SLACK).all(axis=1)).tolist():
+        _check(model, float(times[k]), effort[k], limit)
 
 
 def check_led(
@@ -81,7 +85,7 @@ def _differences(times: Vector, q: Vector) -> tuple[Vector, Vector]:
 
 def _check(model: ArmModel, time: float, effort: Vector, limit: Vector) -> None:
     """Hold one instant's effort against the limit."""
-    for i in np.flatnonzero(np.abs(effort) > limit * (1 + 1e-9)):
+    for i in np.flatnonzero(~(np.abs(effort) <= limit * SLACK)):
         raise TrajectoryRefused(
             f"joint '{model.joint_names[i]}': effort {effort[i]:.6g} N·m at {time:.3f} s"
             f" exceeds the limit {limit[i]:.6g}"
@@ -101,13 +105,34 @@ def check_wrench(arm: ArmModel, q: Vector, wrench: ArrayLike) -> None:
         )
 
 
-def _times(trajectory: Trajectory) -> Iterator[float]:
-    """Where to look [s]."""
-    knots = [trajectory.start, trajectory.end]
+def _looks(trajectory: Trajectory) -> tuple[Vector, Vector, Vector, Vector]:
+    """Times (m,) [s] to look at, and q, v, a (m, nv) there; the stand at the end is the last."""
+    knots = np.array([trajectory.start, trajectory.end])
     if isinstance(trajectory, JointTrajectory):
-        knots = [waypoint.time for waypoint in trajectory.waypoints]
+        knots = np.array([waypoint.time for waypoint in trajectory.waypoints])
+    T = np.diff(knots)
     most = min(MOST, max(MOST_IN_ALL // len(knots), 1))
-    for start, end in pairwise(knots):
-        count = min(max(ceil((end - start) / SPACING), 1), most)
-        yield from np.linspace(start + EDGE * (end - start), end - EDGE * (end - start), count + 1)
-    yield trajectory.end
+    counts = np.clip(np.ceil(T / SPACING), 1, most).astype(int)
+    k = np.repeat(np.arange(len(T)), counts + 1)
+    first = np.cumsum(counts + 1) - counts - 1
+    share = (np.arange(len(k)) - first[k]) / counts[k]
+    moving = _motion(trajectory, knots, k, share)
+    end = trajectory.at(trajectory.end)
+    ends = zip(moving, (end.q, end.v, end.a), strict=True)
+    q, v, a = (np.vstack([rows, last]) for rows, last in ends)
+    return np.append(knots[k] + share * T[k], trajectory.end), q, v, a
+
+
+def _motion(
+    trajectory: Trajectory, knots: Vector, k: NDArray[np.intp], share: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """q, v, a (m, nv) at these shares (m,) of the segments k (m,), seen from within them."""
+    splines = trajectory.splines if isinstance(trajectory, JointTrajectory) else None
+    if splines is not None:
+        T, c = splines
+        return evaluate_each(c[:, k], share * T[k])
+    inside = np.clip(share, EDGE, 1 - EDGE)
+    found = [trajectory.at(t) for t in knots[k] + inside * np.diff(knots)[k]]
+    nothing = np.zeros((0, trajectory.at(trajectory.end).q.size))
+    q, v, a = (np.array([getattr(r, name) for r in found]) for name in "qva")
+    return (q, v, a) if found else (nothing, nothing, nothing)

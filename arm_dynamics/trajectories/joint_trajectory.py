@@ -17,6 +17,7 @@ from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.polynomials import (
+    Bounds,
     all_within,
     derivative,
     evaluate,
@@ -112,6 +113,21 @@ class JointTrajectory:
         return {}
 
     @cached_property
+    def splines(self) -> tuple[Vector, Vector] | None:
+        """Lengths (m,) [s] of all segments and their coefficients (degree + 1, m, nv).
+
+        None where there is no segment, and where waypoints differ in what they give.
+        """
+        points = self.waypoints
+        given = {(w.v is None, w.a is None) for w in points}
+        if len(points) < 2 or len(given) > 1:
+            return None
+        T, q = np.diff(self._times), np.array([w.q for w in points])
+        v, a = (_ends([getattr(w, name) for w in points]) for name in "va")
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return T, joining(T[:, None], (q[:-1], q[1:]), v, a)
+
+    @cached_property
     def _times(self) -> tuple[float, ...]:
         return tuple(waypoint.time for waypoint in self.waypoints)
 
@@ -174,9 +190,8 @@ def parse(
     if a is not None and v is None:
         raise TrajectoryRefused("accelerations given without velocities")
     _check_end(v, names)
-    none = [None] * len(times)
-    q, v, a = (none if x is None else frozen(x[:, order]) for x in (q, v, a))
-    rows = zip(times, q, v, a, strict=True)
+    given = ([None] * len(times) if x is None else frozen(x[:, order]) for x in (q, v, a))
+    rows = zip(times, *given, strict=True)
     return JointTrajectory(tuple(Waypoint(start + t, *row) for t, *row in rows))
 
 
@@ -190,10 +205,10 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
     low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
     fast = arm.velocity_limit
     q = np.array([waypoint.q for waypoint in trajectory.waypoints])
-    for k in np.flatnonzero(((q < low - SLACK) | (q > high + SLACK)).any(axis=1)):
+    for k in np.flatnonzero(((q < low - SLACK) | (q > high + SLACK)).any(axis=1)).tolist():
         waypoint = trajectory.waypoints[k]  # their own values say more than a spline's
         _check_positions(arm, np.full(arm.nv, waypoint.time), waypoint.q, low, high)
-    for k in _doubtful(trajectory, q, (low, high), fast):
+    for k in _doubtful(trajectory, (low, high), fast):
         before, after = trajectory.waypoints[k : k + 2]
         length = after.time - before.time
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -213,25 +228,16 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
 
 
 def _doubtful(
-    trajectory: JointTrajectory, q: Vector, bounds: tuple[Vector, Vector], fast: Vector
+    trajectory: JointTrajectory, bounds: tuple[Vector, Vector], fast: Vector
 ) -> Sequence[int]:
-    """Segments that are not plainly within the limits; all where waypoints differ in what they give."""
-    points = trajectory.waypoints
-    given = {(w.v is None, w.a is None) for w in points}
-    if len(points) < 2 or len(given) > 1:
-        return range(len(points) - 1)
-    T = np.diff([w.time for w in points])
-    (no_v, no_a), ends = given.pop(), []
-    for column in (
-        None if no_v else [w.v for w in points],
-        None if no_a else [w.a for w in points],
-    ):
-        rows = None if column is None else np.array(column)
-        ends.append(None if rows is None else (rows[:-1], rows[1:]))
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        splines = joining(T[:, None], (q[:-1], q[1:]), *ends)
+    """Segments that are not plainly within the limits."""
+    found = trajectory.splines
+    if found is None:
+        return range(len(trajectory.waypoints) - 1)
+    T, splines = found
+    with np.errstate(over="ignore", invalid="ignore"):
         fine = all_within(splines, T, *bounds) & all_within(derivative(splines), T, -fast, fast)
-        fine &= np.isfinite(splines).all(axis=(0, 2))
+    fine &= np.isfinite(splines).all(axis=(0, 2))
     return [int(k) for k in np.flatnonzero(~fine)]
 
 
@@ -287,6 +293,11 @@ def _check_times(times: Sequence[float], start: float) -> None:
                 f" increasing times are expected (previous: {previous})"
             )
         previous = time
+
+
+def _ends(rows: Sequence[Vector | None]) -> Bounds | None:
+    """Of each segment, from what waypoints give (n rows); None where they give nothing."""
+    return None if rows[0] is None else (np.array(rows[:-1]), np.array(rows[1:]))
 
 
 def _even(rows: Sequence[ArrayLike]) -> Vector | None:

@@ -10,6 +10,7 @@ from math import comb
 
 import numpy as np
 from numpy.polynomial.polynomial import polyroots
+from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
 
@@ -19,9 +20,12 @@ NEGLIGIBLE = 1e-14
 Bounds = tuple[Vector, Vector]
 
 
-def joining(T: float, p: Bounds, v: Bounds | None = None, a: Bounds | None = None) -> Vector:
+def joining(
+    T: float | Vector, p: Bounds, v: Bounds | None = None, a: Bounds | None = None
+) -> Vector:
     """Polynomial of the lowest degree that has the given values at s = 0 and s = T.
 
+    Many at once where T is (m, 1) and the values (m, n): coefficients (degree + 1, m, n).
     positions ``p``: linear; and velocities ``v``: cubic; and accelerations ``a``: quintic.
     Source: Biagiotti and Melchiorri, Trajectory Planning (2008), eqs. 2.2, 2.3, 2.5.
     """
@@ -49,9 +53,19 @@ def evaluate(c: Vector, s: float) -> tuple[Vector, Vector, Vector]:
     return p, v, a
 
 
+def evaluate_each(c: Vector, s: Vector) -> tuple[Vector, Vector, Vector]:
+    """``evaluate`` of many polynomials (degree + 1, m, n), each at its own s (m,)."""
+    p, v, a = (np.zeros(c.shape[1:]) for _ in range(3))
+    for row in c[::-1]:
+        a = a * s[:, None] + 2 * v
+        v = v * s[:, None] + p
+        p = p * s[:, None] + row
+    return p, v, a
+
+
 def derivative(c: Vector) -> Vector:
     """Coefficients of p'(s); at least one."""
-    slope: Vector = c[1:] * np.arange(1, len(c))[:, None]
+    slope: Vector = (c[1:].T * np.arange(1, len(c))).T
     return slope if len(slope) else np.zeros_like(c)
 
 
@@ -62,6 +76,13 @@ def within(c: Vector, T: float, low: Vector, high: Vector) -> bool:
     """
     points = _bezier(len(c)) @ (c * T ** np.arange(len(c))[:, None])
     return bool((points >= low).all() and (points <= high).all())
+
+
+def all_within(c: Vector, T: Vector, low: Vector, high: Vector) -> NDArray[np.bool_]:
+    """``within`` of many polynomials (degree + 1, m, n) at once, over [0, T] of each (m,)."""
+    powers = np.arange(len(c))[:, None, None]
+    points = np.tensordot(_bezier(len(c)), c * T[:, None] ** powers, axes=1)
+    return np.asarray(((points >= low) & (points <= high)).all(axis=(0, 2)))
 
 
 @cache

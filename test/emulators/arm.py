@@ -1,0 +1,77 @@
+"""An arm that emulated motors move: the plant, driven by efforts on shafts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.plant import Plant
+from arm_dynamics.state import Command, State
+
+from .base import EmulatedMotors
+
+
+class EmulatedArm:
+    """q_m = s N (q - b), τ = s N τ_m on every shaft; written apart from any driver's mapping.
+
+    Until all motors apply torque for the first time somebody holds the arm, with ``hands``.
+    ``moved`` is each joint's largest way [rad] from where it began, ``fastest`` its largest speed
+    [rad/s], ``strongest`` the largest effort [N·m] that a motor gave.
+    """
+
+    def __init__(
+        self,
+        arm: ArmModel,
+        motors: EmulatedMotors,
+        q: Sequence[float],
+        *,
+        sign: Sequence[float] | None = None,
+        offset: Sequence[float] | None = None,
+        ratio: Sequence[float] | None = None,
+        step: float = 5e-4,
+        hands: bool = True,
+    ) -> None:
+        ones = np.ones(arm.nv)
+        self.plant = Plant(arm.with_actuator("ideal"))
+        self.motors, self.step, self.hands = motors, step, hands
+        self._gain = (ones if sign is None else np.array(sign)) * (ones if ratio is None else ratio)
+        self._offset = np.zeros(arm.nv) if offset is None else np.array(offset)
+        self.state = State.of(q)
+        self.time = 0.0
+        self.forget()
+        self._place()
+
+    def forget(self) -> None:
+        """Measure ``moved``, ``fastest`` and ``strongest`` from now on."""
+        self.start = self.state.q.copy()
+        self.moved = np.zeros(self.start.size)
+        self.fastest = np.zeros(self.start.size)
+        self.strongest = np.zeros(self.start.size)
+
+    def advance(self, now: float) -> None:
+        """Let time pass up to ``now`` [s]."""
+        while self.time + self.step <= now:
+            self.time += self.step
+            self.motors.step(self.time)
+            self._let_pass()
+
+    def _let_pass(self) -> None:
+        shafts = self.motors.shafts
+        tau = self._gain * [shaft.effort for shaft in shafts]
+        self.strongest = np.maximum(self.strongest, np.abs(tau))
+        if self.hands:
+            self.hands = not all(self.motors.torque_is_on(shaft.id) for shaft in shafts)
+            return
+        limit = self.plant.arm.effort_limit
+        command = Command.checked("effort", np.clip(tau, -limit, limit), tau.size)
+        self.state = self.plant.step(self.state, command, self.step)
+        self.moved = np.maximum(self.moved, np.abs(self.state.q - self.start))
+        self.fastest = np.maximum(self.fastest, np.abs(self.state.v))
+        self._place()
+
+    def _place(self) -> None:
+        q, v = self._gain * (self.state.q - self._offset), self._gain * self.state.v
+        for shaft, angle, speed in zip(self.motors.shafts, q.tolist(), v.tolist(), strict=True):
+            shaft.q, shaft.v = angle, speed

@@ -1,0 +1,175 @@
+"""Motors without a maker: a current loop, a servo, a watchdog; and a bus that calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
+from arm_dynamics.errors import DriverFault
+
+from .arm import EmulatedArm
+from .base import EmulatedMotors, Shaft
+
+STIFFNESS, DAMPING = 400.0, 40.0
+"""Of the position servo [N·m/rad, N·m·s/rad]."""
+
+
+@dataclass
+class Motor:
+    """What one motor remembers."""
+
+    on: bool = False
+    interface: str = "effort"
+    goal: float = 0.0
+    fault: str = ""
+    watchdog: float = 0.0
+    heard: float = 0.0
+
+
+class IdealMotors(EmulatedMotors):
+    """Give the effort that they are asked for; a watchdog's trip and a fault switch torque off."""
+
+    def __init__(self, shafts: Sequence[Shaft]) -> None:
+        super().__init__(shafts)
+        self.each = {shaft.id: Motor() for shaft in shafts}
+
+    def receive(self, data: bytes, now: float) -> bytes:
+        """Nothing: there is no line."""
+        return b""
+
+    def step(self, now: float) -> None:
+        """Watchdogs and loops."""
+        for shaft in self.shafts:
+            motor = self.each[shaft.id]
+            if motor.on and motor.watchdog and now - motor.heard > motor.watchdog:
+                self.trip(shaft.id, "watchdog")
+            shaft.effort = self._effort(motor, shaft) if motor.on else 0.0
+
+    def reboot(self, id: int) -> None:
+        """Forget everything."""
+        self.each[id] = Motor()
+
+    def trip(self, id: int, fault: str) -> None:
+        """Torque off, with a word for it."""
+        self.each[id].on, self.each[id].fault = False, fault
+
+    def torque_is_on(self, id: int) -> bool:
+        """Whether it applies torque."""
+        return self.each[id].on
+
+    def _effort(self, motor: Motor, shaft: Shaft) -> float:
+        if motor.interface == "position":
+            return STIFFNESS * (motor.goal - shaft.q) - DAMPING * shaft.v
+        return DAMPING * (motor.goal - shaft.v) if motor.interface == "velocity" else motor.goal
+
+
+class IdealBus(MotorBus):
+    """Calls the motors; a cycle takes ``period`` [s] of virtual time.
+
+    ``gone``: the port is unplugged. ``deaf`` motors hear nothing, ``silent`` shafts tell nothing;
+    ``frozen`` motors tell the same reading again; ``watched`` is False for motors without.
+    """
+
+    def __init__(
+        self, arm: EmulatedArm, takes: Sequence[str] = ("effort", "position", "velocity")
+    ) -> None:
+        super().__init__([], {})
+        self.arm, self.takes = arm, tuple(takes)
+        self.line: IdealMotors = arm.motors  # type: ignore[assignment]
+        self.gone, self.watched, self.is_open = False, True, False
+        self.deaf: set[int] = set()
+        self.frozen: set[int] = set()
+        self.time, self.calls = 0.0, 0
+        self._last: dict[int, Reading] = {}
+
+    def now(self) -> float:
+        return self.time
+
+    def pass_time(self, dt: float) -> None:
+        """Virtual time, and the arm with it."""
+        self.time += dt
+        self.arm.advance(self.time)
+
+    def open(self) -> None:
+        if self.gone:
+            raise DriverFault("no such port")
+        self.is_open = True
+
+    def identify(self) -> None:
+        self._check()
+        silent = [shaft.id for shaft in self.line.shafts if shaft.silent]
+        if silent:
+            raise DriverFault(f"motors {silent} do not answer")
+
+    def prepare(self, interface: str) -> None:
+        self._check()
+        for motor in self.line.each.values():
+            motor.on, motor.interface, motor.goal = False, interface, 0.0
+
+    def interfaces(self, id: int) -> tuple[str, ...]:
+        return self.takes
+
+    def read(self) -> Mapping[int, Reading]:
+        self._check()
+        for shaft in self._able():
+            motor = self.line.each[shaft.id]
+            motor.heard = self.time
+            if shaft.id in self.frozen and shaft.id in self._last:
+                continue
+            self._last[shaft.id] = Reading(
+                self.time, shaft.q, shaft.v, shaft.effort, shaft.temperature, shaft.supply,
+                motor.fault, motor.on,
+            )  # fmt: skip
+        return {shaft.id: self._last[shaft.id] for shaft in self._able() if shaft.id in self._last}
+
+    def write(self, goals: Mapping[int, Goal]) -> None:
+        self._check()
+        for id, goal in goals.items():
+            motor = self.line.each[id]
+            if id not in self.deaf:
+                motor.goal, motor.heard = goal.value, self.time
+
+    def arm_watchdog(self, timeout: float) -> Collection[int]:
+        self._check()
+        for shaft in self._able():
+            motor = self.line.each[shaft.id]
+            motor.watchdog, motor.heard = timeout if self.watched else 0.0, self.time
+        return [shaft.id for shaft in self._able()] if self.watched else []
+
+    def enable(self, ids: Collection[int]) -> Collection[int]:
+        return self._switch(ids, True)
+
+    def disable(self, ids: Collection[int]) -> Collection[int]:
+        return self._switch(ids, False)
+
+    def clear_faults(self, ids: Collection[int]) -> Collection[int]:
+        self._check()
+        for id in ids:
+            self.line.each[id].fault = ""
+        return ids
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def _switch(self, ids: Collection[int], on: bool) -> list[int]:
+        self._check()
+        done = [shaft.id for shaft in self._able() if shaft.id in ids]
+        for id in done:
+            motor = self.line.each[id]
+            motor.on = on and not motor.fault
+        return [id for id in done if self.line.each[id].on is on]
+
+    def _able(self) -> list[Shaft]:
+        every = self.line.shafts
+        return [shaft for shaft in every if not shaft.silent and shaft.id not in self.deaf]
+
+    def _check(self) -> None:
+        self.calls += 1
+        if self.gone or not self.is_open:
+            raise DriverFault("the port is gone")
+
+
+def ideal_shafts(count: int, **given: float) -> list[Shaft]:
+    """Shafts with ids from 1 on."""
+    return [Shaft(id, "ideal", **given) for id in range(1, count + 1)]  # type: ignore[arg-type]

@@ -151,7 +151,7 @@ def test_an_effort_beyond_the_limit_is_refused_by_the_law_s_model():
     session = Session()
     session.loop.controller.use_model(ARM.with_payload(16.0))
     with pytest.raises(GoalRefused, match=r"joint 'R\d': effort .* at .* exceeds the limit") as it:
-        session.goals.accept(to())
+        session.goals.accept(to(HOME - 0.8 * np.eye(5)[2], 2.0))
     assert it.value.code == Code.INVALID_GOAL
 
 

@@ -128,7 +128,8 @@ class Controller(ABC):
 
     def limited(self, effort: Vector, state: State) -> Command:
         """clip(effort, ±limit) as a command that answers ``state``."""
-        value = np.minimum(np.maximum(effort, -self._limit), self._limit)
+        value = np.maximum(effort, -self._limit)
+        np.minimum(value, self._limit, out=value)
         value.flags.writeable = False
         return Command(self.interface, value, state.time)
 

@@ -7,7 +7,6 @@ from math import hypot
 from typing import ClassVar
 
 from arm_dynamics.controllers.base import LARGEST, Controller, Gains, moderate
-from arm_dynamics.kinematics.task_check import fits
 from arm_dynamics.kinematics.tool_motion import Tool
 from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.model.arm_model import ArmModel
@@ -56,11 +55,14 @@ class TaskController(Controller):
     def readable(self, state: State, reference: Reference) -> tuple[State, Reference]:
         """As for every law, with the parts of a TaskReference; errors as there."""
         state, told = super().readable(state, reference)
-        if not isinstance(told, TaskReference) or not fits(told, self.arm.nv):
-            return state, told  # what does not fit is refused by name when it is followed
-        p, rest = told.position.tolist(), (told.twist, told.acceleration, told.wrench)
-        if hypot(*p, *rest[0].tolist(), *rest[1].tolist(), *rest[2].tolist()) < LARGEST:
+        if not isinstance(told, TaskReference):
             return state, told
+        p, t, a, w = told.position, told.twist, told.acceleration, told.wrench
+        try:
+            if hypot(*p.tolist(), *t.tolist(), *a.tolist(), *w.tolist()) < LARGEST:
+                return state, told
+        except (AttributeError, TypeError):
+            return state, told  # no vectors: refused by name when it is followed
         names = {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
         clipped = {n: moderate(f"reference: {n}", getattr(told, n), k) for n, k in names.items()}
         return state, replace(told, **clipped)

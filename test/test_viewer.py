@@ -8,15 +8,12 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
-import msgspec
 import numpy as np
 import pytest
-import viser
-import zstandard
+from browser import Client
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.viewer import ArmPage
@@ -51,46 +48,6 @@ URDF = """<robot name="small">
   <joint name="end" type="fixed"><parent link="finger"/><child link="tool"/>
     <origin xyz="0 0 0.15"/></joint>
 </robot>"""
-
-
-class Client:
-    """A browser's side of the connection, without the browser."""
-
-    def __init__(self, page, origin=None):
-        self._socket = connect(
-            page.url.replace("http", "ws"), subprotocols=[f"viser-v{viser.__version__}"],
-            origin=origin, max_size=None, proxy=None,
-        )  # fmt: skip
-        self.send(
-            "ViewerCameraMessage", wxyz=(1, 0, 0, 0), position=(1, 1, 1), fov=1.0, near=0.1,
-            far=9.0, image_height=100, image_width=100, look_at=(0, 0, 0), up_direction=(0, 0, 1),
-        )  # fmt: skip
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._socket.close()
-
-    def send(self, kind, **content):
-        self._socket.send(msgspec.msgpack.encode({"type": kind, **content}))
-
-    def receive(self, seconds):
-        """Return the messages of one window; raise TimeoutError when none comes."""
-        raw = self._socket.recv(timeout=seconds)
-        size = int.from_bytes(raw[8:16], "little")
-        inner = zstandard.ZstdDecompressor().decompress(raw[16 : 16 + size])
-        return msgspec.msgpack.decode(inner)["messages"]
-
-    def until_quiet(self, seconds=1.0):
-        """Return every message until none came for ``seconds``."""
-        messages = []
-        for _ in range(200):
-            try:
-                messages += self.receive(seconds)
-            except TimeoutError:
-                return messages
-        raise AssertionError("the page does not stop sending")
 
 
 def start(**options):
@@ -212,7 +169,7 @@ def test_show_costs_little_without_a_browser(page):
 
 
 def test_a_browser_gets_the_moving_arm(page):
-    with Client(page) as client:
+    with Client(page.url) as client:
         client.until_quiet()
         page.show([0.5, 0.2, 0.1], status={"simulated time": "12 s"}, time=1.0)
         messages = client.until_quiet()
@@ -225,7 +182,7 @@ def test_a_browser_gets_the_moving_arm(page):
 
 
 def test_sends_nothing_when_nothing_changed(page):
-    with Client(page) as client:
+    with Client(page.url) as client:
         page.show([0.5, 0.2, 0.1], time=1.0)
         client.until_quiet()
         for _ in range(20):
@@ -235,7 +192,7 @@ def test_sends_nothing_when_nothing_changed(page):
 
 
 def test_the_last_state_reaches_the_panel(page):
-    with Client(page) as client:
+    with Client(page.url) as client:
         client.until_quiet()
         for k in range(10):  # faster than the panel is refreshed
             page.show([k / 10, 0, 0], time=k / 100)
@@ -258,7 +215,7 @@ def test_drawing_errors_are_told_once_and_never_raised(page, monkeypatch, caplog
         raise RuntimeError("no paint")
 
     monkeypatch.setattr(page._canvas, "draw", broken)
-    with Client(page):
+    with Client(page.url):
         for k in range(5):
             page.show([0, 0, k / 100])
             time.sleep(0.05)
@@ -267,7 +224,7 @@ def test_drawing_errors_are_told_once_and_never_raised(page, monkeypatch, caplog
 
 
 def test_view_only_has_nothing_to_move_the_arm_with(page):
-    with Client(page) as client:
+    with Client(page.url) as client:
         messages = client.until_quiet()
     inputs = {
         m["type"]: m["props"].get("label")
@@ -280,10 +237,20 @@ def test_view_only_has_nothing_to_move_the_arm_with(page):
         page.on_target(print)
 
 
+def test_the_emergency_stop_of_a_page_is_a_red_button_that_calls_back():
+    """The one thing on an otherwise view-only page that does something to the arm."""
+    pressed = []
+    with start(on_emergency=lambda: pressed.append("stop")) as page, Client(page.url) as client:
+        client.press("EMERGENCY STOP")
+        assert eventually(lambda: pressed == ["stop"])
+        (button,) = (m for m in client.seen if m["props"].get("label") == "EMERGENCY STOP")
+    assert button["props"]["color"] == "red"
+
+
 def test_sliders_call_back_within_the_limits(sliders):
     targets = []
     sliders.on_target(targets.append)
-    with Client(sliders) as client:
+    with Client(sliders.url) as client:
         messages = client.until_quiet()
         found = [m for m in messages if m["type"] == "GuiSliderMessage"]
         assert [m["props"]["label"] for m in found] == list(NAMES)
@@ -312,7 +279,7 @@ def test_slider_ranges_are_finite_and_within_the_limits(lower, width):
 def test_a_share_request_is_refused(page, monkeypatch, caplog):
     opened = []
     monkeypatch.setattr("viser._viser.ViserTunnel", lambda *a: opened.append(a))
-    with Client(page) as client, caplog.at_level(logging.WARNING):
+    with Client(page.url) as client, caplog.at_level(logging.WARNING):
         client.send("ShareUrlRequest")
         assert eventually(lambda: "public share address: refused" in caplog.text)
         messages = client.until_quiet()
@@ -323,11 +290,11 @@ def test_a_share_request_is_refused(page, monkeypatch, caplog):
 
 
 def test_pages_of_other_hosts_are_refused(page):
-    with Client(page, origin=page.url) as client:
+    with Client(page.url, origin=page.url) as client:
         assert client.until_quiet()
     with (
         pytest.raises(ConnectionClosed, match="other hosts"),
-        Client(page, "http://evil.test") as c,
+        Client(page.url, "http://evil.test") as c,
     ):
         c.until_quiet()
 

@@ -73,7 +73,7 @@ def test_other_voltages_are_refused():
 
 @pytest.mark.parametrize("sample", PUBLISHED["samples"], ids=lambda s: f"{s['q'][1]:.2f}")
 def test_gravity_inertia_and_tool_are_those_of_the_published_model(sample):
-    """Frames are rounded to 0.1 mm, tensors are those of boxes: 0.1 % of gravity, 2 % of inertia."""
+    """Frames are rounded to 0.1 mm, tensors are those of boxes: 0.1 % of gravity, 2 % of M."""
     q, rotors = sample["q"], so101.GEAR**2 * so101.ROTOR * np.eye(6)
     np.testing.assert_allclose(dynamics.gravity(ARM, q), sample["gravity"], rtol=0, atol=4e-4)
     M = dynamics.mass_matrix(ARM, q) - rotors

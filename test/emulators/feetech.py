@@ -18,6 +18,7 @@ READ_ONLY = {*range(5), *range(56, LAST + 1)}
 EEPROM = range(5, 40)
 REBOOT_TIME = 0.8
 POSITION, SPEED, PWM = 0, 1, 2
+NEEDED = {0x02: 2, 0x03: 2, 0x82: 2, 0x83: 2}  # parameters without which there is nothing to do
 
 
 class Servo:
@@ -179,6 +180,8 @@ class EmulatedFeetech(EmulatedMotors):
 
     def _obey(self, id: int, instruction: int, params: bytes) -> bytes:
         self.instructions.append((id, instruction, params))
+        if len(params) < NEEDED.get(instruction, 0):
+            return b""
         here = [s for s in self._all(id) if not s.shaft.silent and self._now >= s.away_until]
         if instruction == 0x82 and id == 254:
             return self._sync_read(here, params)

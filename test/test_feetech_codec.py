@@ -1,0 +1,169 @@
+"""Feetech's packets: the maker's own examples, and a parser that noise cannot stop."""
+
+import pytest
+from emulators.base import Shaft
+from emulators.feetech import EmulatedFeetech
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from arm_dynamics.drivers.feetech import codec
+from arm_dynamics.drivers.feetech import registers as table
+from arm_dynamics.drivers.feetech.codec import Packet, decode
+from arm_dynamics.drivers.feetech.parser import Parser
+from arm_dynamics.errors import UnknownName
+
+# Feetech, FT-SCS communication protocol: the examples of chapter 1.
+EXAMPLES = {
+    "ping 1": (codec.ping(1), "FF FF 01 02 01 FB"),
+    "read position of 1": (codec.read(1, 0x38, 2), "FF FF 01 04 02 38 02 BE"),
+    "write goal of 1": (
+        codec.write(1, 0x2A, bytes.fromhex("00 08 00 00 E8 03")),
+        "FF FF 01 09 03 2A 00 08 00 00 E8 03 D5",
+    ),
+    "write goals of 1 to 4": (
+        codec.sync_write(0x2A, 6, dict.fromkeys((1, 2, 3, 4), bytes.fromhex("000800 00E803"))),
+        "FF FF FE 20 83 2A 06 01 00 08 00 00 E8 03 02 00 08 00 00 E8 03"
+        " 03 00 08 00 00 E8 03 04 00 08 00 00 E8 03 58",
+    ),
+    "action": (codec.packet(codec.BROADCAST, 5), "FF FF FE 02 05 FA"),
+    "reset of 1": (codec.packet(1, 0x0A), "FF FF 01 02 0A F2"),
+}
+ANSWERS = {
+    "ping": ("FF FF 01 02 00 FC", Packet(1, 0, b"")),
+    "position 1304": ("FF FF 01 04 00 18 05 DD", Packet(1, 0, b"\x18\x05")),
+}
+packets = st.builds(Packet, st.integers(0, 253), st.integers(0, 255), st.binary(max_size=40))
+
+
+def raw(packet):
+    return codec.packet(packet.id, packet.error, packet.data)
+
+
+def fed(data, cuts=()):
+    """The packets found in ``data`` when it comes in pieces."""
+    parser, found, start = Parser(), [], 0
+    for cut in [*sorted(c % (len(data) + 1) for c in cuts), len(data)]:
+        found += parser.feed(data[start:cut])
+        start = cut
+    return found
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_makers_examples_of_instructions(name):
+    built, expected = EXAMPLES[name]
+    assert built == bytes.fromhex(expected)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_makers_examples_of_answers(name):
+    text, expected = ANSWERS[name]
+    assert decode(bytes.fromhex(text)) == expected
+    assert raw(expected) == bytes.fromhex(text)
+
+
+def test_the_position_of_the_example():
+    assert table.POSITION.unpack(bytes.fromhex("18 05"), 0x38) == 1304
+
+
+@pytest.mark.parametrize(
+    ("register", "value", "stored"),
+    [
+        (table.GOAL_POSITION, -1, "01 80"),
+        (table.GOAL_POSITION, 4095, "FF 0F"),
+        (table.GOAL_PWM, -1000, "E8 07"),
+        (table.GOAL_PWM, 1000, "E8 03"),
+        (table.SPEED, -50, "32 80"),
+        (table.LOAD, -300, "2C 05"),
+        (table.TORQUE, 1, "01"),
+    ],
+)
+def test_negative_values_have_a_sign_bit(register, value, stored):
+    assert register.pack(value) == bytes.fromhex(stored)
+    assert register.unpack(bytes.fromhex(stored), register.address) == value
+
+
+def test_faults_in_words():
+    assert table.fault_words(0) == ""
+    assert table.fault_words(0x24) == "overheating, overload"
+    assert table.fault_words(0x50) == "status 0x50"
+
+
+def test_names_and_numbers_of_servos():
+    assert table.number_of("STS3215") == 777
+    assert table.name_of(777) == "sts3215"
+    with pytest.raises(UnknownName, match="'scs0009'; known: sts3215, sts3250"):
+        table.number_of("scs0009")
+
+
+@given(packets)
+def test_what_is_packed_is_decoded(packet):
+    assert decode(raw(packet)) == packet
+
+
+@given(packets, st.integers(0, 300), st.integers(1, 255))
+def test_a_changed_byte_makes_no_packet(packet, at, change):
+    """One alone always changes the sum, the header, the id's range or the length."""
+    data = bytearray(raw(packet))
+    data[at % len(data)] ^= change
+    assert decode(bytes(data)) is None
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=8))
+def test_any_bytes_in_any_split_raise_nothing_and_make_nothing_up(data, cuts):
+    assert all(raw(packet) in data for packet in fed(data, cuts))
+    parser = Parser()
+    whole = parser.feed(data)
+    assert parser.lost + parser.waiting + sum(len(raw(p)) for p in whole) == len(data)
+
+
+@given(st.lists(packets, max_size=6), st.lists(st.integers(0, 400), max_size=8))
+def test_packets_alone_come_out_in_any_split(sent, cuts):
+    data = b"".join(map(raw, sent))
+    assume(not any(_hidden(data, sent)))
+    assert fed(data, cuts) == sent
+
+
+headers = st.builds(
+    lambda id, length: b"\xff\xff" + bytes((id, length)), st.integers(0, 255), st.integers(0, 255)
+)
+noise = st.lists(st.one_of(st.binary(max_size=12), headers), max_size=5).map(b"".join)
+
+
+@given(noise, packets, st.lists(st.integers(0, 200), max_size=6))
+def test_a_good_packet_after_noise_is_never_lost(before, packet, cuts):
+    """Whatever the noise claims to be; eight bits of checksum may make a packet of it by chance."""
+    data = before + raw(packet)
+    assume(not any(_hidden(data, [packet], len(before))))
+    assert packet in fed(data, cuts)
+
+
+def _hidden(data, sent, start=0):
+    """Packets in ``data`` that are not those sent, one after the other from ``start`` on."""
+    starts = set()
+    for packet in sent:
+        starts.add(start)
+        start += len(raw(packet))
+    for at in range(len(data) - 5):
+        end = at + 4 + data[at + 3]
+        if at not in starts and end <= len(data) and decode(data[at:end]) is not None:
+            yield at
+
+
+instructions = st.builds(
+    codec.packet, st.integers(0, 254), st.integers(0, 255), st.binary(max_size=6)
+)
+
+
+@given(
+    st.lists(st.one_of(st.binary(max_size=60), instructions), max_size=5).map(b"".join),
+    st.integers(0, 200),
+)
+def test_the_emulated_servos_survive_any_bytes_too(data, cut):
+    motors = EmulatedFeetech([Shaft(1, "sts3215"), Shaft(2, "sts3215")])
+    motors.receive(data[:cut], 0.0)
+    motors.receive(data[cut:], 0.0)
+    motors.receive(bytes(260), 0.0)  # ends what the bytes may have begun
+    answer = motors.receive(codec.ping(1), 0.0)
+    alive = motors.servos[0].memory[5] == 1 and motors.servos[0].away_until < 0
+    assume(alive)
+    assert decode(answer[-6:]) is not None

@@ -14,6 +14,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 
 COLUMNS = ("arm", "joints", "actuators", "mass [kg]", "initial pose [rad, m]")
+WIDEST = 20
+"""Letters of joint names that are listed in full."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -31,8 +33,14 @@ def row(name: str, arm: ArmModel) -> tuple[str, ...]:
     pose = zip(arm.joints, arm.pose("initial").tolist(), strict=True)
     return (
         name,
-        f"{arm.nv}: {' '.join(arm.joint_names)}",
+        f"{arm.nv}: {_listed(arm.joint_names)}",
         ", ".join(sorted({joint.actuator for joint in arm.joints})),
         f"{sum(inertia.mass for inertia in arm.links.inertias):.3g}",
         ", ".join(f"{value:.3g}{' m' if joint.unit == 'm' else ''}" for joint, value in pose),
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """All names where they are short, else the first and the last."""
+    whole = " ".join(names)
+    return whole if len(whole) <= WIDEST else f"{names[0]} … {names[-1]}"

@@ -112,6 +112,7 @@ def test_cycle_of_seven_takes_its_wire_time():
     arm = tuple((id, "DM4310") for id in range(1, 8))
     bus, wire, _ = connected(arm)
     enabled(bus)
+    bus.read()
     before, sent = wire.time, len(wire.sent)
     bus.write(effort(dict.fromkeys(range(1, 8), 0.1)))
     assert set(bus.read()) == set(range(1, 8))
@@ -123,6 +124,7 @@ def test_silent_motor_is_left_out_and_costs_little():
     bus, wire, shafts = connected()
     bus.open()
     bus.identify()
+    bus.read()
     shafts[1].silent = True
     before = wire.time
     assert set(bus.read()) == {1, 3}
@@ -149,14 +151,15 @@ def test_answers_from_before_are_not_fresh():
 def test_newest_of_several_answers_counts():
     bus, wire, shafts = connected(((1, "DM4310"),))
     enabled(bus)
+    bus.read()
     bus.write(effort({1: 0.0}))
-    shafts[0].q = 0.25
+    shafts[0].q = 0.05
     late = wire.motors.frame(0x7FF, bytes.fromhex("0100cc0000000000"), wire.time)
     listened = wire.time
     wire.queue += [(wire.time, frame) for frame in late]
     wire.pass_time(2e-3)
     reading = bus.read()[1]
-    assert reading.q == pytest.approx(0.25, abs=1e-3)
+    assert reading.q == pytest.approx(0.05, abs=1e-3)
     assert reading.time == listened  # as old as it may be
 
 

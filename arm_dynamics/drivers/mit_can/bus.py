@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from arm_dynamics.drivers.mit_can import frames, identity
+from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
 from arm_dynamics.drivers.mit_can.frames import Frame
 from arm_dynamics.drivers.mit_can.gains import gains
@@ -56,7 +57,9 @@ class MitCan(MotorBus):
         self._line = _line(self.settings, port)
         self._exchange = Exchange(self._line, self._models, self.settings)
         self._registers = Registers(self._line, self._exchange.quiet)
-        self._on: dict[int, Frame] = {}  # the last frame of each motor that was enabled from here
+        self._doubt = Doubt(self._exchange.ranges)
+        self._goals: dict[int, Frame] = {}  # the last command of each motor since it was disabled
+        self._on: set[int] = set()  # the motors that were enabled from here
         self._heard: dict[int, Answer] = {}
         self._told: set[int] = set()
 
@@ -66,7 +69,8 @@ class MitCan(MotorBus):
 
     def open(self) -> None:
         """Open the line; raises DriverFault where that fails."""
-        self._on, self._heard, self._told = {}, {}, set()
+        self._on, self._goals, self._heard, self._told = set(), {}, {}, set()
+        self._doubt.forget()
         self._line.open()
 
     def identify(self) -> None:
@@ -103,14 +107,16 @@ class MitCan(MotorBus):
     def read(self) -> Mapping[int, Reading]:
         """Answers to the commands since the last read; the other motors are asked now.
 
-        What lay in the line before a motor was asked is not taken for its answer.
+        What lay in the line before a motor was asked is not taken for its answer; what cannot
+        follow from the answer before is asked once more.
         """
         answers, told = self._heard, self._told
         self._heard, self._told = {}, set()
         if told:
             answers |= self._exchange.late(told)
-        answers |= self._exchange.ask({id: self._request(id) for id in self.motors.keys() - told})
-        return {id: self._reading(answer) for id, answer in answers.items()}
+        answers |= self._ask(self.motors.keys() - told)
+        believed = self._doubt.sift(answers, self._ask)
+        return {id: _reading(answer) for id, answer in believed.items()}
 
     def write(self, goals: Mapping[int, Goal]) -> None:
         """Send goals and take the answers, which the next ``read`` returns.
@@ -119,10 +125,9 @@ class MitCan(MotorBus):
         kd (v - v_m). Raises InvalidValue for an unknown motor or interface or for no finite value.
         """
         told = {id: (id, self._command(id, goal)) for id, goal in goals.items()}
-        for id in told.keys() & self._on.keys():
-            self._on[id] = told[id]
+        self._goals |= told
         self._told |= told.keys()
-        self._heard |= self._exchange.ask(told)
+        self._heard |= self._exchange.ask({id: [frame] for id, frame in told.items()})
 
     def arm_watchdog(self, timeout: float) -> Collection[int]:
         """Damiao's TIMEOUT in steps of 50 µs, read back; CubeMars motors have none.
@@ -134,34 +139,38 @@ class MitCan(MotorBus):
         return {id for id in known if self._registers.set(id, TIMEOUT, ticks, ATTEMPTS)}
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
-        """Torque on where a motor answers and then says that it is on; off again elsewhere."""
+        """Torque on where a motor answers and then says that it is on; off again elsewhere.
+
+        A goal that was written since it was disabled follows at once: without one, it is limp.
+        """
         present = self._ask_until_heard(ids)
-        sent = {id: (id, frames.instruction(frames.ENABLE)) for id in present}
-        self._on |= sent
+        self._on |= present
+        on = frames.instruction(frames.ENABLE)
+        sent = {id: [(id, on), *self._goal(id)] for id in present}
         done = self._instruct(sent, lambda answer: answer.feedback.enabled is not False)
         self.disable(set(ids) - done)
         return done
 
     def disable(self, ids: Collection[int]) -> Collection[int]:
         """Torque off; those that answer, and do not say that they are enabled."""
-        sent = {id: (id, frames.instruction(frames.DISABLE)) for id in ids}
-        for id in sent:
-            self._on.pop(id, None)
+        self._on -= set(ids)
+        for id in ids:
+            self._goals.pop(id, None)
+        sent = {id: [(id, frames.instruction(frames.DISABLE))] for id in ids}
         return self._instruct(sent, lambda answer: not answer.feedback.enabled)
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
         """Damiao: clear the fault and disable; CubeMars motors clear theirs when it has passed."""
         known = self._with_registers(ids)
-        self._exchange.ask({id: (id, frames.instruction(frames.CLEAR_FAULT)) for id in known})
-        off = self.disable(ids)
-        answers = self._exchange.ask({id: self._request(id) for id in off})
+        self._exchange.ask({id: [(id, frames.instruction(frames.CLEAR_FAULT))] for id in known})
+        answers = self._ask(self.disable(ids))
         return {id for id, answer in answers.items() if not answer.feedback.fault}
 
     def zero(self, ids: Collection[int]) -> Collection[int]:
         """Call the present position 0, torque off; those that read 0 ± 0.01 rad then."""
         off = self.disable(ids)
-        self._exchange.ask({id: (id, frames.instruction(frames.ZERO)) for id in off})
-        answers = self._exchange.ask({id: self._request(id) for id in off})
+        self._exchange.ask({id: [(id, frames.instruction(frames.ZERO))] for id in off})
+        answers = self._ask(off)
         return {id for id, answer in answers.items() if abs(answer.feedback.position) < 0.01}
 
     def temperatures(self, id: int) -> tuple[float, float]:
@@ -184,24 +193,29 @@ class MitCan(MotorBus):
         """What provokes an answer of the motor without changing what it does."""
         if self._models[id].maker.registers:
             return frames.refresh(id)
-        return self._on.get(id, (id, frames.instruction(frames.DISABLE)))
+        if id not in self._on:
+            return id, frames.instruction(frames.DISABLE)
+        return self._goals.get(id, (id, frames.instruction(frames.ENABLE)))
 
-    def _instruct(self, sent: Mapping[int, Frame], done: identity.Test) -> set[int]:
+    def _ask(self, ids: Collection[int]) -> dict[int, Answer]:
+        return self._exchange.ask({id: [self._request(id)] for id in ids})
+
+    def _instruct(self, sent: Mapping[int, list[Frame]], done: identity.Test) -> set[int]:
         """Repeat ``sent`` until a request shows that it is ``done``; the ids where it is."""
         confirmed: set[int] = set()
         for _ in range(ATTEMPTS):
-            left = {id: frame for id, frame in sent.items() if id not in confirmed}
-            if left:
-                self._exchange.ask(left)
-                answers = self._exchange.ask({id: self._request(id) for id in left})
-                confirmed |= {id for id, answer in answers.items() if done(answer)}
+            left = {id: each for id, each in sent.items() if id not in confirmed}
+            self._exchange.ask(left)
+            confirmed |= {id for id, answer in self._ask(left).items() if done(answer)}
         return confirmed
+
+    def _goal(self, id: int) -> list[Frame]:
+        return [self._goals[id]] if id in self._goals else []
 
     def _ask_until_heard(self, ids: Collection[int]) -> set[int]:
         heard: set[int] = set()
         for _ in range(ATTEMPTS):
-            left = {id: self._request(id) for id in ids if id not in heard}
-            heard |= self._exchange.ask(left).keys() if left else set()
+            heard |= self._ask([id for id in ids if id not in heard]).keys()
         return heard
 
     def _with_registers(self, ids: Iterable[int]) -> list[int]:
@@ -217,18 +231,18 @@ class MitCan(MotorBus):
             return frames.command(ranges, velocity=goal.value, kd=kd)
         return frames.command(ranges, position=goal.value, kp=kp, kd=kd)
 
-    def _reading(self, answer: Answer) -> Reading:
-        said = answer.feedback
-        hot = max(said.rotor_temperature, said.drive_temperature)  # NaN second: the rotor's then
-        return Reading(
-            answer.time,
-            said.position,
-            said.velocity,
-            said.torque,
-            hot,
-            fault=said.fault,
-            enabled=said.enabled,
-        )
+
+def _reading(answer: Answer) -> Reading:
+    said = answer.feedback
+    return Reading(
+        answer.time,
+        said.position,
+        said.velocity,
+        said.torque,
+        max(said.rotor_temperature, said.drive_temperature),  # the rotor's beside a NaN
+        fault=said.fault,
+        enabled=said.enabled,
+    )
 
 
 def _line(settings: Mapping[str, str], port: Port | CanLine | None) -> CanLine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 
@@ -58,18 +58,20 @@ class Exchange:
                     faults.append(f"motors {other} and {id} answer alike, with CAN id {reply_id}")
         return faults
 
-    def ask(self, questions: Mapping[int, Frame]) -> dict[int, Answer]:
-        """Send all questions, and take the answers that come; what came before is forgotten.
+    def ask(self, questions: Mapping[int, Sequence[Frame]]) -> dict[int, Answer]:
+        """Send every motor's frames, each of which has an answer; the newest of each motor.
 
-        Ends with the last answer, after a silence of ``quiet``, or 1 ms for each answer later.
+        What came before is forgotten. Ends with the last answer, after a silence of ``quiet``, or
+        1 ms for each answer later.
         """
         if not questions:
             return {}
         for _ in self._waiting():
             pass
-        for frame in questions.values():
-            self.line.send(frame)
-        answers = self._collect(questions.keys())
+        for frames in questions.values():
+            for frame in frames:
+                self.line.send(frame)
+        answers = self._collect({id: len(frames) for id, frames in questions.items()})
         self._newest |= answers
         return answers
 
@@ -86,16 +88,18 @@ class Exchange:
             return nan, nan
         return answer.feedback.drive_temperature, answer.feedback.rotor_temperature
 
-    def _collect(self, awaited: Collection[int]) -> dict[int, Answer]:
+    def _collect(self, owed: dict[int, int]) -> dict[int, Answer]:
+        """Answers until no motor owes one; one left unread would pass for the next one's."""
         answers: dict[int, Answer] = {}
-        end = self.line.now() + self.quiet + WIRE * len(awaited)
-        while len(answers) < len(awaited):
+        end = self.line.now() + self.quiet + WIRE * sum(owed.values())
+        while any(left > 0 for left in owed.values()):
             frame = self.line.receive(min(end, self.line.now() + self.quiet))
             if frame is None:
                 break
             id, answer = self._sorted(frame)
-            if answer is not None and id in awaited:
+            if answer is not None and id in owed:
                 answers[id] = answer
+                owed[id] -= 1
         self._until = self.line.now()
         return answers
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from emulators.base import Shaft
+from emulators.dynamixel import EmulatedDynamixels
+
 from arm_dynamics.drivers.dynamixel.bus import Dynamixel
 from arm_dynamics.drivers.port import Port
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.model.wiring import MotorWiring
-from emulators.base import Shaft
-from emulators.dynamixel import EmulatedDynamixels
 
 BYTE = 1e-5  # [s] at 1 Mbit/s
 

@@ -307,6 +307,8 @@ class _Motor:
         self.table = {**EEPROM, **MEMORY}
         if not self.sheet.amps_unit:
             del self.table[38], self.table[102]
+        if firmware < 38 and not self.small:
+            del self.table[98]
         first, _, count = self.indirect
         for k in range(count):
             at = self.indirect[1] + k
@@ -342,7 +344,7 @@ class _Motor:
         return self.firmware >= (46 if self.small else 45)
 
     def get(self, address: int) -> int:
-        size, _, signed, *_ = self.table[address]
+        size, _, signed, *_ = self.table.get(address, (0, False, False))
         return int.from_bytes(self.bytes[address : address + size], "little", signed=signed)
 
     def put(self, address: int, value: int) -> None:

@@ -74,11 +74,11 @@ class FeedbackReader:
         size = feedback_block.SIZES[self._cycle % len(feedback_block.SIZES)]
         found: dict[int, tuple[Block, float]] = {}
         fast = self.fast and not any(self._misses[id] for id in ids)
-        self._collect(self._ask(ids, size, fast), found)
-        if fast and len(found) < len(ids):
-            rest = [id for id in ids if id not in found and id in self.mapped]
-            behind = rest[1:] + rest[:1]  # the first of them has kept the others from answering
-            self._collect(self._ask(behind, size, False), found)
+        self._collect(self._ask(ids, size, fast, self._sure(ids)), found)
+        lost = [i for i in ids if i not in found and i in self.mapped and not self._misses[i]]
+        if len(lost) > (0 if fast else 1):
+            behind = lost[1:] + lost[:1]  # the first may have kept the others from answering
+            self._collect(self._ask(behind, size, False, len(behind) - 1), found)
         return found
 
     def _sure(self, ids: Sequence[int]) -> int:
@@ -93,14 +93,14 @@ class FeedbackReader:
                 self.mapped.discard(id)
                 self.rebooted.add(id)
 
-    def _ask(self, ids: Sequence[int], size: int, fast: bool) -> dict[int, Share]:
+    def _ask(self, ids: Sequence[int], size: int, fast: bool, sure: int) -> dict[int, Share]:
         if not ids:
             return {}
         key = tuple(ids), size, fast
         if key not in self._requests:
             addresses = {id: self._models[id].indirect_data for id in ids}
             self._requests[key] = codec.read_each(addresses, size, fast)
-        return self._line.ask(self._requests[key], ids, size, fast, self._sure(ids))
+        return self._line.ask(self._requests[key], ids, size, fast, sure)
 
     def _direct(self, ids: Sequence[int]) -> dict[int, tuple[Block, float]]:
         if not ids:

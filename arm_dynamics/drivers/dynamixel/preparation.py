@@ -35,7 +35,7 @@ class Preparation:
         limits = self._limits(id, model)
         if interface != "voltage":  # in other modes a goal PWM is the largest that is applied
             self._set(id, table.GOAL_PWM, limits.pwm, "goal PWM")
-        self._set(id, table.BUS_WATCHDOG, 0, "bus watchdog")
+        self._line.put(id, table.BUS_WATCHDOG, 0)  # where it has one: firmware from 38 on
         if not any(self._feedback.map(id) for _ in range(TRIES)):
             raise DriverFault("indirect addresses are not taken")
         return limits, self._get(id, table.INPUT_VOLTAGE) * table.VOLTAGE_UNIT

@@ -1,0 +1,484 @@
+"""The Dynamixel bus on emulated motors: what it reads, sends, refuses and survives."""
+
+import random
+from dataclasses import replace
+from math import inf, nan, pi
+
+import pytest
+from dynamixel_line import bus, wiring
+from emulators.base import Shaft
+from emulators.dynamixel import SHEETS, EmulatedDynamixels
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics.drivers.dynamixel import codec
+from arm_dynamics.drivers.dynamixel.bus import Dynamixel
+from arm_dynamics.drivers.dynamixel.control_table import BUS_WATCHDOG, TORQUE_ENABLE
+from arm_dynamics.drivers.dynamixel.models import MODELS, find_model
+from arm_dynamics.drivers.dynamixel.scan import scan
+from arm_dynamics.drivers.motor_bus import Found, Goal
+from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault, UnknownName
+
+TICK = 2 * pi / 4096
+RATE = 0.229 * 2 * pi / 60
+SIX = ("XM430-W350",) * 6
+
+
+def ready(models=("XM430-W350",) * 3, interface="effort", **options):
+    """A bus whose motors are prepared."""
+    made, motors, wire = bus(models, **options)
+    made.open()
+    made.identify()
+    made.prepare(interface)
+    return made, motors, wire
+
+
+def running(models=("XM430-W350",) * 3, interface="effort", **options):
+    """A bus whose motors apply torque."""
+    made, motors, wire = ready(models, interface, **options)
+    assert made.arm_watchdog(0.1) == made.enable(made.motors) == set(made.motors)
+    return made, motors, wire
+
+
+def cycle(made, wire):
+    """What one read took: readings, [s], questions."""
+    time, writes = wire.time, wire.writes
+    return made.read(), wire.time - time, wire.writes - writes
+
+
+def test_figures_are_those_of_the_emulators_data_sheets():
+    for name, sheet in SHEETS.items():
+        model = MODELS[name]
+        assert model.number == sheet.number
+        assert (model.stall_torque, model.stall_current) == (sheet.stall, sheet.amps)
+        assert (model.voltage, model.current_unit) == (sheet.supply, sheet.amps_unit)
+    assert len({model.number for model in MODELS.values()}) == len(MODELS)
+
+
+def test_models_are_found_by_any_spelling_of_their_name():
+    assert find_model("xm430-w350-t") is find_model(" XM430-W350-R") is MODELS["XM430-W350"]
+    with pytest.raises(UnknownName, match="XL330-M288"):
+        find_model("AX-12A")
+
+
+@given(st.floats(-40, 40), st.floats(-8, 8), st.integers(5, 75), st.floats(9.6, 15.9))
+def test_what_is_read_is_what_the_shaft_does(q, v, temperature, supply):
+    made, motors, _ = ready(("XM430-W350", "XM430-W350"))
+    shaft = motors.shafts[1]
+    shaft.q, shaft.v, shaft.temperature, shaft.supply = q, v, float(temperature), supply
+    reading = made.read()[2]
+    assert reading.q == pytest.approx(q, abs=0.51 * TICK)
+    assert reading.v == pytest.approx(v, abs=0.51 * RATE)
+    assert reading.temperature == temperature
+    assert reading.supply == pytest.approx(supply, abs=0.051)
+    assert (reading.fault, reading.enabled) == ("", False)
+
+
+@pytest.mark.parametrize("fast", ["0", "1"])
+@pytest.mark.parametrize("models", [SIX, ("XL430-W250",) * 2 + ("XL330-M288",) * 4])
+def test_a_cycle_is_one_question(models, fast):
+    made, _, wire = ready(models, "position", settings={"fast": fast})
+    for _ in range(5):
+        found, _, questions = cycle(made, wire)
+        assert set(found) == set(range(1, 7))
+        assert questions == 1
+        assert all(abs(r.time - wire.time) < 2e-3 for r in found.values())
+
+
+def test_old_firmware_is_asked_the_old_way():
+    made, _, wire = ready(SIX, firmware=44)
+    found, _, questions = cycle(made, wire)
+    assert set(found) == set(range(1, 7))
+    assert questions == 1
+
+
+def test_echoes_and_noise_are_passed_over():
+    made, _, wire = running(SIX, echo=True)
+    wire.spoil = lambda data: b"\xff\xff\xfd\x00\x01\x07" + data if data else data
+    for _ in range(4):
+        assert set(made.read()) == set(range(1, 7))
+    made.write({id: Goal("effort", 0.5) for id in made.motors})
+    assert made.read()[3].enabled
+
+
+@given(st.floats(-3, 3))
+def test_effort_becomes_current_and_comes_back(effort):
+    made, motors, wire = running()
+    made.write({2: Goal("effort", effort)})
+    wire.advance(1e-3)
+    step = MODELS["XM430-W350"].kt * 2.69e-3
+    assert motors.shafts[1].effort == pytest.approx(effort, abs=0.51 * step)
+    assert made.read()[2].tau == pytest.approx(motors.shafts[1].effort, abs=0.51 * step)
+    assert motors.shafts[0].effort == 0
+
+
+@given(st.floats(-11, 11))
+def test_voltage_becomes_pwm_of_the_supply_there_is(volts):
+    made, motors, wire = running(("XL430-W250",), "voltage")
+    motors.shafts[0].supply = 11.0
+    made.read()
+    made.write({1: Goal("voltage", volts)})
+    wire.advance(1e-3)
+    assert motors.shafts[0].effort == pytest.approx(1.4 * volts / 11.1, abs=1.4 / 885)
+
+
+def test_position_and_velocity_move_the_shaft():
+    made, motors, wire = running(interface="position")
+    made.write({1: Goal("position", -7.0)})
+    assert motors.get(1, 116) == 2048 - round(7.0 / TICK)
+    made, motors, wire = running(interface="velocity")
+    made.write({1: Goal("velocity", -2.0)})
+    assert motors.get(1, 104) == -round(2.0 / RATE)
+    wire.advance(1e-3)
+    assert motors.shafts[0].effort < 0
+
+
+def test_huge_goals_are_cut_to_the_motors_own_limits():
+    made, motors, _ = running()
+    motors.set(1, 38, 500)
+    made.disable([1])
+    made.prepare("effort")
+    made.write({1: Goal("effort", -1e9), 2: Goal("effort", 1e9)})
+    assert (motors.get(1, 102), motors.get(2, 102)) == (-500, 1193)
+
+
+@pytest.mark.parametrize("value", [nan, inf, -inf])
+def test_goals_that_are_no_numbers_reach_no_motor(value):
+    made, motors, _ = running()
+    with pytest.raises(CommandRefused):
+        made.write({1: Goal("effort", 1.0), 2: Goal("effort", value)})
+    assert motors.get(1, 102) == 0
+
+
+def test_goals_of_another_interface_or_before_preparation_are_refused():
+    made, _, _ = running()
+    with pytest.raises(CommandRefused, match="set to effort"):
+        made.write({1: Goal("voltage", 1.0)})
+    made, _, _ = bus()
+    made.open()
+    with pytest.raises(DriverFault, match="not prepared"):
+        made.write({1: Goal("effort", 1.0)})
+    assert made.enable([1]) == set()
+
+
+def test_motors_without_a_true_current_take_volts_instead():
+    made, _, _ = bus(("XL430-W250", "XC330-T288", "XM430-W350"))
+    assert [made.interfaces(id)[0] for id in (1, 2, 3)] == ["position", "position", "effort"]
+    made.open()
+    with pytest.raises(DriverFault, match="XL430-W250 takes no effort, but position, velocity, v"):
+        made.prepare("effort")
+
+
+def test_enabling_moves_nothing():
+    made, motors, wire = ready(interface="position")
+    for shaft, q in zip(motors.shafts, (0.5, -1.0, 2.0), strict=True):
+        shaft.q = q
+    motors.set(1, 116, 0)
+    assert made.enable([1, 2, 3]) == {1, 2, 3}
+    wire.advance(0.05)
+    assert all(abs(shaft.effort) < 0.02 for shaft in motors.shafts)
+    made, motors, wire = ready()  # goal current comes up at its limit
+    assert made.enable([1, 2, 3]) == {1, 2, 3}
+    wire.advance(0.05)
+    assert all(shaft.effort == 0 for shaft in motors.shafts)
+
+
+def test_goals_set_before_torque_are_kept():
+    made, motors, wire = ready()
+    made.write({1: Goal("effort", 1.0)})
+    wire.advance(1e-3)
+    assert motors.shafts[0].effort == 0
+    made.enable([1, 2])
+    wire.advance(1e-3)
+    assert motors.shafts[0].effort == pytest.approx(1.0, abs=0.01)
+
+
+def test_disabling_is_confirmed_by_each_motor():
+    made, motors, _ = running()
+    motors.shafts[1].silent = True
+    assert made.disable([1, 2, 3]) == {1, 3}
+    assert motors.torque_is_on(2)
+    motors.shafts[1].silent = False
+    assert made.disable([1, 2, 3]) == {1, 2, 3}
+    assert not motors.torque_is_on(2)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "steps"), [(1e-3, 1), (0.02, 1), (0.1, 5), (0.11, 6), (60.0, 127)]
+)
+def test_the_watchdog_counts_steps_of_20_ms(timeout, steps):
+    made, motors, _ = ready()
+    assert made.arm_watchdog(timeout) == {1, 2, 3}
+    assert motors.get(2, 98) == steps
+
+
+def test_a_silent_host_is_noticed_by_the_motors_and_told_afterwards():
+    made, motors, wire = running()
+    made.write({1: Goal("effort", 1.0)})
+    for _ in range(100):  # every read counts as life
+        wire.advance(5e-3)
+        assert not any(r.fault for r in made.read().values())
+    wire.advance(0.13)
+    assert all(shaft.effort == 0 for shaft in motors.shafts)
+    assert {r.fault for r in made.read().values()} == {"bus watchdog"}
+    made.write({1: Goal("effort", 1.0)})
+    wire.advance(1e-3)
+    assert motors.shafts[0].effort == 0
+    assert made.clear_faults([1, 2, 3]) == {1, 2, 3}
+    assert {(r.fault, r.enabled) for r in made.read().values()} == {("", False)}
+
+
+def test_a_motor_without_a_watchdog_is_not_said_to_have_one():
+    assert ready(firmware=37)[0].arm_watchdog(0.1) == set()
+    assert ready(("XL330-M288",), firmware=37)[0].arm_watchdog(0.1) == {1}
+
+
+@pytest.mark.parametrize("option", [{}, {"chained": True}, {"firmware": 44, "chained": True}])
+def test_a_silent_motor_costs_the_others_nothing(option):
+    made, motors, wire = running(SIX, **option)
+    _, usual, _ = cycle(made, wire)
+    motors.shafts[2].silent = True
+    others = {1, 2, 4, 5, 6}
+    seen = [cycle(made, wire) for _ in range(40)]
+    lost = [others - set(found) for found, _, _ in seen]
+    assert not any(lost)
+    assert seen[0][1] < usual + 0.014
+    assert max(took for _, took, _ in seen[1:]) < usual + 0.006
+    assert sum(took for _, took, _ in seen[10:]) / 30 < usual + 0.002
+    motors.shafts[2].silent = False
+    assert any(3 in made.read() for _ in range(4))
+    assert set(made.read()) == set(range(1, 7))
+
+
+def test_half_of_the_answers_lost_cost_no_wrong_value():
+    made, motors, wire = running(SIX)
+    chance = random.Random(3)
+    for k, shaft in enumerate(motors.shafts):
+        shaft.q = 0.1 * k
+
+    def spoil(data):
+        noisy = bytearray(data)
+        for k in range(len(noisy)):
+            if chance.random() < 0.02:
+                noisy[k] ^= 1 << chance.randrange(8)
+        return bytes(noisy)
+
+    wire.spoil = spoil
+    answered = 0
+    for _ in range(300):
+        for id, reading in made.read().items():
+            assert reading.q == pytest.approx(0.1 * (id - 1), abs=0.51 * TICK)
+            answered += 1
+    assert answered > 600
+
+
+def test_an_answer_to_the_last_question_is_not_taken_for_this_one():
+    made, motors, wire = running(settings={"fast": "0"})
+    late = [b"", b""]  # two questions a cycle, as long as nobody answers
+
+    def hold_back(data):
+        late.append(data)
+        return late.pop(0)
+
+    made.read()
+    wire.spoil = hold_back
+    for _ in range(10):
+        assert made.read() == {}
+        motors.shafts[0].q += 0.1
+    wire.spoil = lambda data: data
+    for _ in range(4):
+        found = made.read()
+    assert found[1].q == pytest.approx(motors.shafts[0].q, abs=TICK)
+
+
+def test_a_motor_that_restarts_says_so_until_it_is_cleared():
+    made, motors, wire = running(SIX)
+    motors.shafts[3].q = 1.0
+    made.write({4: Goal("effort", 1.0)})
+    motors.reboot(4)
+    for _ in range(5):
+        found, took, _ = cycle(made, wire)
+        assert set(found) == set(range(1, 7))
+        assert (found[4].fault, found[4].enabled) == ("rebooted", False)
+        assert found[4].q == pytest.approx(1.0, abs=TICK)
+        assert took < 0.01
+    assert made.clear_faults([4]) == {4}
+    assert made.read()[4].fault == ""
+    assert made.read()[1].enabled
+
+
+@pytest.mark.parametrize("fault", ["overload", "overheating", "electrical shock"])
+def test_a_fault_is_told_in_words_and_cleared_by_a_restart(fault):
+    made, motors, _ = running()
+    motors.trip(2, fault)
+    found = made.read()
+    assert (found[2].fault, found[2].enabled) == (fault, False)
+    assert found[1].fault == ""
+    assert made.enable([2]) == set()
+    assert made.clear_faults([2]) == {2}
+    found = made.read()
+    assert (found[2].fault, found[2].enabled) == ("", False)
+    assert made.arm_watchdog(0.1) == {1, 2, 3}
+    assert made.enable([2]) == {2}
+
+
+def test_a_fault_that_stays_is_not_cleared():
+    made, motors, wire = running()
+    motors.shafts[0].temperature = 95.0
+    wire.advance(1e-3)
+    assert made.read()[1].fault == "overheating"
+    assert made.clear_faults([1]) == set()
+    assert made.read()[1].temperature == 95
+
+
+def test_before_preparation_values_are_read_as_they_lie():
+    made, motors, _ = bus(SIX)
+    made.open()
+    motors.shafts[1].q = 1.0
+    motors.trip(3, "encoder")
+    before = {id: bytes(m.bytes) for id, m in enumerate(motors.motors)}
+    found = made.read()
+    assert found[2].q == pytest.approx(1.0, abs=TICK)
+    assert found[3].fault == "encoder"
+    assert {r.enabled for r in found.values()} == {False}
+    after = {id: bytes(m.bytes) for id, m in enumerate(motors.motors)}
+    changed = {k for id in before for k in range(1024) if before[id][k] != after[id][k]}
+    assert changed <= {0, 1, 6, *range(120, 147)}  # what the motors measure
+
+
+def test_identification_changes_nothing_and_names_every_culprit():
+    shafts = [
+        Shaft(1, "XM430-W350"),
+        Shaft(1, "XM430-W350", q=1.0),
+        Shaft(2, "XM430-W210"),
+        Shaft(4, "XM430-W350"),
+    ]
+    made, motors, _ = bus(("XM430-W350",) * 4, shafts)
+    made.open()
+    with pytest.raises(DriverFault) as raised:
+        made.identify()
+    a, b, c = str(raised.value).split("; ")
+    assert a == "joint 'a' (id 1): two motors with this id answer at once"
+    assert b == ("joint 'b' (id 2): is XM430-W210 with firmware 46, XM430-W350 expected")
+    assert c == "joint 'c' (id 3): no answer"
+    assert all(m.get(11) == 3 and m.get(64) == 0 for m in motors.motors)
+
+
+def test_two_models_with_one_id_are_noticed():
+    made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250")])
+    made.open()
+    with pytest.raises(DriverFault, match="two motors with this id"):
+        made.identify()
+
+
+def test_a_line_on_which_none_answers_points_at_the_rate():
+    made, _, _ = bus(("XM430-W350",) * 2, [])
+    made.open()
+    with pytest.raises(DriverFault, match="none at all at 1e\\+06 baud: a scan finds the rate"):
+        made.identify()
+
+
+@pytest.mark.parametrize("bit", [1, 2, 8])
+def test_drive_modes_that_turn_meanings_round_are_refused(bit):
+    made, motors, _ = bus()
+    made.open()
+    motors.set(2, 10, bit)
+    with pytest.raises(DriverFault, match=f"joint 'b' .id 2.: drive mode {bit}"):
+        made.prepare("effort")
+    assert motors.get(2, 10) == bit
+
+
+def test_eeprom_is_written_only_where_it_differs():
+    made, motors, wire = ready()
+    motors.set(1, 11, 0)
+    served = [motors.served]
+    made.prepare("effort")
+    served.append(motors.served)
+    wire.motors.set(1, 11, 3)
+    made.prepare("effort")
+    assert motors.served - served[1] > served[1] - served[0]
+    assert motors.get(1, 11) == 0
+
+
+def test_a_line_that_is_gone_is_a_fault_until_it_is_opened_again():
+    made, _, wire = running()
+    wire.gone = True
+    for call in (made.read, made.identify, made.open, lambda: made.disable([1])):
+        with pytest.raises(DriverFault):
+            call()
+    made.close()
+    made.close()
+    wire.gone = False
+    made.open()
+    made.identify()
+    made.prepare("effort")
+    assert set(made.read()) == {1, 2, 3}
+
+
+def test_scan_lists_motors_by_rate_and_changes_nothing():
+    def port(baud):
+        _, motors, wire = bus(("XM430-W350", "XL430-W250") if baud == 1_000_000 else ())
+        made.append(motors)
+        return wire
+
+    made: list[EmulatedDynamixels] = []
+    assert scan(port, (57_600, 1_000_000)) == [
+        Found(1, "XM430-W350", "46", 1_000_000),
+        Found(2, "XL430-W250", "46", 1_000_000),
+    ]
+    assert made[1].served == 1
+
+
+def test_scan_tells_of_two_motors_that_talk_at_once():
+    shafts = [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250"), Shaft(2, "XM430-W350")]
+    found = scan(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
+    assert [f.model for f in found] == ["XM430-W350", "garbled"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"baud": "fast"}, "baud"),
+        ({"baud": "12"}, "at least 9600"),
+        ({"latency": "-1"}, "latency"),
+    ],
+)
+def test_bad_settings_are_named(settings, said):
+    with pytest.raises(ConfigError, match=said):
+        bus(settings=settings)
+
+
+def test_a_port_must_be_named_and_ids_must_be_possible():
+    with pytest.raises(ConfigError, match="port is missing"):
+        Dynamixel(wiring("XM430-W350"), {})
+    motor = replace(wiring("XM430-W350")[0], id=253)
+    with pytest.raises(ConfigError, match="Dynamixel id 253: 0 to 252 expected"):
+        Dynamixel([motor], {"port": "x"})
+
+
+def test_errors_in_answers_are_no_values():
+    line = ready(firmware=37)[0]._line
+    assert line.get(2, BUS_WATCHDOG) is None
+    assert line.get(2, TORQUE_ENABLE) == 0
+    assert not line.put(2, BUS_WATCHDOG, 0)
+
+
+def test_fast_and_plain_blocks_are_the_same():
+    fast, one, _ = running(SIX)
+    plain, other, _ = running(SIX, settings={"fast": "0"})
+    for motors in (one, other):
+        for k, shaft in enumerate(motors.shafts):
+            shaft.q, shaft.v = -1.0 + 0.4 * k, 3.0 - k  # FF FF FD inside some of them
+            motors.set(k + 1, 116, 0)
+        motors.shafts[2].q = (0xFDFFFF - (1 << 24) - 2048) * TICK
+    for _ in range(3):
+        a, b = fast.read(), plain.read()
+        assert {i: (r.q, r.v) for i, r in a.items()} == {i: (r.q, r.v) for i, r in b.items()}
+        assert set(a) == set(range(1, 7))
+
+
+def test_instructions_behind_a_broken_one_are_understood():
+    motors = EmulatedDynamixels([Shaft(1, "XM430-W350")])
+    cut = codec.ping(1)[:7]
+    assert motors.receive(cut, 0.0) == b""
+    assert motors.receive(codec.ping(1), 0.0) != b""

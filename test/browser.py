@@ -46,7 +46,10 @@ class Client:
         raise AssertionError("the page does not stop sending")
 
     def press(self, label):
-        """Click the button of this label; ``seen`` are the parts of the panel."""
-        self.seen = [m for m in self.until_quiet() if m["type"].startswith("Gui") and "props" in m]
-        (button,) = (m for m in self.seen if m["props"].get("label") == label)
-        self.send("GuiUpdateMessage", uuid=button["uuid"], updates={"value": True})
+        """Click the button of this label, as soon as it is there; the button's message."""
+        buttons = []
+        while not buttons:
+            parts = (m for m in self.receive(10.0) if m["type"] == "GuiButtonMessage")
+            buttons = [m for m in parts if m["props"]["label"] == label]
+        self.send("GuiUpdateMessage", uuid=buttons[0]["uuid"], updates={"value": True})
+        return buttons[0]

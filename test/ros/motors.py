@@ -1,12 +1,15 @@
 """What the tests of physical arms share: motors from outside the package, and their node."""
 
 import os
+import re
+import time
 from pathlib import Path
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from std_msgs.msg import Bool
 
-from .link import ROOT, Ros
+from .link import INTRODUCTION, ROOT, Ros
 
 ENTRY = "[arm_dynamics.drivers]\ntoy = toy_motors:ToyMotors\n"
 WIRED = '<param name="actuator">ideal</param>'
@@ -52,6 +55,17 @@ class Motors:
     def controller(self, law="pid_gravity"):
         gains = GAINS if law == "pid_gravity" else {}
         return self.start("joint_controller", controller=law, **gains)
+
+    def page(self):
+        """The address of a page that knows the arm and is known to it."""
+        viewer = self.start("viewer", port=0)
+        found = self.ros.wait_for(
+            lambda: re.search(r"http://\S+", viewer.output), "the page has no address"
+        )
+        presses = self.ros.record(Bool, "emergency_stop")
+        self.ros.wait_for(lambda: presses.publishers, "no button")
+        time.sleep(INTRODUCTION)
+        return found.group()
 
     def ask(self, transition):
         """Whether a transition happened."""

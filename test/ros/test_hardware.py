@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pytest
+from browser import Client
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
@@ -141,18 +142,21 @@ def press(motors, how):
         assert motors.ros.trigger("hardware/emergency_stop").success
     elif how == "topic":
         motors.ros.publish(Bool(data=True), "emergency_stop")
+    elif how == "page":
+        with Client(motors.page()) as browser:
+            browser.press("EMERGENCY STOP")
     else:
         os.kill(motors.process.pid, signal.SIGUSR1)
 
 
-@pytest.mark.parametrize("how", ["service", "topic", "signal"])
+@pytest.mark.parametrize("how", ["service", "topic", "signal", "page"])
 def test_an_emergency_stop_is_latched_until_it_is_reset(active, how):
     shared = active.ros
     press(active, how)
     active.comes_to("inactive")
     torque(active, "off")
     told = active.diagnosis(lambda values: values["level"] == ERROR)
-    assert how in told["message"]
+    assert {"page": "topic"}.get(how, how) in told["message"]
     assert not active.ask("activate"), "it is latched"
     shared.publish(Bool(data=False), "emergency_stop")
     active.news()

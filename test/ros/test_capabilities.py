@@ -1,0 +1,125 @@
+"""A law that an arm's motors cannot follow is refused, with the reason and the laws that work."""
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+from trajectory_msgs.msg import JointTrajectory
+
+from .link import JOINTS as FIVE
+from .link import trajectory
+from .motors import JOINTS, RATE, Motors
+
+AWAY = np.array([0.3, -0.2])
+OTHERS = "arm_controller/joint_trajectory"
+ERROR = 2
+
+
+@pytest.fixture(scope="module")
+def positions(tmp_path_factory):
+    """An arm whose motors are commanded by positions, active."""
+    arm = Motors(tmp_path_factory.mktemp("positions"), interface="position")
+    try:
+        assert arm.ask("configure")
+        assert arm.ask("activate"), arm.ros.told("not activated")
+        yield arm
+    finally:
+        arm.close()
+
+
+@pytest.fixture
+def shared(positions):
+    """For the report of a failure."""
+    return positions.ros
+
+
+def test_a_law_of_efforts_gets_no_command_to_motors_of_positions(positions, shared):
+    commands = shared.record(JointState, "joint_commands")
+    law = positions.controller("pid_gravity")
+    told = shared.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
+    for word in ("PidGravity commands effort", "joint 'J1' takes position", "here: position"):
+        assert word in told["message"]
+    before = len(commands)
+    assert int(told["law_refused"]) > 0
+    positions.news()
+    assert len(commands) == before
+    assert law.stop() == 0
+
+
+def test_a_law_of_positions_moves_them_and_no_other_takes_its_place(positions, shared):
+    law = positions.controller("position")
+    commands = shared.record(JointState, "joint_commands")
+    shared.wait_for(lambda: len(commands) > 20, "no commands")
+    message = trajectory((1.0, AWAY, np.zeros(2)), names=JOINTS)
+    shared.publish(message, "joint_controller/joint_trajectory")
+    states = positions.states
+    shared.wait_for(lambda: np.abs(np.array(states.newest.position) - AWAY).max() < 0.01, "away")
+    (answer,) = shared.set("joint_controller", controller="pid")
+    assert not answer.successful
+    assert "joint 'J1' takes position: laws that work here: position" in answer.reason
+    assert law.stop() == 0
+
+
+def test_positions_become_points_for_a_controller_of_trajectories(positions, shared):
+    """v of each point is the change of its positions over the time that it has."""
+    points = shared.record(JointTrajectory, OTHERS)
+    bridge = positions.start(
+        "joint_controller", controller="position", output="joint_trajectory", output_topic=OTHERS
+    )
+    shared.wait_for(lambda: len(points) > 50, "no points")
+    message = trajectory((0.5, AWAY / 2, np.zeros(2)), names=JOINTS)
+    shared.publish(message, "joint_controller/joint_trajectory")
+    shared.wait_for(
+        lambda: np.allclose(points.newest.points[0].positions, AWAY / 2), "not led to the end"
+    )
+    rows = [m.points[0] for m in points.messages()]
+    q = np.array([p.positions for p in rows])
+    v = np.array([p.velocities for p in rows])
+    dt = np.array([p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in rows])
+    assert {tuple(m.joint_names) for m in points.messages()} == {JOINTS}
+    assert np.median(dt) == pytest.approx(1 / RATE, rel=0.2)
+    assert np.abs(v[1:] * dt[1:, None] - np.diff(q, axis=0)).max() < 1e-6
+    assert np.abs(v).max() > 0.1, "it never led"
+    assert bridge.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"output": "joint_trajectory"}, "commands effort, and a trajectory holds positions"),
+        ({"output": "smoke"}, "one of joint_commands, joint_trajectory"),
+    ],
+)
+def test_an_output_that_the_law_cannot_have_ends_the_node(positions, parameters, words):
+    process = positions.start("joint_controller", controller="pid_gravity", **parameters)
+    assert process.wait() == 2
+    assert words in process.output
+
+
+# --- the simulator has the same face
+
+
+def test_a_simulated_arm_says_what_it_takes_and_refuses_likewise(ros):
+    states = ros.states()
+    ros.start("simulator")
+    ros.start("joint_controller", controller="position")
+    told = ros.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
+    assert "Position commands position; joint 'R1' takes effort, voltage" in told["message"]
+    assert "pid_gravity" in told["message"]
+    ros.wait_for(lambda: len(states), "no joint_states")
+    assert tuple(states.newest.name) == FIVE
+
+
+def test_an_emergency_stop_of_a_simulated_arm_stops_its_time(ros):
+    states = ros.states()
+    ros.start("simulator")
+    ros.wait_until(states, 0.1)
+    ros.publish(Bool(data=True), "emergency_stop")
+    told = ros.diagnosis("simulator", lambda values: values["level"] == ERROR)
+    assert told["message"] == "emergency stop by topic emergency_stop"
+    count = len(states)
+    assert ros.pause(False).success, "going on is for the reset to say"
+    ros.diagnosis("simulator", lambda values: values["level"] == ERROR)
+    assert len(states) == count
+    assert ros.trigger("simulator/reset_emergency_stop").success
+    ros.wait_longer(states, 0.1)

@@ -60,10 +60,11 @@ class Activation:
 
     def _judge(self) -> None:
         now, table = self.bus.now(), self.senses.table
-        trips = self._judgement.faults(now, self.senses.fault, [None])
+        trips = self._judgement.faults(now, self.senses.fault)
         trips += self._judgement.limits(now, table[Q], table[V], table[WARM])
         if trips:
-            raise DriverFault("not activated: " + "; ".join(str(trip) for trip in trips))
+            said = "; ".join(str(trip) for trip in trips)
+            raise DriverFault(f"not activated: {said}; a reset clears faults that can pass")
         for i, on in enumerate(self.senses.enabled):
             if on:
                 raise DriverFault(f"not activated: joint '{self._name(i)}' has torque already")

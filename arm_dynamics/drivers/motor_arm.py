@@ -62,7 +62,7 @@ class MotorArm(MotorLife):
         """Command or stop -> limits -> goals of the motors."""
         state, warm = self._believed(now), self._senses.table[WARM]
         command = (self._stop or self._watch).command(state)
-        wanted = self._as_asked(command, state.v, warm)
+        wanted = self._as_asked(command, state.v, warm, now)
         dt, self._sent = now - self._sent, now
         value = self._limits.apply(self._asked, wanted, state.q, state.v, warm, dt)
         self._call(self.bus.write, self._shafts.goals(self._asked, value, state.v, warm))
@@ -105,11 +105,13 @@ class MotorArm(MotorLife):
         self._stop = None
         self.status = Status.ACTIVE
 
-    def _as_asked(self, command: Command, v: Vector, warm: Vector) -> Vector:
-        """The command's values (nv,); volts as the efforts that they settle at."""
+    def _as_asked(self, command: Command, v: Vector, warm: Vector, now: float) -> Vector:
+        """The command's values (nv,): volts as efforts, efforts of joints long unseen fading."""
+        value = np.array(command.value)
         if command.interface == "voltage":
-            return self._shafts.efforts(command.value, v, warm)
-        return np.array(command.value)
+            value = self._shafts.efforts(value, v, warm)
+        unseen = self._asked == "effort" and self._senses.freshness.silent.any()
+        return value * self._senses.freshness.trust(now) if unseen else value
 
     def _is_taken(self, command: Command) -> bool:
         interface = getattr(command, "interface", self.interface)

@@ -129,7 +129,7 @@ class MotorLife(Driver):
             self._call(self.bus.clear_faults, tripped)
         self.read()
         now, told = self.bus.now(), self.feedback
-        still = self._judgement.faults(now, told.fault, ())
+        still = self._judgement.faults(now, told.fault)
         found = self._judgement.limits(now, told.q, told.v, told.temperature)
         still += [trip for trip in found if trip.kind == "temperature"]
         if still:

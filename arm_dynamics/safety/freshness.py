@@ -9,6 +9,9 @@ from arm_dynamics.arrays import Vector
 
 Flags = NDArray[np.bool_]
 
+LET_GO = 0.5
+"""Age [s] from which an unseen joint's effort fades; at twice this age it is none."""
+
 
 class Freshness:
     """Per joint: time [s] of the last new reading, and the cycles that went without one.
@@ -39,6 +42,11 @@ class Freshness:
     def newest(self) -> float:
         """Time [s] of the newest reading; -inf before any."""
         return float(self.time.max())
+
+    def trust(self, now: float) -> Vector:
+        """clip(2 - age / LET_GO, 0, 1) (nv,): how far an effort may rest on the last reading."""
+        share: Vector = np.minimum(np.maximum(2 - self.age(now) / LET_GO, 0), 1)
+        return share
 
     def age(self, now: float) -> Vector:
         """now - time (nv,) [s]; infinite before the first reading."""

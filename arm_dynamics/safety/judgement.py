@@ -39,17 +39,18 @@ class Judgement:
         within(still, still, still, self.table, self._margins)  # compiled before time runs
 
     def faults(
-        self, time: float, fault: Sequence[str], enabled: Sequence[bool | None]
+        self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()
     ) -> list[Trip]:
         """Motors that tripped by themselves, and those that lost their torque."""
-        if not any(fault) and False not in enabled:
-            return []
-        names = self.arm.joint_names
-        found = [
-            Trip("fault", n, 1, 0, "", time, w) for n, w in zip(names, fault, strict=True) if w
-        ]
-        lost = [n for n, on in zip(names, enabled, strict=True) if on is False]
-        return found + [Trip("torque_lost", n, 0, 1, "", time) for n in lost]
+        names, found = self.arm.joint_names, []
+        if any(fault):
+            found = [
+                Trip("fault", n, 1, 0, "", time, w) for n, w in zip(names, fault, strict=True) if w
+            ]
+        if False in enabled:
+            off = [n for n, on in zip(names, enabled, strict=True) if on is False]
+            found += [Trip("torque_lost", n, 0, 1, "", time) for n in off]
+        return found
 
     def limits(self, time: float, q: Vector, v: Vector, temperature: Vector) -> list[Trip]:
         """Joints (nv,) beyond a limit of position, speed or temperature."""

@@ -43,6 +43,11 @@ class EmulatedArm:
         self.forget()
         self._place()
 
+    def hold_at(self, q: Sequence[float]) -> None:
+        """Somebody takes the arm to ``q`` and holds it there until all motors have torque."""
+        self.state, self.hands = State.of(q, time=self.state.time), True
+        self._place()
+
     def forget(self) -> None:
         """Measure ``moved``, ``fastest`` and ``strongest`` from now on."""
         self.start = self.state.q.copy()

@@ -11,8 +11,8 @@ from arm_dynamics.errors import DriverFault
 from .arm import EmulatedArm
 from .base import EmulatedMotors, Shaft
 
-STIFFNESS, DAMPING = 400.0, 40.0
-"""Of the position servo [N·m/rad, N·m·s/rad]."""
+WIRE = 1e-4
+"""Time that a cycle of reading takes [s]."""
 
 
 @dataclass
@@ -22,6 +22,7 @@ class Motor:
     on: bool = False
     interface: str = "effort"
     goal: float = 0.0
+    target: float = 0.0
     fault: str = ""
     watchdog: float = 0.0
     heard: float = 0.0
@@ -30,9 +31,21 @@ class Motor:
 class IdealMotors(EmulatedMotors):
     """Give the effort that they are asked for; a watchdog's trip and a fault switch torque off."""
 
-    def __init__(self, shafts: Sequence[Shaft]) -> None:
+    def __init__(
+        self,
+        shafts: Sequence[Shaft],
+        stiffness: Sequence[float] | None = None,
+        damping: Sequence[float] | None = None,
+    ) -> None:
+        """Gains of the servo of each shaft [N·m/rad, N·m·s/rad]."""
         super().__init__(shafts)
         self.each = {shaft.id: Motor() for shaft in shafts}
+        ids = [shaft.id for shaft in shafts]
+        self.K = dict(
+            zip(ids, [1000.0] * len(ids) if stiffness is None else stiffness, strict=True)
+        )
+        self.D = dict(zip(ids, [50.0] * len(ids) if damping is None else damping, strict=True))
+        self.time = 0.0
 
     def receive(self, data: bytes, now: float) -> bytes:
         """Nothing: there is no line."""
@@ -44,7 +57,8 @@ class IdealMotors(EmulatedMotors):
             motor = self.each[shaft.id]
             if motor.on and motor.watchdog and now - motor.heard > motor.watchdog:
                 self.trip(shaft.id, "watchdog")
-            shaft.effort = self._effort(motor, shaft) if motor.on else 0.0
+            shaft.effort = self._effort(motor, shaft, now - self.time) if motor.on else 0.0
+        self.time = now
 
     def reboot(self, id: int) -> None:
         """Forget everything."""
@@ -54,18 +68,26 @@ class IdealMotors(EmulatedMotors):
         """Torque off, with a word for it."""
         self.each[id].on, self.each[id].fault = False, fault
 
+    def shaft(self, id: int) -> Shaft:
+        """The shaft of a motor."""
+        return next(shaft for shaft in self.shafts if shaft.id == id)
+
     def torque_is_on(self, id: int) -> bool:
         """Whether it applies torque."""
         return self.each[id].on
 
-    def _effort(self, motor: Motor, shaft: Shaft) -> float:
-        if motor.interface == "position":
-            return STIFFNESS * (motor.goal - shaft.q) - DAMPING * shaft.v
-        return DAMPING * (motor.goal - shaft.v) if motor.interface == "velocity" else motor.goal
+    def _effort(self, motor: Motor, shaft: Shaft, dt: float) -> float:
+        if motor.interface == "effort":
+            return motor.goal
+        speed = motor.goal if motor.interface == "velocity" else 0.0
+        by_speed = motor.interface == "velocity"
+        motor.target = motor.target + speed * dt if by_speed else motor.goal
+        error = motor.target - shaft.q
+        return self.K[shaft.id] * error + self.D[shaft.id] * (speed - shaft.v)
 
 
 class IdealBus(MotorBus):
-    """Calls the motors; a cycle takes ``period`` [s] of virtual time.
+    """Calls the motors; reading them takes WIRE.
 
     ``gone``: the port is unplugged. ``deaf`` motors hear nothing, ``silent`` shafts tell nothing;
     ``frozen`` motors tell the same reading again; ``watched`` is False for motors without.
@@ -112,6 +134,7 @@ class IdealBus(MotorBus):
 
     def read(self) -> Mapping[int, Reading]:
         self._check()
+        self.pass_time(WIRE)
         for shaft in self._able():
             motor = self.line.each[shaft.id]
             motor.heard = self.time
@@ -158,6 +181,7 @@ class IdealBus(MotorBus):
         for id in done:
             motor = self.line.each[id]
             motor.on = on and not motor.fault
+            motor.target = self.line.shaft(id).q
         return [id for id in done if self.line.each[id].on is on]
 
     def _able(self) -> list[Shaft]:

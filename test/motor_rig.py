@@ -1,0 +1,91 @@
+"""A three-joint arm on emulated motors without a maker, on virtual time."""
+
+from functools import cache
+
+import numpy as np
+from conftest import chain
+from emulators.arm import EmulatedArm
+from emulators.ideal import IdealBus, IdealMotors, ideal_shafts
+
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.dynamics import gravity
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.state import Command
+
+PERIOD = 2e-3
+START = (0.3, 0.5, -0.4)
+SIGN, OFFSET, RATIO = (1.0, -1.0, 1.0), (0.1, 0.0, -0.2), (1.0, 2.0, 5.0)
+SAFETY = SafetySettings(velocity_share=0.06)  # 6 rad/s
+
+
+@cache
+def arm():
+    """Heavy enough to fall, with some damping."""
+    joint = {"effort": 40.0, "damping": 0.1}
+    return chain({**joint, "mass": 2.0}, joint, {**joint, "mass": 0.5})
+
+
+WIRING = tuple(
+    MotorWiring(f"J{i + 1}", i + 1, "ideal", SIGN[i], OFFSET[i], RATIO[i]) for i in range(3)
+)
+
+
+class Rig:
+    """An arm, its motors, the bus between and the driver; ``cycle`` is one of a host's."""
+
+    def __init__(self, interface="effort", safety=SAFETY, q=START, takes=None, model=None, **more):
+        gear = np.square(RATIO)
+        motors = IdealMotors(ideal_shafts(3), 2000 / gear, np.array([110, 56, 20]) / gear)
+        real = model or arm()
+        self.body = EmulatedArm(real, motors, q, sign=SIGN, offset=OFFSET, ratio=RATIO, **more)
+        self.bus = IdealBus(self.body, *([] if takes is None else [takes]))
+        self.line, self.shafts = motors, motors.shafts
+        self.driver = MotorArm(real, self.bus, wiring=WIRING, interface=interface, safety=safety)
+        self.state = None
+
+    def up(self):
+        """Configured, activated, and with one state read."""
+        self.driver.configure()
+        self.look()
+        self.driver.activate()
+        self.body.forget()
+        return self
+
+    def look(self):
+        """Time passes, then a reading, if there is one."""
+        self.bus.pass_time(PERIOD)
+        try:
+            self.state = self.driver.read()
+        except DriverFault:
+            self.state = None
+
+    def cycle(self, command=None):
+        """One cycle of a host that commands (nv,) values, or nothing."""
+        self.look()
+        if command is None:
+            self.driver.idle()
+        else:
+            self.driver.write(Command(self.driver.interface, np.array(command, float)))
+
+    def cycles(self, count, command=None):
+        for _ in range(count):
+            self.cycle(command() if callable(command) else command)
+
+    @property
+    def torque(self):
+        return [self.line.torque_is_on(shaft.id) for shaft in self.shafts]
+
+    @property
+    def kinds(self):
+        return [trip.kind for trip in self.driver.trips]
+
+    @property
+    def counts(self):
+        return dict(self.driver.events.counts)
+
+
+def weight(rig, first=0.0, second=0.0, third=0.0):
+    """The effort that carries the arm where it really is, and more on some joints."""
+    return np.add(gravity(arm(), rig.body.state.q), (first, second, third))

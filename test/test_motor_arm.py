@@ -1,0 +1,509 @@
+"""A physical arm's life: activation without motion, trips, stops, loss and recovery."""
+
+import numpy as np
+import pytest
+from emulators.ideal import WIRE
+from motor_rig import SAFETY, START, Rig, arm, weight
+
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import ConfigError, DriverFault
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.safety.safe_stop import STOP_TIME
+from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.state import Command, State
+
+
+def settings(**changes):
+    return SafetySettings(velocity_share=SAFETY.velocity_share, **changes)
+
+
+@pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
+def test_activation_moves_nothing(interface):
+    rig = Rig(interface)
+    rig.driver.configure()
+    assert rig.driver.status is Status.INACTIVE
+    assert rig.torque == [False] * 3
+    rig.cycles(5)
+    rig.driver.activate()
+    assert rig.torque == [True] * 3
+    rig.cycles(500)
+    assert rig.driver.status is Status.ACTIVE
+    assert rig.body.moved.max() < (1e-3 if interface == "effort" else 0.02)
+    np.testing.assert_allclose(rig.state.q, rig.body.state.q, atol=1e-9)
+    assert rig.counts == {}
+
+
+def test_joints_and_shafts_agree_with_the_emulated_arms_own_mapping():
+    rig = Rig().up()
+    rig.cycles(20, lambda: weight(rig, 0.5, -0.3, 0.02))
+    np.testing.assert_allclose(rig.state.q, rig.body.state.q, atol=1e-3)
+    np.testing.assert_allclose(rig.state.v, rig.body.state.v, atol=0.05)
+    np.testing.assert_allclose(rig.driver.feedback.age, 0, atol=1e-12)
+    assert rig.driver.feedback.enabled == (True,) * 3
+
+
+def refused(rig, said):
+    with pytest.raises(DriverFault, match=said):
+        rig.driver.activate()
+    assert rig.driver.status is Status.INACTIVE
+    assert rig.torque == [False] * 3
+    assert rig.counts["activation_refused"] == 1
+
+
+def ready(**more):
+    rig = Rig(**more)
+    rig.driver.configure()
+    rig.cycle()
+    return rig
+
+
+def test_activation_is_refused_where_a_joint_is_silent_or_stale():
+    rig = ready()
+    rig.shafts[1].silent = True
+    refused(rig, "J2 told nothing new")
+    rig = ready()
+    rig.bus.frozen = {3}
+    refused(rig, "J3 told nothing new")
+
+
+def test_activation_is_refused_for_a_fault_a_hot_motor_and_a_place_beyond_the_limits():
+    rig = ready()
+    rig.line.trip(2, "overload")
+    refused(rig, "'J2': fault .*overload")
+    rig = ready()
+    rig.shafts[0].temperature = 90.0
+    refused(rig, "'J1': temperature 90 °C, limit 75")
+    refused(ready(q=(0.3, 3.2, 0.0)), "'J2': position 3.2 rad, limit 3.02")
+
+
+def test_activation_is_refused_where_somebody_has_torque_on_and_leaves_it_on():
+    rig = ready()
+    rig.line.each[2].on = True
+    with pytest.raises(DriverFault, match="'J2' has torque already"):
+        rig.driver.activate()
+    assert rig.torque == [False, True, False]
+
+
+def test_activation_is_refused_for_a_moving_arm():
+    rig = ready(hands=False)
+    rig.cycles(100)
+    refused(rig, "moves at")
+
+
+def test_a_motor_without_a_watchdog_is_driven_only_if_that_is_accepted():
+    rig = ready()
+    rig.bus.watched = False
+    refused(rig, "motor 1.*watchdog")
+    rig.bus.settings["unwatched"] = "accept"
+    rig.driver.activate()
+    assert rig.torque == [True] * 3
+    rig = ready(interface="position")  # holds its last goal by itself
+    rig.bus.watched = False
+    rig.driver.activate()
+    assert rig.torque == [True] * 3
+
+
+def test_a_failed_activation_takes_torque_off_again():
+    rig = ready()
+    enable, rig.bus.enable = rig.bus.enable, lambda ids: enable([1, 2])
+    refused(rig, "'J3' .motor 3. did not confirm its torque")
+    rig = ready()
+    enable_all = rig.bus.enable
+
+    def jerk(ids):
+        done = enable_all(ids)
+        rig.line.each[1].goal = 500.0
+        rig.bus.pass_time(0.05)
+        return done
+
+    rig.bus.enable = jerk
+    refused(rig, "moved by")
+
+
+def test_interfaces_and_policies_that_motors_can_not_serve_are_refused_at_once():
+    with pytest.raises(ConfigError, match="takes no effort; allowed: position"):
+        Rig(takes=("position",))
+    for policy in ("damp", "ramp"):
+        with pytest.raises(ConfigError, match=f"'{policy}'.*allowed: hold, disable"):
+            Rig("position", settings(policy=policy))
+    with pytest.raises(ConfigError, match="goes where it is told"):
+        Rig(model=arm().with_actuator("rate_limited"))
+
+
+def test_what_joints_take_and_tell():
+    told = Rig().driver.capabilities
+    assert [(c.joint, c.interfaces, c.effort) for c in told] == [
+        (f"J{i}", ("effort", "position", "velocity"), "measured") for i in (1, 2, 3)
+    ]
+    told = Rig("position", takes=("position",)).driver.capabilities
+    assert {(c.interfaces, c.effort) for c in told} == {(("position",), "none")}
+
+
+def test_a_control_loop_runs_on_motors_unchanged():
+    rig = Rig().up()
+    loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
+    loop.step()
+    loop.hold({"J2": START[1] + 0.2})
+    for _ in range(1500):
+        rig.bus.pass_time(2e-3)
+        loop.step()
+    np.testing.assert_allclose(rig.body.state.q, np.add(START, (0, 0.2, 0)), atol=0.02)
+    assert rig.counts == {}
+
+
+# Emergency stop ---------------------------------------------------------------------------
+
+
+def test_an_emergency_stop_latches_until_reset():
+    rig = Rig().up()
+    rig.cycles(10, lambda: weight(rig))
+    rig.driver.emergency_stop("button")
+    assert rig.driver.engaged
+    rig.cycle(weight(rig))
+    assert rig.torque == [False] * 3
+    assert rig.driver.status is Status.INACTIVE
+    assert [(t.kind, t.detail) for t in rig.driver.trips] == [("emergency_stop", "button")]
+    with pytest.raises(DriverFault, match=r"before a reset: emergency_stop \(button\)"):
+        rig.driver.activate()
+    rig.line.each[2].on = True  # somebody else
+    rig.cycles(2, lambda: weight(rig))
+    assert rig.torque == [False] * 3
+    assert rig.counts == {"emergency_stop": 1}
+    rig.driver.reset()
+    assert not rig.driver.engaged
+    assert rig.driver.trips == ()
+
+
+def test_an_emergency_stop_is_repeated_until_each_motor_has_confirmed_it():
+    rig = Rig().up()
+    rig.bus.deaf = {2}
+    rig.driver.emergency_stop("test")
+    rig.cycles(3)
+    assert rig.torque == [False, True, False]
+    assert rig.driver.status is Status.STOPPED
+    with pytest.raises(DriverFault, match="not confirmed by joints J2"):
+        rig.driver.reset()
+    assert rig.driver.engaged
+    rig.bus.deaf = set()
+    rig.cycle()
+    assert rig.torque == [False] * 3
+    rig.driver.reset()
+    assert rig.driver.status is Status.INACTIVE
+
+
+def test_an_emergency_stop_before_activation_holds_it_off():
+    rig = ready()
+    rig.driver.emergency_stop("browser")
+    refused_status = rig.driver.status
+    with pytest.raises(DriverFault, match="browser"):
+        rig.driver.activate()
+    assert refused_status is Status.INACTIVE
+    assert rig.torque == [False] * 3
+
+
+# The link ---------------------------------------------------------------------------------
+
+
+def test_a_silent_joint_keeps_its_last_value_for_some_cycles_and_is_unknown_then():
+    rig = Rig().up()
+    rig.cycles(5, lambda: weight(rig))
+    last = rig.state.q[1]
+    rig.shafts[1].silent = True
+    for _ in range(SAFETY.silent_cycles):
+        rig.cycle(weight(rig))
+        assert rig.state.q[1] == last
+        assert rig.driver.status is Status.ACTIVE
+    rig.cycle(weight(rig))
+    assert np.isnan([rig.state.q[1], rig.state.v[1], rig.state.tau[1]]).all()
+    assert np.isfinite(rig.state.q[[0, 2]]).all()
+    assert rig.driver.status is Status.STOPPED
+    trip = rig.driver.trips[0]
+    assert (trip.kind, trip.joint, trip.value, trip.limit) == ("silent", "J2", 6, 5)
+    age = rig.driver.feedback.age
+    np.testing.assert_allclose(age, [0, 6 * (2e-3 + WIRE), 0], atol=1e-12)
+
+
+def test_an_arm_with_a_silent_joint_stands_and_goes_on_by_itself():
+    rig = Rig().up()
+    rig.cycles(5, lambda: weight(rig))
+    rig.shafts[1].silent = True
+    rig.cycles(200, lambda: weight(rig))
+    assert rig.body.moved.max() < 0.01
+    rig.shafts[1].silent = False
+    rig.cycles(SAFETY.recovery_cycles - 1, lambda: weight(rig))
+    assert rig.driver.status is Status.STOPPED
+    rig.cycles(2, lambda: weight(rig))
+    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.trips == ()
+    assert rig.counts == {"silent": 1}
+
+
+def test_readings_handed_on_twice_are_stale():
+    rig = Rig().up()
+    rig.cycles(3, lambda: weight(rig))
+    rig.bus.frozen = {1, 2, 3}
+    rig.cycles(SAFETY.silent_cycles + 1, lambda: weight(rig))
+    assert rig.state is None  # nothing is known
+    assert rig.kinds == ["stale"] * 3
+    rig.cycles(100)
+    assert rig.body.moved.max() < 0.01
+
+
+def test_a_moving_arm_that_goes_silent_is_braked_on_its_path_and_let_go_after_a_second():
+    rig = Rig().up()
+    rig.cycles(40, lambda: weight(rig, 2.0))
+    speed = np.abs(rig.state.v).max()
+    assert speed > 0.3
+    rig.body.forget()
+    for shaft in rig.shafts:
+        shaft.silent = True
+    rig.cycles(200)
+    assert rig.body.moved.max() < 0.15 * speed + speed * 7 * 2.1e-3
+    rig.cycles(300)
+    assert [motor.goal for motor in rig.line.each.values()] == [0, 0, 0]
+
+
+def test_no_commands_stop_the_arm_and_new_ones_go_on():
+    rig = Rig().up()
+    rig.cycles(30, lambda: weight(rig, 5.0, 0, 0))
+    rig.cycles(51)
+    assert rig.kinds == ["command_timeout"]
+    assert rig.driver.status is Status.STOPPED
+    rig.cycles(300)
+    assert np.abs(rig.body.state.v).max() < 0.02
+    rig.cycles(SAFETY.recovery_cycles + 1, lambda: weight(rig))
+    assert rig.driver.status is Status.ACTIVE
+    assert rig.counts == {"command_timeout": 1}
+
+
+@pytest.mark.parametrize(
+    "bad", [[np.nan] * 3, [np.inf, 0, 0], [0.0] * 2, [1e300, 0, 0], "text", None]
+)
+def test_bad_commands_never_reach_a_motor(bad):
+    rig = Rig().up()
+    rig.cycles(3, lambda: weight(rig))
+    rig.look()
+    rig.driver.write(Command("effort", bad) if bad is not None else None)
+    told = [abs(motor.goal * r) for motor, r in zip(rig.line.each.values(), (1, 2, 5), strict=True)]
+    assert np.isfinite(told).all()
+    assert max(told) <= 40.0
+    assert sum(rig.counts.values()) == 1
+
+
+def test_a_command_of_another_interface_is_refused_by_name():
+    rig = Rig().up()
+    rig.look()
+    rig.driver.write(Command("position", np.zeros(3)))
+    assert (
+        "'position' is not driven now; allowed: effort"
+        in rig.driver.events.latest["command_refused"]
+    )
+
+
+# The port ---------------------------------------------------------------------------------
+
+
+def test_a_lost_port_is_an_error_and_comes_back_inactive():
+    rig = Rig().up()
+    rig.cycles(10, lambda: weight(rig))
+    rig.bus.gone = True
+    rig.cycle()
+    assert rig.driver.status is Status.ERROR
+    before = rig.bus.calls
+    rig.cycles(100)  # 0.2 s: no try yet, and no call at all
+    assert rig.bus.calls == before
+    assert rig.torque == [False] * 3  # the motors' own watchdogs
+    rig.bus.gone = False
+    rig.cycles(300)
+    assert rig.driver.status is Status.INACTIVE
+    assert rig.counts == {"port": 1, "reopened": 1}
+    assert rig.driver.trips == ()
+    rig.body.hold_at(START)
+    rig.cycle()
+    with pytest.raises(DriverFault, match=r"'J1': fault \(watchdog.*a reset clears"):
+        rig.driver.activate()
+    rig.driver.reset()
+    rig.driver.activate()
+    assert rig.driver.status is Status.ACTIVE
+
+
+@pytest.mark.parametrize("error", [OSError("io"), ValueError("closed"), RuntimeError("bug")])
+def test_nothing_but_a_driver_fault_leaves_read_and_nothing_leaves_write(error):
+    def fails(*_):
+        raise error
+
+    rig = Rig().up()
+    rig.bus.read = fails
+    with pytest.raises(DriverFault, match=str(error)):
+        rig.driver.read()
+    assert rig.driver.status is Status.ERROR
+    rig = Rig().up()
+    rig.cycle(weight(rig))
+    rig.bus.write = fails
+    rig.driver.write(Command("effort", np.zeros(3)))
+    assert rig.driver.status is Status.ERROR
+    rig = Rig().up()
+    rig.bus.disable = rig.bus.close = fails
+    rig.driver.emergency_stop("x")
+    rig.driver.idle()
+    rig.driver.close()
+    rig.driver.close()
+
+
+def test_life_out_of_order_is_a_driver_fault_or_nothing():
+    rig = Rig()
+    for call in (rig.driver.read, rig.driver.activate, rig.driver.reset):
+        with pytest.raises(DriverFault):
+            call()
+    rig.driver.idle()
+    rig.driver.deactivate()
+    rig.driver.safe_stop()
+    rig.driver.emergency_stop("early")
+    rig.driver.idle()
+    rig.driver.close()
+    rig.driver.configure()
+    rig.driver.configure()
+    rig.cycle()
+    assert rig.driver.engaged
+
+
+def test_a_port_that_can_not_be_opened_stays_unconfigured():
+    rig = Rig()
+    rig.bus.gone = True
+    with pytest.raises(DriverFault, match="no such port"):
+        rig.driver.configure()
+    assert rig.driver.status is Status.UNCONFIGURED
+
+
+# What latches -----------------------------------------------------------------------------
+
+
+def trip_fault(rig):
+    rig.line.trip(2, "overload")
+
+
+def trip_heat(rig):
+    rig.shafts[0].temperature = 80.0
+
+
+def trip_reboot(rig):
+    rig.line.reboot(3)
+
+
+def trip_speed(rig):
+    rig.body.state = State.of(rig.body.state.q, [0, 9.0, 0])
+
+
+def trip_position(rig):
+    rig.body.state = State.of([0.3, 3.1, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind", "joint"),
+    [
+        (trip_fault, "fault", "J2"),
+        (trip_heat, "temperature", "J1"),
+        (trip_reboot, "torque_lost", "J3"),
+        (trip_speed, "velocity", "J2"),
+        (trip_position, "position", "J2"),
+    ],
+)
+def test_every_trip_is_one_event_and_latches(cause, kind, joint):
+    rig = Rig().up()
+    rig.cycles(3, lambda: weight(rig))
+    cause(rig)
+    rig.cycles(50, lambda: weight(rig))
+    assert rig.driver.status is Status.STOPPED
+    assert (rig.driver.trips[0].kind, rig.driver.trips[0].joint) == (kind, joint)
+    assert rig.counts[kind] == 1
+    assert f"joint '{joint}': {kind}" in rig.driver.events.latest[kind]
+    with pytest.raises(DriverFault, match="stopped"):
+        rig.driver.activate()
+
+
+def test_a_reset_needs_the_cause_to_be_gone():
+    rig = Rig().up()
+    rig.cycles(3, lambda: weight(rig))
+    trip_heat(rig)
+    rig.cycle()
+    with pytest.raises(DriverFault, match="not reset: joint 'J1': temperature 80 °C"):
+        rig.driver.reset()
+    assert rig.driver.trips
+    rig.shafts[0].temperature = 40.0
+    rig.bus.pass_time(2e-3)
+    rig.driver.reset()
+    assert rig.driver.trips == ()
+    rig.line.trip(2, "overload")
+    rig.cycle()
+    rig.driver.reset()
+    assert not any(rig.driver.feedback.fault)
+    rig.body.hold_at(START)
+    rig.driver.activate()
+
+
+def test_a_safe_stop_rests_until_reset():
+    rig = Rig().up()
+    rig.cycles(50, lambda: weight(rig, 5.0, 0, 0))
+    rig.driver.safe_stop()
+    rig.cycles(400, lambda: weight(rig, 5.0, 0, 0))
+    assert rig.kinds == ["safe_stop"]
+    assert np.abs(rig.body.state.v).max() < 1e-3
+
+
+def test_a_position_goal_that_is_not_followed_trips_and_is_given_up():
+    rig = Rig("position", settings(following_error=0.2, following_time=0.1)).up()
+    rig.cycles(10, START)
+    rig.line.K[1] = 0.0  # it has lost its strength, or hit something
+    rig.cycles(200, np.add(START, (0.4, 0, 0)))
+    trip = rig.driver.trips[0]
+    assert (trip.kind, trip.joint, trip.limit) == ("following_error", "J1", 0.2)
+    assert rig.counts == {"following_error": 1}
+    assert rig.driver.status is Status.STOPPED
+
+
+# Stops ------------------------------------------------------------------------------------
+
+
+def stopped(policy):
+    """An arm that moved, some time after its stop began, and the speeds at which it did."""
+    rig = Rig(safety=settings(policy=policy)).up()
+    rig.cycles(40, lambda: weight(rig, 2.0))
+    rig.body.forget()
+    start = np.abs(rig.body.state.v)
+    rig.driver.safe_stop()
+    rig.cycles(300)
+    return rig, start
+
+
+@pytest.mark.parametrize("policy", ["hold", "ramp"])
+def test_a_stop_takes_the_way_of_its_time_constant(policy):
+    rig, start = stopped(policy)
+    assert start.max() > 1.0
+    np.testing.assert_allclose(rig.body.moved, start * STOP_TIME, rtol=0.15)
+    assert np.abs(rig.body.state.v).max() < 0.01 * start.max()
+    assert rig.torque == [True] * 3
+
+
+def test_a_damped_arm_sinks_slowly_and_a_loose_one_falls():
+    damped, _ = stopped("damp")
+    assert damped.torque == [True] * 3
+    loose, _ = stopped("disable")
+    assert loose.torque == [False] * 3
+    assert loose.driver.status is Status.INACTIVE
+    assert 0.01 < damped.body.moved.max() < loose.body.moved.max() / 2
+
+
+def push_and_see(policy):
+    """How far the first joint goes under a push of 1 rad/s²."""
+    rig, _ = stopped(policy)
+    rest = rig.body.state.q.copy()
+    for _ in range(200):
+        now = rig.body.state
+        rig.body.state = State.of(now.q, np.add(now.v, (0.002, 0, 0)), time=now.time)
+        rig.cycle()
+    return float(np.abs(rig.body.state.q - rest)[0])
+
+
+def test_a_held_arm_is_stiff_and_a_ramped_one_is_not():
+    assert push_and_see("hold") < 0.2 * push_and_see("ramp")

@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import yaml
 
+import arm_dynamics.ros
 from arm_dynamics import plugins
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ConfigError, UnknownName
@@ -87,10 +88,15 @@ def stand_in(monkeypatch):
     sys.modules["launch.substitutions"].LaunchConfiguration = LaunchConfiguration
     resources = sys.modules["ament_index_python.resources"]
     resources.has_resource = lambda kind, name: kind == "packages" and name in installed
-    # What took its names from another launch package, or another stand-in, is read anew.
-    sys.modules.pop(PARTS, None)
+    forget_parts()
     yield installed
+    forget_parts()
+
+
+def forget_parts():
+    """Have what took its names from another launch package, or another stand-in, read anew."""
     sys.modules.pop(PARTS, None)
+    vars(arm_dynamics.ros).pop("launch_parts", None)
 
 
 def described(name):

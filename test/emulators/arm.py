@@ -34,7 +34,7 @@ class EmulatedArm:
         hands: bool = True,
     ) -> None:
         ones = np.ones(arm.nv)
-        self.plant = Plant(arm.with_actuator("ideal"))
+        self.plant = Plant(arm)
         self.motors, self.step, self.hands = motors, step, hands
         self._gain = (ones if sign is None else np.array(sign)) * (ones if ratio is None else ratio)
         self._offset = np.zeros(arm.nv) if offset is None else np.array(offset)

@@ -60,7 +60,8 @@ setup(
         "record": ["rosbags>=0.11"],
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
         "trajectories": ["toppra>=0.6"],  # time scaling
-        "hardware": ["pyserial>=3.5", "python-can>=4.4"],  # motors on serial ports and CAN
+        # Motors on serial ports and CAN; msgpack is what python-can's udp_multicast packs frames by.
+        "hardware": ["pyserial>=3.5", "python-can>=4.4", "msgpack>=1.0"],
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "bench": ["mujoco>=3.2", "casadi>=3.6", "example-robot-data==6.0.0"],
         "unit": UNIT,
@@ -72,6 +73,7 @@ setup(
             "types-PyYAML",
             "pyserial>=3.5",
             "python-can>=4.4",
+            "msgpack>=1.0",
             "dynamixel-sdk==4.1.0",  # the vendor's own codec, as a judge of ours
             "casadi>=3.6",
             "cma>=3.3",

@@ -18,7 +18,8 @@ BYTE = 1e-5  # [s] at 1 Mbit/s
 class Wire(Port):
     """Bytes take their time; the motors' loops run every millisecond that passes.
 
-    ``spoil`` may change what comes back; ``gone`` is a line that was pulled.
+    ``spoil`` may change what comes back; ``hold`` is how long an adapter keeps it back [s];
+    ``gone`` is a line that was pulled.
     """
 
     name = "wire"
@@ -26,7 +27,7 @@ class Wire(Port):
     def __init__(self, motors: EmulatedDynamixels) -> None:
         self.motors, self.time, self.gone = motors, 0.0, False
         self.spoil: Callable[[bytes], bytes] = lambda data: data
-        self.writes = 0
+        self.writes, self.hold = 0, 0.0
         self._coming: list[tuple[float, int]] = []
 
     def now(self) -> float:
@@ -40,7 +41,9 @@ class Wire(Port):
         self.writes += 1
         self.advance(len(data) * BYTE)
         back = self.spoil(self.motors.receive(data, self.time))
-        self._coming += [(self.time + (k + 1) * BYTE, byte) for k, byte in enumerate(back)]
+        self._coming += [
+            (self.time + self.hold + (k + 1) * BYTE, byte) for k, byte in enumerate(back)
+        ]
 
     def read(self, size: int, until: float) -> bytes:
         self._check()

@@ -272,6 +272,35 @@ def test_half_of_the_answers_lost_cost_no_wrong_value():
     assert answered > 600
 
 
+@given(st.lists(st.binary(max_size=60), max_size=6), st.integers(0, 5))
+def test_whatever_comes_back_is_no_value_and_raises_nothing(noise, where):
+    made, motors, wire = running(("XM430-W350",) * 2)
+    motors.shafts[1].q = 0.5
+    pieces = iter(noise)
+
+    def spoil(data):
+        piece = next(pieces, b"")
+        return data[:where] + piece + data[where:] if where % 2 else piece
+
+    wire.spoil = spoil
+    for _ in range(3):
+        assert all(r.q == pytest.approx(0.5 * (id - 1), abs=TICK) for id, r in made.read().items())
+    made.disable([1, 2])
+    made.clear_faults([1])
+    wire.spoil = lambda data: data
+    assert made.disable([1, 2]) == {1, 2}
+    assert set(made.read()) == {1, 2}
+
+
+def test_a_slow_adapter_is_waited_for_once_it_is_known():
+    made, _, wire = bus(SIX)
+    wire.hold = 0.012
+    made.open()
+    made.identify()
+    made.prepare("effort")
+    assert all(set(made.read()) == set(range(1, 7)) for _ in range(5))
+
+
 def test_an_answer_to_the_last_question_is_not_taken_for_this_one():
     made, motors, wire = running(settings={"fast": "0"})
     late = [b"", b""]  # two questions a cycle, as long as nobody answers

@@ -7,7 +7,7 @@ from math import ceil
 
 from arm_dynamics.drivers.dynamixel import codec
 from arm_dynamics.drivers.dynamixel import control_table as table
-from arm_dynamics.drivers.dynamixel.conversion import Limits, raw_goal, reading
+from arm_dynamics.drivers.dynamixel.conversion import raw_goal, reading
 from arm_dynamics.drivers.dynamixel.feedback_reader import FeedbackReader
 from arm_dynamics.drivers.dynamixel.identification import longest_return_delay, problem_of
 from arm_dynamics.drivers.dynamixel.line import TRIES, Line
@@ -51,7 +51,7 @@ class Dynamixel(MotorBus):
         self._line = Line(self._port, baud, self._latency)
         self._feedback = FeedbackReader(self._line, self.models)
         self._preparation = Preparation(self._line, self.models, self._feedback)
-        self._limits: dict[int, Limits] = {}
+        self._limits: dict[int, Mapping[str, int]] = {}
         self._supply: dict[int, float] = {}
         self._interface = ""
         self._aimed: set[int] = set()  # motors that have a goal since their torque was off
@@ -72,7 +72,7 @@ class Dynamixel(MotorBus):
         How long answers take is found out as well: adapters differ by a factor of twenty.
         """
         line, least = self._line, self._latency
-        line.latency, line.slowest = max(least, SLOWEST_ADAPTER), 0.0
+        line.latency = max(least, SLOWEST_ADAPTER)
         found = [problem_of(self._line, m, self.models[id]) for id, m in self.motors.items()]
         problems = [problem for problem in found if problem]
         if problems:
@@ -80,7 +80,8 @@ class Dynamixel(MotorBus):
             hint = f"; none at all at {self._baud:g} baud: a scan finds the rate" if none else ""
             raise DriverFault("; ".join(problems) + hint)
         line.return_delay = longest_return_delay(line, self.motors)
-        line.latency = max(least, min(SLOWEST_ADAPTER, 2.0 * line.slowest))
+        usual = sorted(line.delays)[len(line.delays) * 9 // 10]
+        line.latency = max(least, min(SLOWEST_ADAPTER, 2.0 * usual))
 
     def prepare(self, interface: str) -> None:
         """Torque off, operating mode, limits, the feedback's block; DriverFault if one can not."""
@@ -156,7 +157,7 @@ class Dynamixel(MotorBus):
         if goal.interface != self._interface:
             said = f"{goal.interface} goal for motor {id}, which is set to {self._interface}"
             raise CommandRefused(said)
-        return raw_goal(self.models[id], goal, self._limits[id], self._supply[id])
+        return raw_goal(self.models[id], goal, self._limits[id][goal.interface], self._supply[id])
 
     def _off(self, tries: int) -> set[int]:
         self._aimed.clear()

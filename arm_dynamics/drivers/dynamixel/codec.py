@@ -140,8 +140,13 @@ def answers(packet: Packet, size: int, count: int) -> Sequence[Share]:
         return ()
     if packet.id != BROADCAST:
         return (Share(packet.id, packet.error, packet.data),)
-    whole = len(packet.raw) == fast_length(count, size)
-    return tuple(shares(packet.raw, size)) if whole else ()
+    end = fast_length(count, size)
+    if len(packet.raw) != end:
+        return ()
+    raw, step = packet.raw, SHARE_SIZE + size
+    return [
+        Share(raw[k + 1], raw[k], raw[k + 2 : k + 2 + size]) for k in range(FAST_SIZE, end, step)
+    ]
 
 
 def model_and_firmware(data: bytes) -> tuple[int, int]:

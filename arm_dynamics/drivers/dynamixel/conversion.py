@@ -7,7 +7,6 @@ Source: e-manual, units in "Control Table"; k_t from the model's stall figures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite, nan
 
 from arm_dynamics.drivers.dynamixel import control_table as table
@@ -15,24 +14,6 @@ from arm_dynamics.drivers.dynamixel.feedback_block import Block
 from arm_dynamics.drivers.dynamixel.models import DynamixelModel
 from arm_dynamics.drivers.motor_bus import Goal, Reading
 from arm_dynamics.errors import CommandRefused
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The largest goals that a motor takes, raw: those of its own limit registers."""
-
-    current: int
-    pwm: int
-    velocity: int
-
-    def of(self, interface: str) -> int:
-        """The limit of one command interface."""
-        return {
-            "effort": self.current,
-            "voltage": self.pwm,
-            "velocity": self.velocity,
-            "position": table.LARGEST_POSITION,
-        }[interface]
 
 
 def reading(model: DynamixelModel, block: Block, time: float, fault: str) -> Reading:
@@ -52,8 +33,8 @@ def reading(model: DynamixelModel, block: Block, time: float, fault: str) -> Rea
     )
 
 
-def raw_goal(model: DynamixelModel, goal: Goal, limits: Limits, supply: float) -> int:
-    """What a goal register takes for ``goal``, within the motor's own limits.
+def raw_goal(model: DynamixelModel, goal: Goal, limit: int, supply: float) -> int:
+    """What a goal register takes for ``goal``, not beyond ``limit`` either way.
 
     ``supply`` [V] is what a PWM of 1 amounts to. Raises CommandRefused where it is not finite.
     """
@@ -61,7 +42,6 @@ def raw_goal(model: DynamixelModel, goal: Goal, limits: Limits, supply: float) -
     if not isfinite(value):
         raise CommandRefused(f"{goal.interface} goal {goal.value} at {supply:g} V: not finite")
     offset = table.CENTRE if goal.interface == "position" else 0
-    limit = limits.of(goal.interface)
     return round(max(-limit, min(limit, value + offset)))
 
 

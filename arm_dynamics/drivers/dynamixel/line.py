@@ -7,6 +7,7 @@ system may hold bytes back.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
 from arm_dynamics.drivers.dynamixel import codec
@@ -30,8 +31,8 @@ class Line:
         self.port, self.latency = port, latency
         self.byte_time = 10.0 / baud
         self.return_delay = FACTORY_RETURN_DELAY
-        self.slowest = 0.0
-        """The longest that an answer took beyond its bytes' time on the wire [s]."""
+        self.delays: deque[float] = deque(maxlen=64)
+        """How long the last answers took beyond their bytes' time on the wire [s]."""
         self.arrived: dict[int, float] = {}
         """When each motor of the last question answered [s], on the port's clock."""
         self._parser = Parser()
@@ -77,8 +78,8 @@ class Line:
         if fast and missing:
             self._take(tuple(codec.shares(self._parser.pending(), size)), missing, found, size)
         if found:
-            took = max(self.arrived.values()) - sent - len(found) * status * self.byte_time
-            self.slowest = max(self.slowest, took)
+            wire = len(found) * status * self.byte_time
+            self.delays.append(max(self.arrived.values()) - sent - wire)
         return found
 
     def ping(self, id: int) -> tuple[int, int] | None:

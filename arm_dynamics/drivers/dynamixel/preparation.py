@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arm_dynamics.drivers.dynamixel import control_table as table
-from arm_dynamics.drivers.dynamixel.conversion import Limits
 from arm_dynamics.drivers.dynamixel.feedback_reader import FeedbackReader
 from arm_dynamics.drivers.dynamixel.identification import firmware_of
 from arm_dynamics.drivers.dynamixel.line import TRIES, Line
@@ -24,8 +23,8 @@ class Preparation:
     ) -> None:
         self._line, self._models, self._feedback = line, models, feedback
 
-    def prepare(self, id: int, interface: str) -> tuple[Limits, float]:
-        """The motor's own limits, and its supply [V]."""
+    def prepare(self, id: int, interface: str) -> tuple[dict[str, int], float]:
+        """The largest goals that the motor takes, raw, by interface; and its supply [V]."""
         model = self._models[id]
         if interface not in model.interfaces:
             allowed = ", ".join(model.interfaces)
@@ -34,7 +33,7 @@ class Preparation:
         self._set(id, table.OPERATING_MODE, table.MODES[interface], "operating mode")
         limits = self._limits(id, model)
         if interface != "voltage":  # in other modes a goal PWM is the largest that is applied
-            self._set(id, table.GOAL_PWM, limits.pwm, "goal PWM")
+            self._set(id, table.GOAL_PWM, limits["voltage"], "goal PWM")
         self._line.put(id, table.BUS_WATCHDOG, 0)  # where it has one: firmware from 38 on
         if not any(self._feedback.map(id) for _ in range(TRIES)):
             raise DriverFault("indirect addresses are not taken")
@@ -56,9 +55,13 @@ class Preparation:
         if said:
             raise DriverFault(f"drive mode {mode}: {', '.join(said)}: must be off")
 
-    def _limits(self, id: int, model: DynamixelModel) -> Limits:
-        current = self._get(id, table.CURRENT_LIMIT) if model.effort else 0
-        return Limits(current, self._get(id, table.PWM_LIMIT), self._get(id, table.VELOCITY_LIMIT))
+    def _limits(self, id: int, model: DynamixelModel) -> dict[str, int]:
+        limits = {
+            "position": table.LARGEST_POSITION,
+            "velocity": self._get(id, table.VELOCITY_LIMIT),
+            "voltage": self._get(id, table.PWM_LIMIT),
+        }
+        return {**limits, "effort": self._get(id, table.CURRENT_LIMIT)} if model.effort else limits
 
     def _get(self, id: int, register: table.Register) -> int:
         value = self._line.get(id, register)

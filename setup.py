@@ -60,7 +60,7 @@ setup(
         "record": ["rosbags>=0.11"],
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
         "trajectories": ["toppra>=0.6"],  # time scaling
-        # Motors on serial ports and CAN; msgpack is what python-can's udp_multicast packs frames by.
+        # Motors on serial ports and CAN; python-can's udp_multicast needs msgpack.
         "hardware": ["pyserial>=3.5", "python-can>=4.4", "msgpack>=1.0"],
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "bench": ["mujoco>=3.2", "casadi>=3.6", "example-robot-data==6.0.0"],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
@@ -147,7 +147,7 @@ class ToolTopics:
             trajectory = build()
             entered = trajectory.after(self._present()[0], Reference.hold(trajectory.posture))
             found = checked(self._law.arm, entered, self._limit, pause)
-            if np.linalg.norm(self._rest().position - trajectory.position) <= LEASH:
+            if math.dist(self._rest().position, trajectory.position) <= LEASH:
                 return replace(found, entry=None)  # the loop enters it anew
         raise TrajectoryRefused(
             "the tool moved on each time while this way was checked from where it was: send it"

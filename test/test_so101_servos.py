@@ -1,0 +1,83 @@
+"""The SO-101 on emulated servos: the same laws as in simulation, by positions and by efforts."""
+
+import numpy as np
+import pytest
+from emulators.arm import EmulatedArm
+from emulators.base import Shaft
+from emulators.feetech import EmulatedFeetech
+from emulators.memory import MemoryPort
+
+from arm_dynamics import ControlLoop, load_arm
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.position import Position
+from arm_dynamics.drivers.feetech import Feetech
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.model.wiring import read_wiring
+
+START = (0.2, 0.3, 0.2, -0.3, 0.1, 0.5)
+PERIOD = 4e-3
+ARM = load_arm("so101")
+
+
+class Rig:
+    """The arm, its servos and the line between, on virtual time."""
+
+    def __init__(self, interface, settings=None):
+        wiring = read_wiring(ARM)
+        motors = EmulatedFeetech([Shaft(motor.id, "sts3215") for motor in wiring.motors])
+        for servo in motors.servos:
+            servo.memory[21] = 32
+        self.motors, offset = motors, [motor.offset for motor in wiring.motors]
+        self.body = EmulatedArm(ARM, motors, START, offset=offset)
+        self.port = MemoryPort(motors, self.body)
+        bus = Feetech(wiring.motors, {**wiring.settings, **(settings or {})}, self.port)
+        self.driver = MotorArm(ARM, bus, interface=interface)
+
+    def up(self):
+        self.driver.configure()
+        self.driver.read()
+        self.driver.activate()
+        self.body.forget()
+        return self
+
+    def run(self, loop, seconds):
+        """The loop, at its period or as fast as the line lets it."""
+        end = self.port.now() + seconds
+        while self.port.now() < end:
+            due = self.port.now() + PERIOD
+            loop.step()
+            self.port.pass_until(due)
+
+
+def test_by_positions_it_is_held_and_led_to_a_goal():
+    rig = Rig("position").up()
+    np.testing.assert_allclose(rig.body.state.q, START, atol=2e-3)
+    loop = ControlLoop(rig.driver, Position(ARM))
+    rig.run(loop, 0.5)
+    assert rig.body.moved.max() < 0.02, "no more than the servo's own spring gives way"
+    loop.hold(dict(zip(ARM.joint_names, np.array(START) + 0.3, strict=True)))
+    rig.run(loop, 2.0)
+    assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+    np.testing.assert_allclose(rig.body.state.q, np.array(START) + 0.3, atol=0.01)
+
+
+def test_by_efforts_made_of_volts_the_simulators_law_holds_it():
+    rig = Rig("effort", {"unwatched": "accept"}).up()
+    assert rig.driver.capabilities[0].effort == "estimated"
+    loop = ControlLoop(rig.driver, build_controller(ARM))
+    loop.step()
+    loop.hold(dict(zip(ARM.joint_names, START, strict=True)))
+    rig.run(loop, 2.0)
+    assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+    np.testing.assert_allclose(rig.body.state.q, START, atol=2e-3)
+
+
+def test_efforts_are_refused_where_nobody_accepts_that_no_watchdog_watches():
+    rig = Rig("effort")
+    rig.driver.configure()
+    rig.driver.read()
+    with pytest.raises(DriverFault, match="has no watchdog"):
+        rig.driver.activate()
+    assert not any(rig.motors.torque_is_on(id) for id in range(1, 7))

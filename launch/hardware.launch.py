@@ -19,6 +19,7 @@ ARGUMENTS = (
         ["", *(name for name in plugins.names("drivers") if name not in NOT_MOTORS)],
     ),
     ("port", "", "serial port or CAN channel of the motors; empty: the URDF's", None),
+    ("settings", "", "the driver's own over the URDF's: 'name=value ...'", None),
     (
         "interface",
         "",
@@ -65,7 +66,7 @@ def _arm(given, files):
     if given["driver"] == "simulated":
         simulator = parts.simulator_parameters({**given, "use_sim_time": "false"})
         return parts.simulating("simulator", *files, simulator | rate)
-    names = ("driver", "port", "interface")
+    names = ("driver", "port", "settings", "interface")
     motors = {name: given[name] for name in names if given[name]}
     start = {"arm": given["arm"], "autostart": given["autostart"] == "true"}
     return parts.simulating("hardware", *files, start | motors | rate)

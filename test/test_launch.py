@@ -24,8 +24,8 @@ ARGUMENTS = {
         "use_sim_time", "params_file",
     },
     "hardware": {
-        "arm", "driver", "port", "interface", "controller", "rate", "autostart", "rviz", "page",
-        "page_port", "params_file",
+        "arm", "driver", "port", "settings", "interface", "controller", "rate", "autostart", "rviz",
+        "page", "page_port", "params_file",
     },
     "display": {"arm", "rviz", "port", "gui"},
     "task_space": {"arm", "controller", "rviz", "use_sim_time", "params_file"},

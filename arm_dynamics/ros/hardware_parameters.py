@@ -44,6 +44,7 @@ class HardwareParameters:
         declare_live(node, "driver", "", f"{drivers}; empty: the URDF's <hardware> param driver")
         declare_live(node, "port", "", "serial port or CAN channel; empty: the URDF's")
         declare_live(node, "baud", 0, "rate of the port [1/s]; 0: the URDF's")
+        declare_live(node, "settings", "", "the driver's own over the URDF's: 'name=value ...'")
         interface = f"what the motors are commanded: {', '.join(TAKEN)}"
         declare_live(node, "interface", "effort", interface)
         declare_number(node, RATE.name, RATE, RATE.default or 0.0)
@@ -51,7 +52,7 @@ class HardwareParameters:
         for number in PARAMETERS:
             declare_number(node, f"{PREFIX}{number.name}", number, number.default or 0.0)
         self._names = (
-            *("driver", "port", "baud", "interface", RATE.name, POLICY),
+            *("driver", "port", "baud", "settings", "interface", RATE.name, POLICY),
             *(f"{PREFIX}{number.name}" for number in PARAMETERS),
         )
         self.wanted({})
@@ -74,6 +75,7 @@ class HardwareParameters:
         if values["driver"]:
             require_bus(values["driver"])
         given = {name: str(values[name]) for name in ("port", "baud") if values[name]}
+        given |= _pairs(values["settings"])
         return Wanted(
             values["driver"],
             given,
@@ -102,6 +104,15 @@ def require_bus(name: str) -> None:
             f"driver '{name}' has no motors: a simulated arm has the node simulator"
             " (hardware.launch.py driver:=simulated starts it)"
         )
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """'name=value name=value' as a table; raises ConfigError for another text."""
+    pairs = [word.partition("=") for word in text.split()]
+    for name, sign, value in pairs:
+        if not (name and sign and value):
+            raise ConfigError(f"settings: '{name}{sign}{value}': name=value is expected")
+    return {name: value for name, _, value in pairs}
 
 
 def _number(value: Any) -> Any:

@@ -321,7 +321,7 @@ class _Motor:
         self.put(63, self.sheet.shutdown)
         if self.sheet.amps_unit:
             self.put(38, self.sheet.amps_limit)
-        self.last_heard = 0.0
+        self.last_heard = self.now = self.wound = 0.0
         self.full_since: float | None = None
         self.restart()
 
@@ -475,9 +475,18 @@ class _Motor:
     def step(self, now: float) -> None:
         self._protect(now)
         self._watch(now)
+        self._wind(now)
         self.shaft.effort = self._effort() if self.get(64) else 0.0
         full = abs(self.shaft.effort) >= OVERLOAD_SHARE * self.sheet.stall
         self.full_since = (self.full_since or now) if full else None
+
+    def _wind(self, now: float) -> None:
+        """The integral of the velocity's error [rev/min], while there is torque."""
+        dt, self.now = now - self.now, now
+        on = self.get(64) == 1 and self.get(11) == 1
+        error = self.get(104) * 0.229 - self.shaft.v / RPM
+        bound = self.sheet.rpm
+        self.wound = max(-bound, min(bound, self.wound + 100.0 * error * dt)) if on else 0.0
 
     def _protect(self, now: float) -> None:
         shaft = self.shaft
@@ -513,7 +522,7 @@ class _Motor:
         bound = abs(self.get(100)) / 885 * supply
         if mode == 1:
             wanted = self.get(104) * 0.229
-            volts = wanted + 5.0 * (wanted - self.shaft.v / RPM)
+            volts = wanted + 5.0 * (wanted - self.shaft.v / RPM) + self.wound
             return max(-bound, min(bound, volts * self.sheet.supply / self.sheet.rpm))
         error = self.get(116) - (self.shaft.q / (2 * pi) * 4096 + 2048)
         volts = self.get(84) / 128 * error / 885 * supply

@@ -48,7 +48,7 @@ class Dynamixel(MotorBus):
             raise ConfigError("driver 'dynamixel': port is missing: the serial device's path")
         self._port = SerialPort(settings["port"], round(baud)) if port is None else port
         self._baud = baud
-        self._line = Line(self._port, baud, self._latency)
+        self._line = Line(self._port, baud, max(self._latency, SLOWEST_ADAPTER))
         self._feedback = FeedbackReader(self._line, self.models)
         self._preparation = Preparation(self._line, self.models, self._feedback)
         self._limits: dict[int, Mapping[str, int]] = {}
@@ -71,8 +71,7 @@ class Dynamixel(MotorBus):
 
         How long answers take is found out as well: adapters differ by a factor of twenty.
         """
-        line, least = self._line, self._latency
-        line.latency = max(least, SLOWEST_ADAPTER)
+        line = self._line
         found = [problem_of(self._line, m, self.models[id]) for id, m in self.motors.items()]
         problems = [problem for problem in found if problem]
         if problems:
@@ -81,7 +80,7 @@ class Dynamixel(MotorBus):
             raise DriverFault("; ".join(problems) + hint)
         line.return_delay = longest_return_delay(line, self.motors)
         usual = sorted(line.delays)[len(line.delays) * 9 // 10]
-        line.latency = max(least, min(SLOWEST_ADAPTER, 2.0 * usual))
+        line.latency = max(self._latency, min(SLOWEST_ADAPTER, 2.0 * usual))
 
     def prepare(self, interface: str) -> None:
         """Torque off, operating mode, limits, the feedback's block; DriverFault if one can not."""

@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from arm_dynamics.drivers.mit_can import frames, identity
 from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
-from arm_dynamics.drivers.mit_can.frames import Frame
 from arm_dynamics.drivers.mit_can.gains import gains
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.mit_can.motors import motor
+from arm_dynamics.drivers.mit_can.power import ATTEMPTS, Power
 from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
 from arm_dynamics.drivers.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
 from arm_dynamics.drivers.mit_can.slcan import SlcanLine
@@ -28,7 +28,6 @@ from arm_dynamics.errors import DriverFault, InvalidValue, UnknownName
 from arm_dynamics.model.wiring import MotorWiring
 
 INTERFACES = ("effort", "position", "velocity")
-ATTEMPTS = 3
 SCANNED = range(1, 33)
 
 
@@ -58,8 +57,7 @@ class MitCan(MotorBus):
         self._exchange = Exchange(self._line, self._models, self.settings)
         self._registers = Registers(self._line, self._exchange.quiet)
         self._doubt = Doubt(self._exchange.ranges)
-        self._goals: dict[int, Frame] = {}  # the last command of each motor since it was disabled
-        self._on: set[int] = set()  # the motors that were enabled from here
+        self._power = Power(self._exchange, self._models)
         self._heard: dict[int, Answer] = {}
         self._told: set[int] = set()
 
@@ -69,8 +67,9 @@ class MitCan(MotorBus):
 
     def open(self) -> None:
         """Open the line; raises DriverFault where that fails."""
-        self._on, self._goals, self._heard, self._told = set(), {}, {}, set()
+        self._heard, self._told = {}, set()
         self._doubt.forget()
+        self._power.forget()
         self._line.open()
 
     def identify(self) -> None:
@@ -83,7 +82,7 @@ class MitCan(MotorBus):
         for id, said in found.items():
             self._exchange.adopt(id, said.reply_id, said.ranges)
         others = [id for id in self._models if id not in known]
-        silent = set(others) - self._ask_until_heard(others)
+        silent = set(others) - self._power.heard(others)
         faults += [f"motor {id} ({self._models[id].name}) does not answer" for id in silent]
         faults += self._exchange.ambiguous()
         if faults:
@@ -114,8 +113,8 @@ class MitCan(MotorBus):
         self._heard, self._told = {}, set()
         if told:
             answers |= self._exchange.late(told)
-        answers |= self._ask(self.motors.keys() - told)
-        believed = self._doubt.sift(answers, self._ask)
+        answers |= self._power.ask(self.motors.keys() - told)
+        believed = self._doubt.sift(answers, self._power.ask)
         return {id: _reading(answer) for id, answer in believed.items()}
 
     def write(self, goals: Mapping[int, Goal]) -> None:
@@ -125,9 +124,8 @@ class MitCan(MotorBus):
         kd (v - v_m). Raises InvalidValue for an unknown motor or interface or for no finite value.
         """
         told = {id: (id, self._command(id, goal)) for id, goal in goals.items()}
-        self._goals |= told
         self._told |= told.keys()
-        self._heard |= self._exchange.ask({id: [frame] for id, frame in told.items()})
+        self._heard |= self._power.command(told)
 
     def arm_watchdog(self, timeout: float) -> Collection[int]:
         """Damiao's TIMEOUT in steps of 50 µs, read back; CubeMars motors have none.
@@ -143,35 +141,19 @@ class MitCan(MotorBus):
 
         A goal that was written since it was disabled follows at once: without one, it is limp.
         """
-        present = self._ask_until_heard(ids)
-        self._on |= present
-        on = frames.instruction(frames.ENABLE)
-        sent = {id: [(id, on), *self._goal(id)] for id in present}
-        done = self._instruct(sent, lambda answer: answer.feedback.enabled is not False)
-        self.disable(set(ids) - done)
-        return done
+        return self._power.enable(ids)
 
     def disable(self, ids: Collection[int]) -> Collection[int]:
         """Torque off; those that answer, and do not say that they are enabled."""
-        self._on -= set(ids)
-        for id in ids:
-            self._goals.pop(id, None)
-        sent = {id: [(id, frames.instruction(frames.DISABLE))] for id in ids}
-        return self._instruct(sent, lambda answer: not answer.feedback.enabled)
+        return self._power.disable(ids)
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
         """Damiao: clear the fault and disable; CubeMars motors clear theirs when it has passed."""
-        known = self._with_registers(ids)
-        self._exchange.ask({id: [(id, frames.instruction(frames.CLEAR_FAULT))] for id in known})
-        answers = self._ask(self.disable(ids))
-        return {id for id, answer in answers.items() if not answer.feedback.fault}
+        return self._power.clear_faults(ids)
 
     def zero(self, ids: Collection[int]) -> Collection[int]:
         """Call the present position 0, torque off; those that read 0 ± 0.01 rad then."""
-        off = self.disable(ids)
-        self._exchange.ask({id: [(id, frames.instruction(frames.ZERO))] for id in off})
-        answers = self._ask(off)
-        return {id for id, answer in answers.items() if abs(answer.feedback.position) < 0.01}
+        return self._power.zero(ids)
 
     def temperatures(self, id: int) -> tuple[float, float]:
         """Of drive and rotor [°C] in the newest answer; NaN where the motor does not tell."""
@@ -188,35 +170,6 @@ class MitCan(MotorBus):
     def close(self) -> None:
         """Release the line; never raises, may be called twice."""
         self._line.close()
-
-    def _request(self, id: int) -> Frame:
-        """What provokes an answer of the motor without changing what it does."""
-        if self._models[id].maker.registers:
-            return frames.refresh(id)
-        if id not in self._on:
-            return id, frames.instruction(frames.DISABLE)
-        return self._goals.get(id, (id, frames.instruction(frames.ENABLE)))
-
-    def _ask(self, ids: Collection[int]) -> dict[int, Answer]:
-        return self._exchange.ask({id: [self._request(id)] for id in ids})
-
-    def _instruct(self, sent: Mapping[int, list[Frame]], done: identity.Test) -> set[int]:
-        """Repeat ``sent`` until a request shows that it is ``done``; the ids where it is."""
-        confirmed: set[int] = set()
-        for _ in range(ATTEMPTS):
-            left = {id: each for id, each in sent.items() if id not in confirmed}
-            self._exchange.ask(left)
-            confirmed |= {id for id, answer in self._ask(left).items() if done(answer)}
-        return confirmed
-
-    def _goal(self, id: int) -> list[Frame]:
-        return [self._goals[id]] if id in self._goals else []
-
-    def _ask_until_heard(self, ids: Collection[int]) -> set[int]:
-        heard: set[int] = set()
-        for _ in range(ATTEMPTS):
-            heard |= self._ask([id for id in ids if id not in heard]).keys()
-        return heard
 
     def _with_registers(self, ids: Iterable[int]) -> list[int]:
         return [id for id in ids if self._models[id].maker.registers]

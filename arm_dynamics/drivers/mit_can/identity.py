@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isclose
 
-from arm_dynamics.drivers.mit_can.exchange import Answer
 from arm_dynamics.drivers.mit_can.frames import Ranges
 from arm_dynamics.drivers.mit_can.motors import MitMotor, named
+from arm_dynamics.drivers.mit_can.power import ATTEMPTS
 from arm_dynamics.drivers.mit_can.registers import (
     MASTER_ID,
     POSITION_RANGE,
@@ -18,9 +18,6 @@ from arm_dynamics.drivers.mit_can.registers import (
     Registers,
 )
 from arm_dynamics.drivers.motor_bus import Found
-
-Test = Callable[[Answer], bool]
-ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)

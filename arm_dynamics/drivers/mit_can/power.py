@@ -1,0 +1,103 @@
+"""Torque on and off, each confirmed by an answer, and what may be asked without changing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from arm_dynamics.drivers.mit_can import frames
+from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
+from arm_dynamics.drivers.mit_can.frames import Frame
+from arm_dynamics.drivers.mit_can.motors import MitMotor
+
+ATTEMPTS = 3
+NEAR = 0.01
+"""Largest position [rad] that counts as 0 once it has been called so."""
+
+
+class Power:
+    """Knows which motors were enabled from here, and the last goal of each since then."""
+
+    def __init__(self, exchange: Exchange, models: Mapping[int, MitMotor]) -> None:
+        self._exchange, self._models = exchange, models
+        self._goals: dict[int, Frame] = {}
+        self._on: set[int] = set()
+
+    def forget(self) -> None:
+        """Of a line opened anew nothing is known: no motor is taken for enabled from here."""
+        self._goals.clear()
+        self._on.clear()
+
+    def command(self, goals: Mapping[int, Frame]) -> dict[int, Answer]:
+        """Send goals; the answers that come."""
+        self._goals |= goals
+        return self._exchange.ask({id: [frame] for id, frame in goals.items()})
+
+    def ask(self, ids: Collection[int]) -> dict[int, Answer]:
+        """Ask once; the answers that come."""
+        return self._exchange.ask({id: [self._request(id)] for id in ids})
+
+    def heard(self, ids: Collection[int]) -> set[int]:
+        """Ask until everyone has answered, or some have not in several attempts."""
+        found: set[int] = set()
+        for _ in range(ATTEMPTS):
+            found |= self.ask([id for id in ids if id not in found]).keys()
+        return found
+
+    def enable(self, ids: Collection[int]) -> set[int]:
+        """Torque on where a motor answers and then says that it is on; off again elsewhere.
+
+        A goal that was written since it was disabled follows at once: without one, it is limp.
+        """
+        present = self.heard(ids)
+        self._on |= present
+        sent = {id: [_instruction(id, frames.ENABLE)] for id in present}
+        for id in present & self._goals.keys():
+            sent[id].append(self._goals[id])
+        done = self._instruct(sent, lambda answer: answer.feedback.enabled is not False)
+        self.disable(set(ids) - done)
+        return done
+
+    def disable(self, ids: Collection[int]) -> set[int]:
+        """Torque off; those that answer, and do not say that they are enabled."""
+        self._on -= set(ids)
+        for id in ids:
+            self._goals.pop(id, None)
+        sent = {id: [_instruction(id, frames.DISABLE)] for id in ids}
+        return self._instruct(sent, lambda answer: not answer.feedback.enabled)
+
+    def clear_faults(self, ids: Collection[int]) -> set[int]:
+        """Clear and disable; those that say they have no fault. CubeMars knows no clearing."""
+        known = [id for id in ids if self._models[id].maker.registers]
+        self._exchange.ask({id: [_instruction(id, frames.CLEAR_FAULT)] for id in known})
+        answers = self.ask(self.disable(ids))
+        return {id for id, answer in answers.items() if not answer.feedback.fault}
+
+    def zero(self, ids: Collection[int]) -> set[int]:
+        """Disable and call the present position 0; those that read so then."""
+        off = self.disable(ids)
+        self._exchange.ask({id: [_instruction(id, frames.ZERO)] for id in off})
+        answers = self.ask(off)
+        return {id for id, answer in answers.items() if abs(answer.feedback.position) < NEAR}
+
+    def _request(self, id: int) -> Frame:
+        """What provokes an answer of the motor without changing what it does."""
+        if self._models[id].maker.registers:
+            return frames.refresh(id)
+        if id not in self._on:
+            return _instruction(id, frames.DISABLE)
+        return self._goals.get(id, _instruction(id, frames.ENABLE))
+
+    def _instruct(
+        self, sent: Mapping[int, list[Frame]], done: Callable[[Answer], bool]
+    ) -> set[int]:
+        """Repeat ``sent`` until a request shows that it is ``done``; the ids where it is."""
+        confirmed: set[int] = set()
+        for _ in range(ATTEMPTS):
+            left = {id: each for id, each in sent.items() if id not in confirmed}
+            self._exchange.ask(left)
+            confirmed |= {id for id, answer in self.ask(left).items() if done(answer)}
+        return confirmed
+
+
+def _instruction(id: int, code: int) -> Frame:
+    return id, frames.instruction(code)

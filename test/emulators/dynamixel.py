@@ -521,8 +521,7 @@ class _Motor:
             return self.get(100) / 885 * supply
         bound = abs(self.get(100)) / 885 * supply
         if mode == 1:
-            wanted = self.get(104) * 0.229
-            volts = wanted + 5.0 * (wanted - self.shaft.v / RPM) + self.wound
+            volts = self.get(104) * 0.229 + self.wound
             return max(-bound, min(bound, volts * self.sheet.supply / self.sheet.rpm))
         error = self.get(116) - (self.shaft.q / (2 * pi) * 4096 + 2048)
         volts = self.get(84) / 128 * error / 885 * supply

@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from arm_dynamics.drivers.mit_can import frames, identity
 from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
-from arm_dynamics.drivers.mit_can.gains import gains
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.mit_can.motors import motor
 from arm_dynamics.drivers.mit_can.power import ATTEMPTS, Power
 from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
 from arm_dynamics.drivers.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
+from arm_dynamics.drivers.mit_can.settings import BITRATE, gains, number
 from arm_dynamics.drivers.mit_can.slcan import SlcanLine
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
@@ -53,6 +53,7 @@ class MitCan(MotorBus):
         super().__init__(motors, settings)
         self._models = {id: motor(wired.motor) for id, wired in self.motors.items()}
         self._gains = {id: gains(self.settings, id, model) for id, model in self._models.items()}
+        self._bitrate = int(number(self.settings, BITRATE))
         self._line = _line(self.settings, port)
         self._exchange = Exchange(self._line, self._models, self.settings)
         self._registers = Registers(self._line, self._exchange.quiet)
@@ -164,8 +165,7 @@ class MitCan(MotorBus):
 
         CubeMars motors are left out: none of their frames is a mere question.
         """
-        bitrate = int(self.settings.get("bitrate", "0"))
-        return identity.scan(self._registers, ids, bitrate)
+        return identity.scan(self._registers, ids, self._bitrate)
 
     def close(self) -> None:
         """Release the line; never raises, may be called twice."""

@@ -9,11 +9,8 @@ from math import nan
 from arm_dynamics.drivers.mit_can.frames import Feedback, Frame, Ranges
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.mit_can.motors import MitMotor
-from arm_dynamics.errors import ConfigError, InvalidValue
-from arm_dynamics.parameters import Parameter
+from arm_dynamics.drivers.mit_can.settings import OFFSET, QUIET, number
 
-QUIET = Parameter("reply_timeout", 3e-3, "s", "longest silence that is waited for", above=0.0)
-OFFSET = Parameter("reply_offset", 16, "1", "from a motor's id to that of its answers", lower=0)
 WIRE = 1e-3
 """Time [s] that is granted for each answer beyond the silence."""
 
@@ -33,9 +30,9 @@ class Exchange:
         self, line: CanLine, models: Mapping[int, MitMotor], settings: Mapping[str, str]
     ) -> None:
         self.line = line
-        self.quiet = _setting(settings, QUIET)
+        self.quiet = number(settings, QUIET)
         self.ranges = {id: model.ranges for id, model in models.items()}
-        offset = int(_setting(settings, OFFSET))
+        offset = int(number(settings, OFFSET))
         self._models = models
         self._reply_ids = {
             id: (id + offset,) if model.maker.registers else (id, 0) for id, model in models.items()
@@ -118,11 +115,3 @@ class Exchange:
                 feedback = model.maker.parse(data, self.ranges[id])
                 return id, None if feedback is None else Answer(self.line.now(), feedback)
         return -1, None
-
-
-def _setting(settings: Mapping[str, str], parameter: Parameter) -> float:
-    try:
-        text = settings.get(parameter.name, parameter.default)
-        return parameter.check("CAN", text)  # type: ignore[arg-type]
-    except InvalidValue as error:
-        raise ConfigError(str(error)) from error

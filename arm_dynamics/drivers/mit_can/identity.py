@@ -34,7 +34,8 @@ def identify(
     """What each Damiao motor says of itself, and in words what is wrong with any.
 
     Its torque range tells the model; its other ranges are taken as they are set. Two motors with
-    one id are told by two answers to every question.
+    one id are told by two answers to every question; on a wire, equal answers sent at once are
+    one frame, and such a pair is told as soon as anything of their answers differs.
     """
     found: dict[int, Identity] = {}
     faults: list[str] = []

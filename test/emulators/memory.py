@@ -61,6 +61,7 @@ class MemoryPort(Port):
         self._check()
         self.pass_until(self.time + len(data) * self.byte)
         answer = self.motors.receive(self.requests.spoil(data), self.time)
+        answer = self.answers.lagging(answer)
         start = max(self.time, self._waiting[-1][0] if self._waiting else 0.0)
         for piece in self.answers.split(answer):
             start += self.latency + len(piece) * self.byte + self.answers.late()

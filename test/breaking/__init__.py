@@ -1,0 +1,1 @@
+"""Arms of every maker that are broken on purpose, and what comes of it."""

@@ -1,0 +1,132 @@
+"""One maker's arm under a driver's loop, on virtual time, swinging while it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from emulators.faults import Faults
+from emulators.makers import Maker
+from emulators.memory import MemoryPort
+from emulators.small_arm import START
+
+from arm_dynamics import plugins
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+
+PERIOD = 5e-3
+SWING = (0.12, -0.12, 0.12)
+"""How far the joints swing about START [rad]."""
+BEAT = 0.4
+"""Time of one way [s]."""
+SAFETY = SafetySettings(soft_zone=0.05)
+
+
+class Spoilt(Controller):
+    """A law whose commands a fault may replace; ``spoil`` makes another value of one."""
+
+    def __init__(self, law: Controller) -> None:
+        self.law = law
+        self.interface = law.interface  # type: ignore[misc]
+        self.spoil: Callable[[np.ndarray], np.ndarray] | None = None
+        super().__init__(law.arm)
+
+    def reset(self, state: State) -> None:
+        self.law.reset(state)
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        told = self.law.update(state, reference, dt)
+        if self.spoil is None:
+            return told
+        return Command(told.interface, self.spoil(np.array(told.value)), told.time)
+
+
+class Bench:
+    """``cycle`` is one of the host's; all randomness is that of ``seed``."""
+
+    def __init__(self, maker: Maker, seed: int = 1, safety: SafetySettings = SAFETY) -> None:
+        self.maker, arm = maker, maker.arm
+        self.shafts = maker.shafts()
+        self.motors = maker.motors(self.shafts)
+        self.body = maker.body(self.motors)
+        self.requests = Faults(seed, split=maker.split)
+        self.answers = Faults(seed + 1, split=maker.split)
+        self.port = MemoryPort(
+            self.motors, self.body, baud=maker.baud, requests=self.requests, answers=self.answers
+        )
+        wiring = read_wiring(arm)
+        bus = plugins.load("drivers", maker.driver)(wiring.motors, wiring.settings, self.port)
+        self.driver = MotorArm(arm, bus, interface=maker.interface, safety=safety)
+        law = "position" if maker.interface == "position" else "computed_torque"
+        self.law = Spoilt(build_controller(arm, law))
+        self.loop = ControlLoop(self.driver, self.law)
+        self.commanding = True
+        self.cycles = 0
+        self.late = 0.0
+        """Longest that a cycle lasted [s]."""
+
+    def up(self) -> Bench:
+        """Configured, activated and swinging."""
+        self.driver.configure()
+        self.run(3)
+        self.driver.activate()
+        self.body.forget()
+        self.run(2)
+        return self.swing()
+
+    def swing(self) -> Bench:
+        """To and fro about START for as long as any test lasts."""
+        times = np.arange(1, 40) * BEAT
+        sides = np.where(np.arange(1, 40) % 2, 1.0, -1.0)
+        points = np.array(START) + np.outer(sides, SWING)
+        now, still = self.port.now(), np.zeros(3)
+        marks = zip(now + times, points, strict=True)
+        self.loop.follow(JointTrajectory(tuple(Waypoint(t, q, still, still) for t, q in marks)))
+        return self
+
+    def run(self, count: int) -> None:
+        """Cycles of the host."""
+        for _ in range(count):
+            self.cycle()
+
+    def cycle(self) -> None:
+        """One cycle; nothing may be raised."""
+        start = self.port.now()
+        if self.commanding:
+            self.loop.step()
+        else:
+            self._look()
+        self.late = max(self.late, self.port.now() - start)
+        self.cycles += 1
+        self.port.pass_until(start + PERIOD)
+
+    def _look(self) -> None:
+        """A host that reads and commands nothing."""
+        try:
+            self.driver.read()
+        except DriverFault:
+            pass
+        self.driver.idle()
+
+    @property
+    def heal(self) -> tuple[Faults, Faults]:
+        """Both ways of the line."""
+        return self.requests, self.answers
+
+    @property
+    def torque(self) -> bool:
+        """Whether any motor has torque."""
+        return any(self.motors.torque_is_on(shaft.id) for shaft in self.shafts)
+
+    @property
+    def active(self) -> bool:
+        """Whether the arm obeys."""
+        return self.driver.status is Status.ACTIVE

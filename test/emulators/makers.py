@@ -1,0 +1,98 @@
+"""Every maker's emulated motors by name, on the same small arm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import pi
+
+from arm_dynamics.model.arm_model import ArmModel
+
+from . import small_arm
+from .arm import EmulatedArm
+from .base import EmulatedMotors, Shaft
+from .dynamixel import EmulatedDynamixels
+from .faults import after, at
+from .feetech import EmulatedFeetech
+from .mit import MitMotors
+from .small_arm import Drive
+
+RPM = 2 * pi / 60
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How a driver is set up for one maker's motors: ``interface`` is what the arm is told.
+
+    ``other`` is a model that looks alike from outside; ``split`` tells frames on the line apart;
+    ``watched`` whether the motors stop by themselves when nobody talks to them.
+    """
+
+    name: str
+    title: str
+    driver: str
+    interface: str
+    drive: Drive
+    other: str
+    motors: Callable[[Sequence[Shaft]], EmulatedMotors]
+    split: Callable[[bytes], list[bytes]]
+    watched: bool = True
+    baud: float = 1e6
+
+    @property
+    def arm(self) -> ArmModel:
+        """The small arm with these motors."""
+        return _arm(self.name)
+
+    def shafts(self) -> list[Shaft]:
+        """Three shafts, with ids from 1 on."""
+        return [Shaft(i + 1, self.drive.model, supply=self.drive.supply) for i in range(3)]
+
+    def body(self, motors: EmulatedMotors, step: float = 1e-3, hands: bool = True) -> EmulatedArm:
+        """The arm that the motors move."""
+        return EmulatedArm(
+            self.arm, motors, small_arm.START, sign=small_arm.SIGN, offset=small_arm.OFFSET,
+            ratio=small_arm.RATIO, step=step, hands=hands,
+        )  # fmt: skip
+
+
+DYNAMIXEL = at(b"\xff\xff\xfd\x00")
+FEETECH = at(b"\xff\xff")
+BAUD = {"baud": "1000000"}
+UNWATCHED = {**BAUD, "unwatched": "accept"}
+
+_ALL = (
+    Maker(
+        "dynamixel", "Dynamixel XM430-W350, current", "dynamixel", "effort",
+        Drive("XM430-W350", 12.0, 4.1, 2.3, 46 * RPM, 3.0, 4.5, settings=BAUD),
+        "XM430-W210", EmulatedDynamixels, DYNAMIXEL,
+    ),
+    Maker(
+        "dynamixel_pwm", "Dynamixel XL430-W250, PWM", "dynamixel", "effort",
+        Drive("XL430-W250", 11.1, 1.4, 1.3, 57 * RPM, 1.2, 5.0, settings=BAUD),
+        "XM430-W350", EmulatedDynamixels, DYNAMIXEL,
+    ),
+    Maker(
+        "mit_can", "Damiao DM4310, MIT mode", "mit_can", "effort",
+        Drive("DM4310", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0),
+        "DM4340", MitMotors, after(b"\r"), baud=2e6,
+    ),
+    Maker(
+        "feetech", "Feetech STS3215, position", "feetech", "position",
+        Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.9, 4.5, 0.028, settings=BAUD),
+        "sts3250", EmulatedFeetech, FEETECH, False,
+    ),
+    Maker(
+        "feetech_pwm", "Feetech STS3215, PWM", "feetech", "effort",
+        Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.5, 4.5, 0.028, settings=UNWATCHED),
+        "sts3250", EmulatedFeetech, FEETECH, False,
+    ),
+)  # fmt: skip
+MAKERS = {maker.name: maker for maker in _ALL}
+
+
+@cache
+def _arm(name: str) -> ArmModel:
+    maker = MAKERS[name]
+    return small_arm.small_arm(maker.driver, maker.drive)

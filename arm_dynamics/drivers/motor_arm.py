@@ -91,7 +91,7 @@ class MotorArm(MotorLife):
     def _link_trips(self, now: float) -> list[Trip]:
         """Joints that are silent for too long, and a command that is too old."""
         fresh, found = self._senses.freshness, []
-        for i in np.flatnonzero(fresh.silent).tolist():
+        for i in [] if fresh.complete else np.flatnonzero(fresh.silent).tolist():
             kind, missed = "stale" if fresh.stale[i] else "silent", int(fresh.missed[i])
             name, allowed = self.arm.joint_names[i], self.safety.silent_cycles
             found.append(Trip(kind, name, missed, allowed, "cycles", now))
@@ -110,7 +110,7 @@ class MotorArm(MotorLife):
         value = np.array(command.value)
         if command.interface == "voltage":
             value = self._shafts.efforts(value, v, warm)
-        unseen = self._asked == "effort" and self._senses.freshness.silent.any()
+        unseen = self._asked == "effort" and not self._senses.freshness.complete
         return value * self._senses.freshness.trust(now) if unseen else value
 
     def _is_taken(self, command: Command) -> bool:

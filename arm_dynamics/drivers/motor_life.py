@@ -187,7 +187,7 @@ class MotorLife(Driver):
         """The last known state; silent joints are where the stop means them to be."""
         q, v = self._senses.table[Q], self._senses.table[V]
         silent = self._senses.freshness.silent
-        if self._stop is not None and silent.any():
+        if self._stop is not None and not self._senses.freshness.complete:
             path, speed = self._stop.path(now)
             q, v = np.where(silent, path, q), np.where(silent, speed, v)
         return State(now, q, v, self._limits.last)

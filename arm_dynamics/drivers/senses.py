@@ -71,7 +71,8 @@ class Senses:
 
     def _shown(self) -> tuple[Vector, ...]:
         table = self.table.copy()
-        table[:, self.freshness.silent] = nan
+        if not self.freshness.complete:
+            table[:, self.freshness.silent] = nan
         table.setflags(write=False)
         return tuple(table)
 

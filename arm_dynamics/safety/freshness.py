@@ -28,6 +28,8 @@ class Freshness:
         """Joints that answered this cycle with an old reading."""
         self.silent: Flags = np.ones(size, bool)
         """Joints (nv,) whose last value is too old to be told."""
+        self.complete = False
+        """Whether no joint is silent."""
 
     def take(self, times: Vector, now: float) -> Flags:
         """One cycle's times (nv,) [s], NaN where no answer came; which of them are new."""
@@ -36,6 +38,7 @@ class Freshness:
         self.time = np.where(new, times, self.time)
         self.missed = np.where(new, 0, self.missed + 1)
         self.silent = self.missed > self.silent_cycles
+        self.complete = not self.silent.any()
         return new
 
     @property

@@ -9,7 +9,7 @@ from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.derating import derated_share
 from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.safety.soft_zone import FADE, faded_effort, room_share, zone_damping
+from arm_dynamics.safety.soft_zone import FADE, faded_effort, room_share, speed_brake, zone_damping
 from arm_dynamics.scalar import clip, compiled, maximum, minimum
 
 LARGEST_SPEED = 100.0
@@ -36,11 +36,12 @@ def fade_efforts(
 ) -> None:  # fmt: skip
     """``faded_effort`` of every joint, into ``out`` (nv,)."""
     for i in range(q.size):
-        damping = zone_damping(inertia[i], table[EFFORT, i], table[SPEED, i], zone, dt)
+        push = table[EFFORT, i] + abs(weight[i])
+        damping = zone_damping(inertia[i], push, table[SPEED, i], zone, dt)
         below = room_share(q[i] - table[LOWER, i], zone)
         above = room_share(table[UPPER, i] - q[i], zone)
-        speed = table[SPEED, i]
-        out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping)
+        speed, brake = table[SPEED, i], speed_brake(inertia[i], dt)
+        out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping, brake)
 
 
 @compiled

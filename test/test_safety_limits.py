@@ -1,0 +1,313 @@
+"""Limits, derating, freshness and trips, against closed forms."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from motor_rig import SAFETY, START, Rig, arm, weight
+from scipy.linalg import expm
+
+from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.safety.derating import derated_share
+from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff, still_on
+from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.freshness import LET_GO, Freshness
+from arm_dynamics.safety.limits import LONGEST, Limits
+from arm_dynamics.safety.safe_stop import STOP_TIME
+from arm_dynamics.safety.settings import PARAMETERS, SafetySettings
+from arm_dynamics.safety.soft_zone import (
+    BRAKING,
+    FADE,
+    faded_effort,
+    room_share,
+    speed_brake,
+    zone_damping,
+)
+from arm_dynamics.safety.stop_policy import SAG, HoldPosition, HoldStill
+from arm_dynamics.safety.trips import Trip, Trips
+from arm_dynamics.state import State
+
+WARM = np.full(3, 30.0)
+
+
+def numbers(low, high):
+    return st.floats(low, high, allow_nan=False)
+
+
+def vectors(low, high):
+    return st.lists(numbers(low, high), min_size=3, max_size=3).map(np.array)
+
+
+# The soft zone ----------------------------------------------------------------------------
+
+
+@given(numbers(0.01, 10), numbers(0.1, 100), numbers(0.1, 10), numbers(0.02, 0.5), numbers(0, 1))
+def test_a_joint_that_enters_a_zone_never_passes_its_end(inertia, push, speed, zone, share):
+    """The exact solution of m e'' + D e' + k e = 0, e(0) = -z, e'(0) = v0 <= V."""
+    damping = zone_damping(inertia, push, speed, zone, 1e-9)
+    law = np.array([[0, 1], [-push / zone, -damping]]) / [[1], [inertia]]
+    slow, fast = np.sort(np.abs(np.linalg.eigvals(law)))
+    assert fast >= speed / zone * (1 - 1e-6)
+    start = np.array([-zone, share * speed])
+    for time in (0.3 / fast, 1 / fast, 3 / fast, 0.3 / slow, 1 / slow, 3 / slow):
+        assert (expm(time * law) @ start)[0] <= 1e-6 * zone
+
+
+@given(numbers(0.1, 5), numbers(0.2, 3), numbers(-20, 20))
+def test_a_joint_that_is_pushed_on_stops_within_its_zone(inertia, speed, load):
+    """A point mass under a weight, pushed by all its effort, in small steps of time."""
+    limit, zone, dt = 50.0, 0.2, 1e-4
+    q, v, farthest = 1.0 - zone, speed, 0.0
+    for _ in range(2000):
+        damping = zone_damping(inertia, limit + abs(load), speed, zone, dt)
+        tau = faded_effort(limit, load, v, 1.0, room_share(1.0 - q, zone), 1e3, damping, 0.0)
+        v += dt * (tau - load) / inertia
+        q += dt * v
+        farthest = max(farthest, q)
+    assert 1.0 - zone < farthest <= 1.0 + 1e-3 * zone
+
+
+@given(numbers(-50, 50), numbers(-50, 50), numbers(-1, 1))
+def test_far_from_every_limit_nothing_is_changed(wanted, load, v):
+    told = faded_effort(wanted, load, v, 1.0, 1.0, 10.0, 100.0, 50.0)
+    assert told == pytest.approx(wanted, abs=1e-12)
+
+
+@given(numbers(0, 50), numbers(-50, 50))
+def test_at_its_limit_a_joint_keeps_its_weight_and_may_leave(push, load):
+    assert faded_effort(load + push, load, 0.0, 1.0, 0.0, 10.0, 100.0, 50.0) == load
+    back = faded_effort(load - push, load, -0.1, 1.0, 0.0, 10.0, 100.0, 50.0)
+    assert back == pytest.approx(load - push, abs=1e-9)
+
+
+@given(numbers(0.01, 10), numbers(0.1, 100), numbers(0.1, 10))
+def test_no_constant_push_drives_a_joint_beyond_its_speed(inertia, push, speed):
+    """m v' = u clip((V - v) / (FADE V), 0, 1): v nears V as e^(-t u / (m FADE V))."""
+    slow = inertia * FADE * speed / push
+    v, dt = (1 - FADE) * speed, slow / 200
+    for _ in range(400):
+        v += dt * faded_effort(push, 0.0, v, 1.0, 1.0, speed, 0.0, 0.0) / inertia
+    assert v <= speed
+    assert speed - v == pytest.approx(FADE * speed * np.exp(-2), rel=0.01)
+
+
+def test_a_speed_beyond_its_limit_is_braked_with_its_time_constant():
+    """m v' = -m (v - V) / BRAKING."""
+    inertia, v, dt = 0.7, 3.0, 1e-5
+    brake = speed_brake(inertia, dt)
+    for _ in range(round(BRAKING / dt)):
+        tau = faded_effort(5.0, 5.0, v, 1.0, 1.0, 2.0, 0.0, brake)
+        v += dt * (tau - 5.0) / inertia
+    assert v - 2.0 == pytest.approx(1.0 / np.e, rel=1e-3)
+    assert speed_brake(inertia, 0.1) * 0.1 / inertia == pytest.approx(0.5)
+
+
+def test_the_damper_is_bounded_by_what_a_cycle_can_follow():
+    assert zone_damping(0.01, 100.0, 10.0, 0.01, 2e-3) * 2e-3 / 0.01 == pytest.approx(0.5)
+    assert zone_damping(1.0, 100.0, 10.0, 0.0, 2e-3) == 0.0
+
+
+@pytest.mark.parametrize("push", [8.0, -8.0])
+def test_an_emulated_arm_that_is_pushed_for_long_stays_within_its_limits(push):
+    limits = {"velocity_share": 0.02, "soft_zone": 0.3}
+    rig = Rig(safety=SafetySettings(**limits)).up()
+    lowest = highest = rig.body.state.q[0]
+    for _ in range(2000):
+        seen = rig.body.state
+        _, second, third = np.multiply((0, 200, 50), START - seen.q)
+        _, braked, braked_too = np.multiply((0, 30, 3), seen.v)
+        rig.cycle(weight(rig, push, second - braked, third - braked_too))
+        lowest, highest = min(lowest, rig.body.state.q[0]), max(highest, rig.body.state.q[0])
+    assert rig.driver.trips == ()
+    assert lowest >= -3.0
+    assert highest <= 3.0
+    assert highest > 2.9 if push > 0 else lowest < -2.9
+
+
+# Effort, position and velocity ------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(vectors(-1e4, 1e4), numbers(0, 0.2)), max_size=10), vectors(20, 90))
+def test_efforts_and_their_rate_are_bounded_whatever_is_wanted(asked, warm):
+    limits = Limits(arm(), SAFETY)
+    bound, rate = arm().effort_limit, SAFETY.effort_rate
+    for wanted, dt in asked:
+        before = limits.last
+        told = limits.apply("effort", wanted, np.full(3, 2.95), np.full(3, 1.0), warm, dt)
+        step = rate * bound * min(dt, LONGEST)
+        assert (np.abs(told - before) <= step + 1e-12 * bound).all()
+        assert (np.abs(told) <= bound).all()
+
+
+def test_a_hot_motor_ends_at_its_derated_limit():
+    limits = Limits(arm(), SAFETY)
+    warm = np.array([30.0, 67.5, 80.0])
+    for _ in range(100):
+        told = limits.apply("effort", np.full(3, 100.0), np.zeros(3), np.zeros(3), warm, 2e-3)
+    np.testing.assert_allclose(told, 40 * np.array([1, 0.65, 0.3]))
+    np.testing.assert_allclose(limits.effort_bound(warm), told)
+
+
+@given(st.lists(vectors(-10, 10), min_size=1, max_size=10))
+def test_position_goals_stay_within_limits_and_speed(asked):
+    limits = Limits(arm(), SAFETY)
+    for wanted in asked:
+        before = limits.last
+        told = limits.apply("position", wanted, np.zeros(3), np.zeros(3), WARM, 0.01)
+        assert (np.abs(told - before) <= 6.0 * 0.01 + 1e-12).all()
+        assert (np.abs(told) <= 3.0).all()
+
+
+def test_a_velocity_dies_out_exponentially_before_a_limit():
+    """x' = V x_left / z  from the zone's start:  x_left = z e^(-V t / z)."""
+    limits, zone, dt, q = Limits(arm(), SAFETY), SAFETY.soft_zone, 1e-5, np.full(3, 2.9)
+    for _ in range(2000):
+        told = limits.apply("velocity", np.array([9.0, 6.0, -9.0]), q, np.zeros(3), WARM, dt)
+        q = q + told * dt
+    left = zone * np.exp(-6.0 * 0.02 / zone)
+    np.testing.assert_allclose(3.0 - q[:2], left, rtol=1e-2)
+    assert q[2] == pytest.approx(2.9 - 6.0 * 0.02)
+
+
+# Derating ---------------------------------------------------------------------------------
+
+
+@given(numbers(-40, 200), numbers(0, 60), numbers(1, 60), numbers(0, 1))
+def test_derating_is_linear_between_its_temperatures(warm, start, span, least):
+    share = derated_share(warm, start, start + span, least)
+    assert share == pytest.approx(np.interp(warm, [start, start + span], [1, least]), abs=1e-9)
+
+
+def test_a_motor_that_tells_no_temperature_is_not_derated():
+    assert derated_share(np.nan, 60.0, 75.0, 0.3) == 1.0
+
+
+# Freshness --------------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(st.sampled_from(["new", "old", "none"]), min_size=3, max_size=3)))
+def test_ages_and_silence_follow_from_what_came(cycles):
+    fresh, last, missed = Freshness(3, 2), [-np.inf] * 3, [3] * 3
+    for now, row in enumerate(cycles, start=1):
+        times = [{"new": now, "old": last[i], "none": np.nan}[kind] for i, kind in enumerate(row)]
+        new = fresh.take(np.array(times, float), now)
+        for i, kind in enumerate(row):
+            last[i], missed[i] = (now, 0) if kind == "new" else (last[i], missed[i] + 1)
+        assert new.tolist() == [kind == "new" for kind in row]
+        assert fresh.silent.tolist() == [m > 2 for m in missed]
+        np.testing.assert_array_equal(fresh.age(now), np.subtract(now, last))
+        assert fresh.newest == max(last)
+        assert fresh.complete == (max(missed) <= 2)
+
+
+def test_a_reading_of_the_future_or_without_a_time_is_none():
+    fresh = Freshness(2, 0)
+    assert not fresh.take(np.array([2.0, np.nan]), 1.0).any()
+    assert fresh.take(np.array([1.0, 0.5]), 1.0).all()
+
+
+def test_the_trust_in_an_old_reading_fades():
+    fresh = Freshness(1, 0)
+    fresh.take(np.array([0.0]), 0.0)
+    ages = np.array([0, 1, 1.5, 2, 3]) * LET_GO
+    told = [float(fresh.trust(age)[0]) for age in ages]
+    assert told == pytest.approx([1, 1, 0.5, 0, 0])
+
+
+# Trips and torque off ---------------------------------------------------------------------
+
+
+def test_a_trip_says_joint_value_limit_and_time():
+    trip = Trip("velocity", "J2", 7.25, 6.0, "rad/s", 12.3456)
+    assert str(trip) == "joint 'J2': velocity 7.25 rad/s, limit 6 at 12.346 s"
+    assert str(Trip("port", "", 0, 0, "", 1, "gone")) == "port (gone) at 1.000 s"
+
+
+def test_what_holds_is_reported_once_and_link_trips_pass():
+    events = Events()
+    trips = Trips(events)
+    for time in (1.0, 2.0):
+        trips.add(Trip("silent", "J1", 6, 5, "cycles", time))
+        trips.add(Trip("silent", "J2", 6, 5, "cycles", time))
+        trips.add(Trip("fault", "J1", 1, 0, "", time))
+    assert events.counts == {"silent": 2, "fault": 1}
+    assert [trip.kind for trip in trips.latched] == ["fault"]
+    trips.pass_by()
+    assert [trip.kind for trip in trips] == ["fault"]
+    trips.clear()
+    trips.add(Trip("fault", "J1", 1, 0, "", 3.0))
+    assert events.counts["fault"] == 2
+
+
+def test_torque_off_is_asked_until_all_have_confirmed():
+    off, asked = TorqueOff(), []
+
+    def disable(ids):
+        asked.append(list(ids))
+        return [] if len(asked) == 1 else ids[:1]
+
+    off.ask([3, 1])
+    for _ in range(4):
+        off.cycle(disable)
+    assert asked == [[1, 3], [1, 3], [3]]
+    assert not off.pending
+    assert still_on({1: True, 2: False, 3: None}) == {1}
+
+
+def test_an_emergency_stop_keeps_its_first_source():
+    button = EmergencyStop()
+    button.engage("")
+    assert button.source == "unnamed"
+    button.engage("second")
+    assert button.source == "unnamed"
+    button.release()
+    assert not button.engaged
+
+
+# Stops of servos --------------------------------------------------------------------------
+
+
+def test_a_blocked_servo_gives_its_goal_up_and_a_loaded_one_keeps_it():
+    state = State.of([0.0, 1.0, 2.0])
+    stop = HoldPosition(arm(), state, np.array([0.05, 1.5, 1.0]))
+    np.testing.assert_allclose(stop.command(state).value, [0.05, 1 + SAG, 2 - SAG])
+
+
+def test_velocity_goals_decay():
+    stop = HoldStill(arm(), State.of([0.0] * 3, time=1.0), np.array([1.0, -2.0, 0.0]))
+    q, v = stop.path(1.0 + STOP_TIME)
+    np.testing.assert_allclose(v, np.array([1, -2, 0]) / np.e)
+    np.testing.assert_allclose(q, np.array([1, -2, 0]) * STOP_TIME * (1 - 1 / np.e))
+
+
+# Settings ---------------------------------------------------------------------------------
+
+
+def test_every_number_is_declared_with_its_default():
+    told = {p.name: p.default for p in PARAMETERS}
+    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "policy"}
+    assert told == own
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"watchdog": 0}, "watchdog = 0 s: at least 0.001"),
+        ({"silent_cycles": 2.5}, "silent_cycles = 2.5: a whole number"),
+        ({"effort_rate": float("nan")}, "effort_rate = nan"),
+        ({"hottest": 50}, "derate_from = 60 °C: below hottest"),
+        ({"soft_zone": True}, "a number is expected"),
+    ],
+)
+def test_settings_out_of_their_range_are_refused(given, said):
+    with pytest.raises(InvalidValue, match=said):
+        SafetySettings.of(given)
+
+
+def test_settings_that_are_unknown_are_named():
+    with pytest.raises(UnknownName, match=r"'watchdogs'; known:.*watchdog"):
+        SafetySettings.of({"watchdogs": 1})
+    with pytest.raises(UnknownName, match="'fall'; known: damp, disable, hold, ramp"):
+        SafetySettings(policy="fall")

@@ -266,6 +266,43 @@ def test_a_servo_that_does_not_confirm_is_not_enabled():
     assert not wire.motors.torque_is_on(2)
 
 
+def test_a_servo_that_lost_its_mode_with_its_power_takes_it_again():
+    bus, wire, _ = started("voltage")
+    bus.enable(IDS)
+    wire.motors.reboot(2)
+    wire.time += 1.0
+    assert bus.read()[2].enabled is False
+    assert wire.motors.servos[1].memory[33] == 0
+    assert set(bus.enable((2,))) == {2}
+    assert wire.motors.servos[1].memory[33] == 2
+    assert wire.motors.servos[1].get(44, 10) == 0
+
+
+def test_a_servo_whose_own_mode_is_pwm_does_not_run_off_after_a_loss_of_power():
+    """It wakes up with the factory's PWM, and a goal switches its torque on."""
+    bus, wire, shafts = started()
+    wire.motors.servos[1].saved[33] = 2
+    bus.enable(IDS)
+    wire.motors.reboot(2)
+    wire.motors.servos[1].away_until = 0.0
+    bus.write(dict.fromkeys(IDS, Goal("position", 0.0)))
+    wire.motors.step(wire.time)
+    assert wire.motors.torque_is_on(2)
+    assert shafts[2].effort == 0.0
+
+
+def test_a_confirmation_that_is_late_is_none():
+    """The answer about one register is never taken for that about another, or for a later one."""
+    bus, wire, _ = started()
+    bus.enable(IDS)
+    for servo in wire.motors.servos:
+        servo.write = lambda *_: None  # nothing is obeyed any more
+    wire.delay = 0.012
+    for _ in range(20):
+        bus.clear_faults(IDS)
+        assert not bus.disable(IDS)
+
+
 # --- what is written for good ---
 
 
@@ -331,15 +368,17 @@ def test_missing_doubled_and_foreign_servos_are_all_named():
     with pytest.raises(DriverFault) as caught:
         bus.identify()
     assert str(caught.value) == (
-        "port 'port': motor 2 is sts3250, sts3215 is expected; motor 3 answers in pieces: two"
-        " with that id, another baud, or noise; motor 4 does not answer"
+        "port 'port': motor 2 (J2) is sts3250, not sts3215; motor 3 (J3) answers in pieces:"
+        " two with its id, another baud, or noise; motor 4 (J4) does not answer"
     )
 
 
 def test_two_that_answer_one_after_the_other_are_two():
     bus, wire, _ = started(ids=(1,))
     wire.fault = lambda reply: reply * 2
-    with pytest.raises(DriverFault, match="motor 1 answers 2 times: the id is there more than"):
+    with pytest.raises(
+        DriverFault, match=r"motor 1 \(J1\) answers 2 times: its id is there more than"
+    ):
         bus.identify()
 
 

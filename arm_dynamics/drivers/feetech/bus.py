@@ -13,7 +13,7 @@ from arm_dynamics.drivers.feetech import conversion, identity
 from arm_dynamics.drivers.feetech import registers as table
 from arm_dynamics.drivers.feetech.conversion import Turns
 from arm_dynamics.drivers.feetech.line import Line
-from arm_dynamics.drivers.feetech.registers import Register
+from arm_dynamics.drivers.feetech.memory import ATTEMPTS, Memory
 from arm_dynamics.drivers.feetech.settings import serial_port, values
 from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
@@ -21,10 +21,6 @@ from arm_dynamics.errors import DriverFault, InvalidValue, UnknownName
 from arm_dynamics.model.wiring import MotorWiring
 
 MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
-ATTEMPTS = 3
-LENGTHS = 4
-"""Cycles ask for blocks of so many lengths in turn: an answer that is late by less than so many
-cycles has the wrong length and is not taken for a fresh one."""
 
 
 class Feetech(MotorBus):
@@ -42,11 +38,13 @@ class Feetech(MotorBus):
     ) -> None:
         """Raises UnknownName for a servo that is not known, ConfigError for a bad setting."""
         super().__init__(motors, settings)
-        self._numbers = {id: table.number_of(wired.motor) for id, wired in self.motors.items()}
+        for wired in self.motors.values():
+            table.number_of(wired.motor)
         told = values(self.settings)
-        self._kt, self._interface, self._cycle = told["kt"], "position", 0
+        self._kt, self._interface = told["kt"], "position"
         self._port = port or serial_port(self.settings, told["baud"])
         self._line = Line(self._port, told["baud"], told["latency"])
+        self._memory = Memory(self._line)
         self._phases: dict[int, int] = {}
         self._blocks: dict[int, bytes] = {}
         self._on: set[int] = set()
@@ -66,7 +64,7 @@ class Feetech(MotorBus):
 
         Raises DriverFault naming all that are missing, doubled or of another model.
         """
-        faults = identity.faults(self._line, self._numbers)
+        faults = identity.faults(self._line, self.motors.values())
         if faults:
             raise DriverFault(f"port '{self._port.name}': {'; '.join(faults)}")
 
@@ -78,16 +76,12 @@ class Feetech(MotorBus):
         if interface not in MODES:
             raise UnknownName("interface of Feetech servos", interface, tuple(MODES))
         self._require("torque off", self.disable(self.motors))
-        phases = self._ask_all(table.PHASE)
+        phases = self._memory.read(table.PHASE, self.motors)
         self._require("their phase", phases)
-        modes = self._ask_all(table.MODE)
-        self._require("their mode", modes)
-        other = [id for id, mode in modes.items() if mode != MODES[interface]]
-        locked = self._set(table.LOCK, dict.fromkeys(other, 1))
-        switched = self._set(table.MODE, dict.fromkeys(locked, MODES[interface]))
-        self._require(f"{interface} mode", {*switched, *(modes.keys() - set(other))})
-        self._require("a PWM of 0", self._set(table.GOAL_PWM, dict.fromkeys(self.motors, 0)))
-        self._phases, self._interface = phases, interface
+        self._interface = interface
+        self._require(f"{interface} mode", self._take_mode(self.motors))
+        self._require("a PWM of 0", self._memory.set(table.GOAL_PWM, dict.fromkeys(self.motors, 0)))
+        self._phases = phases
 
     def interfaces(self, id: int) -> tuple[str, ...]:
         """Position, or voltage: PWM times the supply. No servo of the series takes a torque."""
@@ -95,9 +89,7 @@ class Feetech(MotorBus):
 
     def read(self) -> Mapping[int, Reading]:
         """The servos that answered now, by id."""
-        self._cycle = (self._cycle + 1) % LENGTHS
-        size = conversion.SIZE + self._cycle
-        found = self._line.ask(self.motors.keys(), conversion.START, size)
+        found = self._line.ask(self.motors.keys(), conversion.START, conversion.SIZE)
         readings = {}
         for id, (when, packet) in found.items():
             self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
@@ -119,8 +111,7 @@ class Feetech(MotorBus):
         if wrong:
             raise InvalidValue(f"goal of {sorted(wrong)}: prepared for '{self._interface}'")
         register = table.GOAL_POSITION if self._interface == "position" else table.GOAL_PWM
-        on = {id: goal for id, goal in goals.items() if id in self._on}
-        shares = {id: register.pack(self._raw(id, goal)) for id, goal in on.items()}
+        shares = {id: self._share(id, goal) for id, goal in goals.items() if id in self._on}
         self._line.write(register.address, shares)
 
     def arm_watchdog(self, timeout: float) -> Collection[int]:
@@ -131,11 +122,12 @@ class Feetech(MotorBus):
         """Torque on where they stand, or without PWM; those that confirmed it.
 
         Switch and goal go in one packet, made of what the servo said just before, so that no old
-        goal is ever driven to. Torque is switched off again where it is not confirmed.
+        goal is ever driven to; the mode is looked at again, as a loss of power undoes it. Torque is
+        switched off again where it is not confirmed.
         """
-        done: set[int] = set()
+        able, done = self._take_mode(ids), set[int]()
         for _ in range(ATTEMPTS):
-            here = self.read().keys() & (set(ids) - done)
+            here = self.read().keys() & (able - done)
             left = {id: self._switch_on(self._blocks[id]) for id in here}
             self._line.write(table.TORQUE.address, left)
             done |= {id for id, on in self._line.read(left, table.TORQUE).items() if on == 1}
@@ -146,7 +138,7 @@ class Feetech(MotorBus):
     def disable(self, ids: Collection[int]) -> Collection[int]:
         """Torque off; those that confirmed it by reading it back."""
         self._on -= set(ids)
-        return self._set(table.TORQUE, dict.fromkeys(ids, 0))
+        return self._memory.set(table.TORQUE, dict.fromkeys(ids, 0))
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
         """Torque off, which ends an overload; heat and voltage pass by themselves."""
@@ -157,13 +149,15 @@ class Feetech(MotorBus):
         """Release the port; never raises, may be called twice, from another thread too."""
         self._port.close()
 
-    def _raw(self, id: int, goal: Goal) -> int:
+    def _share(self, id: int, goal: Goal) -> bytes:
+        """The bytes of a goal; a position comes with no PWM, should power have undone the mode."""
         if goal.interface == "position":
             phase = self._phases.get(id, 0)
-            return conversion.raw_position(goal, self._turns[id].count, phase)
+            steps = conversion.raw_position(goal, self._turns[id].count, phase)
+            return table.GOAL_POSITION.pack(steps) + table.GOAL_PWM.pack(0)
         block = self._blocks.get(id)
         supply = table.SUPPLY.unpack(block, conversion.START) if block else 0
-        return conversion.raw_pwm(goal, supply * conversion.SUPPLY_UNIT)
+        return table.GOAL_PWM.pack(conversion.raw_pwm(goal, supply * conversion.SUPPLY_UNIT))
 
     def _switch_on(self, block: bytes) -> bytes:
         """Torque on, its own acceleration, its present position as the goal, no PWM (no time)."""
@@ -171,21 +165,16 @@ class Feetech(MotorBus):
         goal = table.POSITION.unpack(block, conversion.START)
         return bytes((1, acceleration)) + table.GOAL_POSITION.pack(goal) + table.GOAL_PWM.pack(0)
 
-    def _set(self, register: Register, wanted: Mapping[int, int]) -> set[int]:
-        """Write values until they are read back; the servos that have them."""
-        done: set[int] = set()
-        for _ in range(ATTEMPTS):
-            left = {id: value for id, value in wanted.items() if id not in done}
-            self._line.write(register.address, {id: register.pack(v) for id, v in left.items()})
-            found = self._line.read(left, register)
-            done |= {id for id, value in found.items() if value == left[id]}
-        return done
-
-    def _ask_all(self, register: Register) -> dict[int, int]:
-        found: dict[int, int] = {}
-        for _ in range(ATTEMPTS):
-            found |= self._line.read(self.motors.keys() - found.keys(), register)
-        return found
+    def _take_mode(self, ids: Collection[int]) -> set[int]:
+        """Have servos without torque take the prepared mode, unsaved; those that have it."""
+        mode = MODES[self._interface]
+        modes = self._memory.read(table.MODE, ids)
+        other = [id for id, found in modes.items() if found != mode]
+        locked = self._memory.set(table.LOCK, dict.fromkeys(other, 1))
+        return {
+            *(modes.keys() - set(other)),
+            *self._memory.set(table.MODE, dict.fromkeys(locked, mode)),
+        }
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:
         left = [f"{id} ({m.joint})" for id, m in self.motors.items() if id not in confirmed]

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from arm_dynamics.drivers.feetech import registers as table
 from arm_dynamics.drivers.feetech.line import Line
 from arm_dynamics.drivers.motor_bus import Found
 from arm_dynamics.drivers.port import Port
+from arm_dynamics.model.wiring import MotorWiring
 
 BAUDS = (1_000_000, 500_000, 115_200, 250_000, 128_000, 76_800, 57_600, 38_400)
 """Rates of the STS series, as delivered first [bit/s]."""
 ATTEMPTS = 3
 SCAN_LATENCY = 3e-3
 """Of an adapter, while all ids are tried [s]."""
+SILENT = "does not answer"
+GARBLED = "answers in pieces: two with its id, another baud, or noise"
 _SIZE = table.MODEL.address + table.MODEL.size
 
 
-def faults(line: Line, numbers: Mapping[int, int]) -> list[str]:
-    """What is wrong with the servos that should say ``numbers`` by id; empty for nothing."""
-    found = [_fault(line, id, number) for id, number in numbers.items()]
-    said = [fault for fault in found if fault]
-    if len(said) == len(numbers) and all(fault.endswith(_SILENT) for fault in said):
+def faults(line: Line, motors: Collection[MotorWiring]) -> list[str]:
+    """What is wrong with the servos that should be there; empty for nothing."""
+    found = {motor: _fault(line, motor) for motor in motors}
+    if motors and all(fault == SILENT for fault in found.values()):
         return ["no servo answers: power, cable or baud"]
-    return said
+    return [f"motor {m.id} ({m.joint}) {fault}" for m, fault in found.items() if fault]
 
 
 def scan(
@@ -56,20 +58,14 @@ def _found(id: int, data: bytes, baud: int) -> Found:
     return Found(id, table.name_of(table.MODEL.unpack(data)), f"{data[0]}.{data[1]}", baud)
 
 
-_SILENT = "does not answer"
-
-
-def _fault(line: Line, id: int, number: int) -> str:
-    garbled = False
+def _fault(line: Line, motor: MotorWiring) -> str:
+    garbled, number = False, table.number_of(motor.motor)
     for _ in range(ATTEMPTS):
-        answers, disturbed = line.listen(id, 0, _SIZE, line.latency)
+        answers, disturbed = line.listen(motor.id, 0, _SIZE, line.latency)
         if len(answers) > 1:
-            return f"motor {id} answers {len(answers)} times: the id is there more than once"
+            return f"answers {len(answers)} times: its id is there more than once"
         if answers:
             said = table.MODEL.unpack(answers[0].data)
-            expected = f"motor {id} is {table.name_of(said)}, {table.name_of(number)} is expected"
-            return "" if said == number else expected
+            return "" if said == number else f"is {table.name_of(said)}, not {motor.motor}"
         garbled = garbled or disturbed
-    if garbled:
-        return f"motor {id} answers in pieces: two with that id, another baud, or noise"
-    return f"motor {id} {_SILENT}"
+    return GARBLED if garbled else SILENT

@@ -21,6 +21,9 @@ GRACE = 2e-3
 """How long a servo that was silent last time is waited for once the others have answered [s]."""
 PATIENT = 16
 """Every so many questions it is waited for as long as the others."""
+LENGTHS, MANY_LENGTHS = 4, 16
+"""Questions ask for so many lengths in turn: an answer that is late by less than so many has the
+wrong length, and is not taken for a fresh one. Those of single registers are confirmations."""
 
 
 Heard = tuple[float, Packet]
@@ -37,12 +40,18 @@ class Line:
         self._asked = 0
         self._parser = Parser()
 
-    def ask(self, ids: Collection[int], address: int, size: int) -> dict[int, Heard]:
-        """``size`` bytes from ``address`` on of every servo that answers, and when, by id."""
+    def ask(
+        self, ids: Collection[int], address: int, size: int, lengths: int = LENGTHS
+    ) -> dict[int, Heard]:
+        """``size`` bytes from ``address`` on of every servo that answers, and when, by id.
+
+        A few more come with them, so that successive answers differ in length.
+        """
+        self._asked += 1
+        size += self._asked % lengths
         order = sorted(ids, key=self.silent.__contains__)
         request, reply = codec.sync_read(order, address, size), STATUS_SIZE + size
         self._send(request)
-        self._asked += 1
         until = self._patience(len(request), len(order) * reply, len(order))
         found: dict[int, Heard] = {}
         while left := [id for id in order if id not in found]:
@@ -71,7 +80,7 @@ class Line:
 
     def read(self, ids: Collection[int], register: Register) -> dict[int, int]:
         """One register of several servos, by id; those that did not answer are left out."""
-        found = self.ask(ids, register.address, register.size) if ids else {}
+        found = self.ask(ids, register.address, 2, MANY_LENGTHS) if ids else {}
         return {id: register.unpack(p.data, register.address) for id, (_, p) in found.items()}
 
     def write(self, address: int, shares: Mapping[int, bytes]) -> None:

@@ -15,11 +15,12 @@ from emulators.mit import MitMotors
 from arm_dynamics.drivers.mit_can import MitCan
 from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
 from arm_dynamics.drivers.motor_bus import Goal
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.errors import ConfigError, DriverFault
 from arm_dynamics.model.wiring import MotorWiring
 
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "AK80-9"))
 SLOW = {"reply_timeout": "0.25"}  # a busy machine is no silent motor
+CODECS = pytest.mark.parametrize("codec", ["own", "python-can"])
 GROUP = {"interface": "udp_multicast", "channel": "239.74.163.2"}
 
 
@@ -135,29 +136,32 @@ def test_udp_multicast_on_this_machine():
         bus.close()
 
 
-def test_slcan_on_a_pty():
+@CODECS
+def test_slcan_on_a_pty(codec):
     with on_pty() as (motors, path, _):
-        bus = driver({"interface": "slcan", "port": path})
+        bus = driver({"interface": "slcan", "port": path, "codec": codec})
         works(bus, motors)
         bus.close()
 
 
-def test_slcan_port_is_for_one_program():
+@CODECS
+def test_slcan_port_is_for_one_program(codec):
     with on_pty() as (_, path, _):
-        first = driver({"interface": "slcan", "port": path})
-        with pytest.raises(DriverFault, match="in use by another program"):
-            driver({"interface": "slcan", "port": path})
+        first = driver({"interface": "slcan", "port": path, "codec": codec})
+        with pytest.raises(DriverFault, match=r"in use|exclusively lock"):
+            driver({"interface": "slcan", "port": path, "codec": codec})
         first.identify()
         first.close()
-        second = driver({"interface": "slcan", "port": path})
+        second = driver({"interface": "slcan", "port": path, "codec": codec})
         second.identify()
         second.close()
 
 
-def test_slcan_outlives_rubbish():
+@CODECS
+def test_slcan_outlives_rubbish(codec):
     """Bytes that are no text, half a frame, a bad identifier: dropped, and what follows is read."""
     with on_pty() as (_, path, ends):
-        bus = driver({"interface": "slcan", "port": path})
+        bus = driver({"interface": "slcan", "port": path, "codec": codec})
         for rubbish in (b"\xff\xfe\x80\r", b"tXYZ8" + b"0" * 16 + b"\r", b"t01180102\r", b"\x07"):
             bus.identify()
             os.write(ends["near"], rubbish)
@@ -166,15 +170,16 @@ def test_slcan_outlives_rubbish():
         bus.close()
 
 
-def test_unplugged_is_a_fault_and_closing_is_not():
+@CODECS
+def test_unplugged_is_a_fault_and_closing_is_not(codec):
     with on_pty() as (_, path, ends):
-        bus = driver({"interface": "slcan", "port": path})
+        bus = driver({"interface": "slcan", "port": path, "codec": codec})
         bus.identify()
         near, spare = ends["near"], os.dup(ends["near"])
         ends["near"] = -1
         os.close(near)
         os.close(spare)
-        with pytest.raises(DriverFault, match="slcan"):
+        with pytest.raises(DriverFault, match="is gone"):
             bus.read()
         with pytest.raises(DriverFault):
             bus.open()
@@ -198,6 +203,16 @@ def test_what_cannot_be_opened_says_why(settings, said):
     with pytest.raises(DriverFault, match=said):
         line.open()
     line.close()
+
+
+def test_a_rate_that_slcan_has_no_word_for_is_refused():
+    with pytest.raises(ConfigError, match="bitrate = 300000 bit/s: slcan has 10000, 20000"):
+        driver({"interface": "slcan", "port": "/dev/null", "bitrate": "300000"})
+
+
+def test_an_unknown_codec_is_refused():
+    with pytest.raises(ConfigError, match="codec = 'mine': own or python-can"):
+        driver({"interface": "slcan", "port": "/dev/null", "codec": "mine"})
 
 
 def test_nothing_works_before_open_or_after_close():

@@ -20,11 +20,12 @@ from arm_dynamics.drivers.mit_can.motors import motor
 from arm_dynamics.drivers.mit_can.power import ATTEMPTS, Power
 from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
 from arm_dynamics.drivers.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
-from arm_dynamics.drivers.mit_can.settings import BITRATE, gains, number
+from arm_dynamics.drivers.mit_can.settings import BAUD, BITRATE, gains, number
 from arm_dynamics.drivers.mit_can.slcan import SlcanLine
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
-from arm_dynamics.errors import DriverFault, InvalidValue, UnknownName
+from arm_dynamics.drivers.serial_port import SerialPort
+from arm_dynamics.errors import ConfigError, DriverFault, InvalidValue, UnknownName
 from arm_dynamics.model.wiring import MotorWiring
 
 INTERFACES = ("effort", "position", "velocity")
@@ -34,7 +35,8 @@ SCANNED = range(1, 33)
 class MitCan(MotorBus):
     """Damiao and CubeMars motors on one CAN line.
 
-    Settings: those of PythonCanLine; ``reply_timeout`` [s], the longest silence that is waited
+    Settings: those of PythonCanLine; ``codec``: python-can for its slcan instead of the one here,
+    which is four times faster; ``reply_timeout`` [s], the longest silence that is waited
     for in a cycle; ``reply_offset`` from a Damiao motor's id to the identifier of its answers
     until ``identify`` has asked; ``kp``, ``kd`` (or ``kp_3``, ``kd_3`` for motor 3) of position
     and velocity goals, else those of the table.
@@ -54,7 +56,7 @@ class MitCan(MotorBus):
         self._models = {id: motor(wired.motor) for id, wired in self.motors.items()}
         self._gains = {id: gains(self.settings, id, model) for id, model in self._models.items()}
         self._bitrate = int(number(self.settings, BITRATE))
-        self._line = _line(self.settings, port)
+        self._line = _line(self.settings, self._bitrate, port)
         self._exchange = Exchange(self._line, self._models, self.settings)
         self._registers = Registers(self._line, self._exchange.quiet)
         self._doubt = Doubt(self._exchange.ranges)
@@ -160,12 +162,24 @@ class MitCan(MotorBus):
         """Of drive and rotor [°C] in the newest answer; NaN where the motor does not tell."""
         return self._exchange.temperatures(id)
 
-    def scan(self, ids: Iterable[int] = SCANNED) -> Sequence[Found]:
-        """Damiao motors that answer among ``ids``; each is only read from.
+    @classmethod
+    def scan(
+        cls, settings: Mapping[str, str], port: Port | CanLine | None = None
+    ) -> Sequence[Found]:
+        """Damiao motors that answer among SCANNED; each is only read from.
 
         CubeMars motors are left out: none of their frames is a mere question.
         """
-        return identity.scan(self._registers, ids, self._bitrate)
+        bus = cls((), settings, port)
+        try:
+            bus.open()
+            return identity.scan(bus._registers, SCANNED, int(settings.get("bitrate", "0")))
+        finally:
+            bus.close()
+
+    def watched(self, id: int) -> bool:
+        """Damiao motors have a TIMEOUT, CubeMars motors none."""
+        return self._models[id].maker.registers
 
     def close(self) -> None:
         """Release the line; never raises, may be called twice."""
@@ -198,7 +212,13 @@ def _reading(answer: Answer) -> Reading:
     )
 
 
-def _line(settings: Mapping[str, str], port: Port | CanLine | None) -> CanLine:
+def _line(settings: Mapping[str, str], bitrate: int, port: Port | CanLine | None) -> CanLine:
+    codec = settings.get("codec", "own")
+    if codec not in ("own", "python-can"):
+        raise ConfigError(f"CAN: codec = '{codec}': own or python-can")
+    if port is None and (settings.get("interface"), codec) == ("slcan", "own"):
+        baud = int(number(settings, BAUD))
+        port = SerialPort(settings.get("port") or settings.get("channel", ""), baud)
     if port is None:
         return PythonCanLine(settings)
-    return SlcanLine(port) if isinstance(port, Port) else port
+    return SlcanLine(port, bitrate) if isinstance(port, Port) else port

@@ -11,6 +11,7 @@ from arm_dynamics.parameters import Parameter
 QUIET = Parameter("reply_timeout", 3e-3, "s", "longest silence that is waited for", above=0.0)
 OFFSET = Parameter("reply_offset", 16, "1", "from a motor's id to that of its answers", lower=0)
 BITRATE = Parameter("bitrate", 1e6, "bit/s", "of the CAN line", above=0.0)
+BAUD = Parameter("baud", 1e6, "bit/s", "of the serial port to an slcan adapter", above=0.0)
 
 
 def number(settings: Mapping[str, str], parameter: Parameter, owner: str = "CAN") -> float:

@@ -6,21 +6,31 @@ Source: LAWICEL, CAN232 manual V3, "t" command. There is no checksum on this str
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from arm_dynamics.drivers.mit_can.frames import Frame
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.port import Port
+from arm_dynamics.errors import ConfigError, DriverFault
 
 LENGTH = 22
 """Characters of a frame of eight bytes."""
-OPEN = b"C\rS8\rO\r"
-"""Close, 1 Mbit/s, open."""
+SPEEDS = (10_000, 20_000, 50_000, 100_000, 125_000, 250_000, 500_000, 800_000, 1_000_000)
+"""Rates of the CAN line [bit/s] that S0 to S8 set."""
 
 
 class SlcanLine(CanLine):
-    """Speaks slcan over ``port``, on that port's clock."""
+    """Speaks slcan over ``port``, on that port's clock; ``bitrate`` is the CAN line's [bit/s].
 
-    def __init__(self, port: Port) -> None:
+    Raises ConfigError for a rate that the dialect has no word for.
+    """
+
+    def __init__(self, port: Port, bitrate: int = SPEEDS[-1]) -> None:
+        if bitrate not in SPEEDS:
+            allowed = ", ".join(str(speed) for speed in SPEEDS)
+            raise ConfigError(f"CAN: bitrate = {bitrate} bit/s: slcan has {allowed}")
         self._port = port
+        self._opening = b"C\rS%d\rO\r" % SPEEDS.index(bitrate)
         self._buffer = bytearray()
 
     def now(self) -> float:
@@ -31,7 +41,8 @@ class SlcanLine(CanLine):
         """Open the port and the adapter's channel."""
         self._buffer.clear()
         self._port.open()
-        self._port.write(OPEN)
+        self._port.flush()
+        self._port.write(self._opening)
 
     def send(self, frame: Frame) -> None:
         """Send one frame."""
@@ -48,7 +59,9 @@ class SlcanLine(CanLine):
                 return frame
 
     def close(self) -> None:
-        """Release the port."""
+        """Close the adapter's channel and release the port; never raises."""
+        with suppress(DriverFault):
+            self._port.write(b"C\r")
         self._port.close()
 
     def _line(self, until: float) -> bytes | None:

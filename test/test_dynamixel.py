@@ -455,13 +455,22 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
         Found(1, "XM430-W350", "46", 1_000_000),
         Found(2, "XL430-W250", "46", 1_000_000),
     ]
-    assert made[1].served == 1
+    fresh = bus(("XM430-W350", "XL430-W250"))[1]
+    for motor, like in zip(made[1].motors, fresh.motors, strict=True):
+        writable = [address for address, entry in motor.table.items() if entry[1]]
+        assert [motor.get(a) for a in writable] == [like.get(a) for a in writable]
 
 
 def test_scan_tells_of_two_motors_that_talk_at_once():
     shafts = [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250"), Shaft(2, "XM430-W350")]
     found = scan(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
-    assert [f.model for f in found] == ["XM430-W350", "garbled"]
+    assert [(f.id, f.model) for f in found] == [(2, "XM430-W350"), (1, "garbled")]
+
+
+def test_scan_tells_two_motors_apart_that_say_the_same_of_themselves():
+    shafts = [Shaft(1, "XM430-W350", q=0.3), Shaft(1, "XM430-W350"), Shaft(2, "XM430-W350")]
+    found = scan(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
+    assert {f.id for f in found if f.model == "garbled"} == {1}
 
 
 @pytest.mark.parametrize(

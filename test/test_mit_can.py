@@ -211,10 +211,9 @@ def test_answers_that_look_alike_are_refused():
 
 
 def test_scan_reads_only():
-    bus, wire, _ = connected((*ARM, (5, "AK80-9")), ARM)
-    bus.open()
-    found = bus.scan()
-    assert [(f.id, f.model) for f in found] == list(ARM)
+    _, wire, _ = connected((*ARM, (5, "AK80-9"), (3, "DM4310")), ARM)
+    found = MitCan.scan({}, wire)
+    assert [(f.id, f.model) for f in found] == [*ARM, (3, "DM4310")], "two with one id"
     assert {id for id, _ in wire.sent} == {0x7FF}
 
 
@@ -526,10 +525,11 @@ class NoisyPort(Port):
         pass
 
 
-def slcan_bus():
+def slcan_bus(**settings):
     shafts = [Shaft(id, model, q=0.4) for id, model in ARM]
     port = NoisyPort(MitMotors(shafts))
-    return MitCan([MotorWiring(f"J{id}", id, m) for id, m in ARM], {}, port), port, shafts
+    wired = [MotorWiring(f"J{id}", id, m) for id, m in ARM]
+    return MitCan(wired, settings, port), port, shafts
 
 
 def test_the_same_over_slcan_on_a_port():
@@ -539,6 +539,14 @@ def test_the_same_over_slcan_on_a_port():
     bus.write(effort({1: 2.0, 2: 2.0, 3: 2.0}))
     assert [r.q for r in bus.read().values()] == pytest.approx([0.4] * 3, abs=1e-3)
     assert all(s.effort == pytest.approx(2.0, abs=0.02) for s in shafts)
+
+
+def test_another_rate_hears_nobody():
+    bus, _, _ = slcan_bus(bitrate="500000")
+    bus.open()
+    with pytest.raises(DriverFault, match=r"motor 1 .* does not answer; motor 2 .*; motor 3"):
+        bus.identify()
+    assert bus.read() == {}
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from math import nan
 from typing import ClassVar
 
+from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.wiring import MotorWiring
+
+GARBLED = "garbled"
+"""Model of what answers in pieces: two motors with one id talking at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,11 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A motor that a scan met: its id, what it says it is, and on which rate it answered."""
+    """A motor that a scan met: its id, what it says it is, and on which rate it answered.
+
+    Two motors with one id are two of these, or one whose ``model`` is GARBLED; an id of -1 is one
+    that could not be made out.
+    """
 
     id: int
     model: str
@@ -58,11 +66,26 @@ class MotorBus(ABC):
 
     estimates_effort: ClassVar[bool] = False
     """Whether a Reading's tau is reckoned from a motor model instead of measured."""
+    bauds: ClassVar[tuple[int, ...]] = ()
+    """Rates [bit/s] at which a scan looks, the most usual first; empty where it is no matter."""
 
     def __init__(self, motors: Sequence[MotorWiring], settings: Mapping[str, str]) -> None:
         """``settings`` are the URDF's hardware params (port, baud ...), a user's own over them."""
         self.motors = {motor.id: motor for motor in motors}
         self.settings = dict(settings)
+
+    @classmethod
+    def scan(cls, settings: Mapping[str, str]) -> Sequence[Found]:
+        """Every motor that answers on the line of ``settings``, at its one rate; reads only.
+
+        Raises ConfigError where this kind of motor cannot be looked for, DriverFault where the
+        port cannot be opened.
+        """
+        raise ConfigError(f"{cls.__name__}: this driver cannot look for motors")
+
+    def watched(self, id: int) -> bool | None:
+        """Whether the motor is able to stop by itself when it hears nothing; None: not told."""
+        return None
 
     @abstractmethod
     def now(self) -> float:

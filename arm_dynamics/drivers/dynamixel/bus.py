@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from math import ceil
 
 from arm_dynamics.drivers.dynamixel import codec
 from arm_dynamics.drivers.dynamixel import control_table as table
+from arm_dynamics.drivers.dynamixel import scan as scanning
 from arm_dynamics.drivers.dynamixel.conversion import raw_goal, reading
 from arm_dynamics.drivers.dynamixel.feedback_reader import FeedbackReader
 from arm_dynamics.drivers.dynamixel.identification import longest_return_delay, problem_of
 from arm_dynamics.drivers.dynamixel.line import TRIES, Line
 from arm_dynamics.drivers.dynamixel.models import find_model
 from arm_dynamics.drivers.dynamixel.preparation import Preparation
-from arm_dynamics.drivers.dynamixel.settings import BROADCAST_FREE, read_settings
-from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
+from arm_dynamics.drivers.dynamixel.settings import BROADCAST_FREE, port_of, read_settings
+from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
 from arm_dynamics.drivers.serial_port import SerialPort
 from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault
@@ -34,6 +36,8 @@ class Dynamixel(MotorBus):
     XL430, XC430 and XC330, which can not tell that current, take a voltage instead.
     """
 
+    bauds = scanning.BAUDS
+
     def __init__(
         self, motors: Sequence[MotorWiring], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
@@ -44,9 +48,7 @@ class Dynamixel(MotorBus):
                 raise ConfigError(f"joint '{motor.joint}': Dynamixel id {motor.id}: {said}")
         self.models = {id: find_model(motor.motor) for id, motor in self.motors.items()}
         baud, self._latency, self._fast = read_settings(settings)
-        if port is None and not settings.get("port"):
-            raise ConfigError("driver 'dynamixel': port is missing: the serial device's path")
-        self._port = SerialPort(settings["port"], round(baud)) if port is None else port
+        self._port = SerialPort(port_of(settings), round(baud)) if port is None else port
         self._baud = baud
         self._line = Line(self._port, baud, max(self._latency, SLOWEST_ADAPTER))
         self._feedback = FeedbackReader(self._line, self.models)
@@ -55,6 +57,16 @@ class Dynamixel(MotorBus):
         self._supply: dict[int, float] = {}
         self._interface = ""
         self._aimed: set[int] = set()  # motors that have a goal since their torque was off
+
+    @classmethod
+    def scan(cls, settings: Mapping[str, str]) -> list[Found]:
+        """The motors that answer at the rate of ``settings``, by id; reads only."""
+        baud = round(read_settings(settings)[0])
+        return scanning.scan(partial(SerialPort, port_of(settings)), (baud,))
+
+    def watched(self, id: int) -> bool:
+        """Every motor that is prepared has a bus watchdog."""
+        return True
 
     def now(self) -> float:
         """The port's clock [s], monotonic."""

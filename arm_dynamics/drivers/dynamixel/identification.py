@@ -27,7 +27,7 @@ def problem_of(line: Line, motor: MotorWiring, model: DynamixelModel) -> str:
     if number != model.number:
         said = f"is {name_of(number)} with firmware {firmware}, {model.name} expected"
         return f"joint '{motor.joint}' (id {motor.id}): {said}"
-    if not _one_voice(line, motor.id):
+    if not one_voice(line, motor.id):
         return f"joint '{motor.joint}' (id {motor.id}): two motors with this id answer at once"
     return ""
 
@@ -54,7 +54,7 @@ def _ping(line: Line, id: int) -> tuple[tuple[int, int] | None, bool]:
     return None, noise
 
 
-def _one_voice(line: Line, id: int) -> bool:
+def one_voice(line: Line, id: int) -> bool:
     """Whether the motor is understood at least as often as not; a double of it says other bytes.
 
     Once is not enough: by chance the CRC of two voices may fit what they say together.

@@ -29,3 +29,10 @@ def read_settings(settings: Mapping[str, str]) -> tuple[float, float, bool]:
     except InvalidValue as error:
         raise ConfigError(str(error)) from error
     return values["baud"], values["latency"], bool(values["fast"])
+
+
+def port_of(settings: Mapping[str, str]) -> str:
+    """The serial device's path; raises ConfigError where none is given."""
+    if not settings.get("port"):
+        raise ConfigError("driver 'dynamixel': port is missing: the serial device's path")
+    return settings["port"]

@@ -15,7 +15,7 @@ from arm_dynamics.drivers.feetech.conversion import Turns
 from arm_dynamics.drivers.feetech.line import Line
 from arm_dynamics.drivers.feetech.memory import ATTEMPTS, Memory
 from arm_dynamics.drivers.feetech.settings import serial_port, values
-from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
+from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
 from arm_dynamics.errors import DriverFault, InvalidValue, UnknownName
 from arm_dynamics.model.wiring import MotorWiring
@@ -32,6 +32,7 @@ class Feetech(MotorBus):
     """
 
     estimates_effort = True
+    bauds = identity.BAUDS
 
     def __init__(
         self, motors: Sequence[MotorWiring], settings: Mapping[str, str], port: Port | None = None
@@ -49,6 +50,16 @@ class Feetech(MotorBus):
         self._blocks: dict[int, bytes] = {}
         self._on: set[int] = set()
         self._forget()
+
+    @classmethod
+    def scan(cls, settings: Mapping[str, str]) -> list[Found]:
+        """The servos that answer at the rate of ``settings``, by id; reads only."""
+        baud = round(values(settings)["baud"])
+        return identity.scan(lambda rate: serial_port(settings, rate), (baud,))
+
+    def watched(self, id: int) -> bool:
+        """These servos have none."""
+        return False
 
     def now(self) -> float:
         """The port's clock [s]."""

@@ -173,7 +173,7 @@ class MitCan(MotorBus):
         bus = cls((), settings, port)
         try:
             bus.open()
-            return identity.scan(bus._registers, SCANNED, int(settings.get("bitrate", "0")))
+            return identity.scan(bus._registers, SCANNED, bus._bitrate)
         finally:
             bus.close()
 

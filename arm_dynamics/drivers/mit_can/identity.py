@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isclose
+from struct import unpack
 
 from arm_dynamics.drivers.mit_can.frames import Ranges
 from arm_dynamics.drivers.mit_can.motors import MitMotor, named
@@ -52,10 +53,10 @@ def scan(registers: Registers, ids: Iterable[int], bitrate: int) -> list[Found]:
     """Every Damiao motor that answers, with the model that its torque range tells."""
     found = []
     for id in ids:
-        torque = registers.real(id, TORQUE_RANGE, 1)
-        if torque is not None:
-            version = registers.whole(id, VERSION)
-            found.append(Found(id, named(torque), "" if version is None else str(version), bitrate))
+        told = [unpack("<f", data)[0] for _, data in registers.answers(id, TORQUE_RANGE)]
+        version = registers.whole(id, VERSION) if told else None
+        firmware = "" if version is None else str(version)
+        found += [Found(id, named(torque), firmware, bitrate) for torque in told]
     return found
 
 

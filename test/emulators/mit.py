@@ -155,7 +155,7 @@ class MitMotors(EmulatedMotors):
     def __init__(self, shafts, master=0x10):
         super().__init__(shafts)
         self.motors = [MitMotor(shaft, shaft.id + master) for shaft in self.shafts]
-        self._line, self._open = b"", False
+        self._line, self._open, self._speed = b"", False, b""
 
     def receive(self, data, now):
         *lines, self._line = (self._line + data).split(b"\r")
@@ -171,6 +171,8 @@ class MitMotors(EmulatedMotors):
     def _command(self, line, now):
         if line[:1] in (b"O", b"C"):
             self._open = line[:1] == b"O"
+        elif line[:1] == b"S":
+            self._speed = line[1:]
         elif line[:1] == b"t":
             return self._sent(line, now)
         return b"\r" if line[:1] in b"OCSs" else b"\x07"
@@ -183,7 +185,8 @@ class MitMotors(EmulatedMotors):
             return b"\x07"
         if not self._open or len(data) != size or size != 8:
             return b"\x07"
-        frames = self.frame(id, data, now)
+        # At another rate than 1 Mbit/s no motor makes a frame out.
+        frames = self.frame(id, data, now) if self._speed == b"8" else []
         return b"\r" + b"".join(b"t%03X8%s\r" % (i, d.hex().upper().encode()) for i, d in frames)
 
     def step(self, now):

@@ -83,6 +83,8 @@ class Faults:
         return b"".join(self._piece(piece) for piece in self.split(data))
 
     def _piece(self, piece: bytes) -> bytes:
+        if not piece:
+            return piece
         if self.garbled:
             return self.dice.randbytes(len(piece))
         if self._hit(self.loss):

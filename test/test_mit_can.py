@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from emulators.base import Shaft
 from emulators.mit import MitMotors
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from arm_dynamics.drivers.mit_can import MitCan
 from arm_dynamics.drivers.mit_can.line import CanLine
@@ -17,6 +19,7 @@ from arm_dynamics.errors import ConfigError, DriverFault, InvalidValue, UnknownN
 from arm_dynamics.model.wiring import MotorWiring
 
 FRAME = 130e-6  # s on the wire at 1 Mbit/s
+PASSED = 2e-3  # s, a period
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"))
 
 
@@ -63,11 +66,11 @@ class Wire(CanLine):
         self.gone = True
 
 
-def connected(arm=ARM, wired=None, settings=None, **more):
+def connected(arm=ARM, wired=None, options=None, **more):
     shafts = [Shaft(id, model, **more) for id, model in arm]
     wire = Wire(MitMotors(shafts))
     wiring = [MotorWiring(f"J{id}", id, model) for id, model in (wired or arm)]
-    return MitCan(wiring, settings or {}, wire), wire, shafts
+    return MitCan(wiring, options or {}, wire), wire, shafts
 
 
 def enabled(bus, interface="effort"):
@@ -218,16 +221,16 @@ def test_scan_reads_only():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("options", "said"),
     [
         ({"kp": "-1"}, "kp = -1"),
         ({"kd_1": "0"}, "kd = 0"),
         ({"reply_timeout": "soon"}, "reply_timeout = 'soon'"),
     ],
 )
-def test_settings_are_checked(settings, said):
+def test_settings_are_checked(options, said):
     with pytest.raises(ConfigError, match=said):
-        connected(settings=settings)
+        connected(options=options)
 
 
 def test_unknown_motor_is_refused():
@@ -260,7 +263,7 @@ def test_no_effort_leaves_half_a_step():
 
 
 def test_position_and_velocity_goals_use_the_settings_gains():
-    bus, _, shafts = connected(settings={"kp": "40", "kp_2": "100", "kd": "2"})
+    bus, _, shafts = connected(options={"kp": "40", "kp_2": "100", "kd": "2"})
     enabled(bus, "position")
     shafts[2].v = 1.0
     bus.write({1: Goal("position", 0.1), 2: Goal("position", 0.1), 3: Goal("velocity", 2.0)})
@@ -496,6 +499,33 @@ def test_doubled_and_foreign_frames_change_nothing():
         assert [r.q for r in bus.read().values()] == pytest.approx([0.4] * 3, abs=1e-3)
 
 
+strange = st.tuples(
+    st.sampled_from([0, 1, 0x11, 0x12, 0x13, 0x7FF]), st.binary(min_size=8, max_size=8)
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(strange, max_size=6), st.lists(strange, max_size=6))
+def test_whatever_frames_come_readings_are_finite_and_nothing_is_raised(before, between):
+    """Of motors that are wired, within their ranges; and then the line is good again."""
+    bus, wire, _ = connected(q=0.4)
+    enabled(bus)
+    wire.queue += [(wire.time, frame) for frame in before]
+    wire.fault = lambda frame: [*between, frame]
+    bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
+    for reading in bus.read().values():
+        assert abs(reading.q) <= 12.5
+        assert math.isfinite(reading.v + reading.tau + reading.temperature)
+        assert 0 <= reading.time <= bus.now()
+    wire.fault = lambda frame: [frame]
+    wire.pass_time(PASSED)
+    for _ in range(2):
+        bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
+        wire.pass_time(PASSED)
+        found = bus.read()
+    assert [found[id].q for id in (1, 2, 3)] == pytest.approx([0.4] * 3, abs=1e-3)
+
+
 class NoisyPort(Port):
     """A port to an emulated adapter, with every byte that comes back as ``fault`` has it."""
 
@@ -525,11 +555,11 @@ class NoisyPort(Port):
         pass
 
 
-def slcan_bus(**settings):
+def slcan_bus(**options):
     shafts = [Shaft(id, model, q=0.4) for id, model in ARM]
     port = NoisyPort(MitMotors(shafts))
     wired = [MotorWiring(f"J{id}", id, m) for id, m in ARM]
-    return MitCan(wired, settings, port), port, shafts
+    return MitCan(wired, options, port), port, shafts
 
 
 def test_the_same_over_slcan_on_a_port():

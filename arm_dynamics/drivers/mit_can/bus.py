@@ -133,7 +133,8 @@ class MitCan(MotorBus):
     def arm_watchdog(self, timeout: float) -> Collection[int]:
         """Damiao's TIMEOUT in steps of 50 µs, read back; CubeMars motors have none.
 
-        Armed, a motor that hears nothing for so long goes limp: "communication lost".
+        Armed until it is powered off, an enabled motor that hears nothing for so long goes limp:
+        "communication lost".
         """
         ticks = max(round(timeout / TICK), 1)
         known = self._with_registers(self.motors)

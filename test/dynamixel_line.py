@@ -27,7 +27,7 @@ class Wire(Port):
     def __init__(self, motors: EmulatedDynamixels) -> None:
         self.motors, self.time, self.gone = motors, 0.0, False
         self.spoil: Callable[[bytes], bytes] = lambda data: data
-        self.writes, self.hold = 0, 0.0
+        self.writes, self.hold, self.closed = 0, 0.0, False
         self._coming: list[tuple[float, int]] = []
 
     def now(self) -> float:
@@ -59,7 +59,12 @@ class Wire(Port):
         self._coming = [(when, byte) for when, byte in self._coming if when > self.time]
 
     def close(self) -> None:
+        self.closed = True
         self._coming = []
+
+    def repeat(self, data: bytes) -> None:
+        """Something that came before the next question is asked."""
+        self._coming += [(self.time, byte) for byte in data]
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf, nan, pi
 
 import pytest
-from dynamixel_line import bus, wiring
+from dynamixel_line import Wire, bus, wiring
 from emulators.base import Shaft
 from emulators.dynamixel import SHEETS, EmulatedDynamixels
 from hypothesis import given
@@ -193,6 +193,15 @@ def test_goals_set_before_torque_are_kept():
     assert motors.shafts[0].effort == pytest.approx(1.0, abs=0.01)
 
 
+def test_goals_end_with_the_torque():
+    made, motors, wire = running()
+    made.write({1: Goal("effort", 1.0)})
+    made.disable([1])
+    made.enable([1])
+    wire.advance(1e-3)
+    assert motors.shafts[0].effort == 0
+
+
 def test_disabling_is_confirmed_by_each_motor():
     made, motors, _ = running()
     motors.shafts[1].silent = True
@@ -224,6 +233,9 @@ def test_a_silent_host_is_noticed_by_the_motors_and_told_afterwards():
     made.write({1: Goal("effort", 1.0)})
     wire.advance(1e-3)
     assert motors.shafts[0].effort == 0
+    assert made.arm_watchdog(0.1) == {1, 2, 3}
+    assert {r.fault for r in made.read().values()} == {""}
+    wire.advance(0.13)
     assert made.clear_faults([1, 2, 3]) == {1, 2, 3}
     assert {(r.fault, r.enabled) for r in made.read().values()} == {("", False)}
 
@@ -248,6 +260,29 @@ def test_a_silent_motor_costs_the_others_nothing(option):
     motors.shafts[2].silent = False
     assert any(3 in made.read() for _ in range(4))
     assert set(made.read()) == set(range(1, 7))
+
+
+def test_a_motor_that_comes_back_is_heard_behind_one_that_does_not():
+    made, motors, _ = running(SIX, firmware=44, chained=True)
+    motors.shafts[2].silent = motors.shafts[4].silent = True
+    for _ in range(4):
+        found = set(made.read())
+    assert found == {1, 2, 4, 6}
+    motors.shafts[4].silent = False
+    assert any(5 in made.read() for _ in range(3))
+
+
+def test_what_came_before_the_question_is_no_answer():
+    made, motors, wire = running(settings={"fast": "0"})
+    heard = []
+    wire.spoil = lambda data: heard.append(data) or data
+    made.read()
+    (old,) = heard
+    motors.shafts[0].silent = True
+    for _ in range(2):
+        made.read()
+    wire.repeat(old)  # of the length that is asked for again now
+    assert set(made.read()) == {2, 3}
 
 
 def test_half_of_the_answers_lost_cost_no_wrong_value():
@@ -336,6 +371,31 @@ def test_a_motor_that_restarts_says_so_until_it_is_cleared():
     assert made.read()[1].enabled
 
 
+def test_motors_are_taken_for_unprepared_once_the_port_was_closed():
+    made, motors, _ = running()
+    motors.shafts[0].q = 1.0
+    made.close()
+    motors.reboot(1)
+    made.open()
+    found = made.read()
+    assert (found[1].fault, found[1].q) == ("", pytest.approx(1.0, abs=TICK))
+    motors.reboot(2)
+    made.prepare("effort")
+    motors.reboot(3)
+    assert made.read()[3].fault == "rebooted"
+    made.prepare("effort")
+    assert made.read()[3].fault == ""
+
+
+def test_a_goal_that_only_bounds_the_mode_is_set_to_its_limit():
+    made, motors, _ = bus()
+    made.open()
+    motors.set(1, 11, 0)
+    motors.set(1, 100, 7)
+    made.prepare("effort")
+    assert motors.get(1, 100) == 885
+
+
 @pytest.mark.parametrize("fault", ["overload", "overheating", "electrical shock"])
 def test_a_fault_is_told_in_words_and_cleared_by_a_restart(fault):
     made, motors, _ = running()
@@ -393,6 +453,23 @@ def test_identification_changes_nothing_and_names_every_culprit():
     assert all(m.get(11) == 3 and m.get(64) == 0 for m in motors.motors)
 
 
+@pytest.mark.parametrize("k", range(1, 31))
+def test_two_motors_of_one_model_with_one_id_are_noticed_wherever_they_stand(k):
+    made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XM430-W350", q=0.1 * k)])
+    made.open()
+    with pytest.raises(DriverFault, match="two motors with this id"):
+        made.identify()
+
+
+def test_a_poor_line_is_no_second_motor():
+    chance = random.Random(1)
+    made, _, wire = bus()
+    wire.spoil = lambda data: data if chance.random() < 0.95 else data[:-1]
+    made.open()
+    for _ in range(5):
+        made.identify()
+
+
 def test_two_models_with_one_id_are_noticed():
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250")])
     made.open()
@@ -448,9 +525,11 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
     def port(baud):
         _, motors, wire = bus(("XM430-W350", "XL430-W250") if baud == 1_000_000 else ())
         made.append(motors)
+        wires.append(wire)
         return wire
 
     made: list[EmulatedDynamixels] = []
+    wires: list[Wire] = []
     assert scan(port, (57_600, 1_000_000)) == [
         Found(1, "XM430-W350", "46", 1_000_000),
         Found(2, "XL430-W250", "46", 1_000_000),

@@ -12,7 +12,7 @@ from arm_dynamics.model.wiring import MotorWiring
 
 _DELAY_UNIT = 2e-6
 """Of the return delay register [s]."""
-_VOICES = 8
+_CLEAR, _DOUBTED = 8, 32
 _LIVE = table.Register(table.REALTIME_TICK.address, 27)
 """Values that differ from motor to motor: two with one id can not say them in one voice."""
 
@@ -55,13 +55,15 @@ def _ping(line: Line, id: int) -> tuple[tuple[int, int] | None, bool]:
 
 
 def one_voice(line: Line, id: int) -> bool:
-    """Whether the motor is understood at least as often as not; a double of it says other bytes.
+    """Whether nearly all answers are clear; those of two motors with one id are not.
 
-    Once is not enough: by chance the CRC of two voices may fit what they say together.
+    Some of these are: by chance the CRCs of both fit what they say together.
     """
     request = codec.read(id, _LIVE.address, _LIVE.size)
-    understood = garbled = 0
-    for _ in range(_VOICES):
-        understood += id in line.ask(request, (id,), _LIVE.size)
+    garbled = 0
+    for asked in range(1, _DOUBTED + 1):
+        line.ask(request, (id,), _LIVE.size)
         garbled += line.disturbed
-    return understood >= garbled
+        if asked == _CLEAR and not garbled:
+            return True
+    return garbled < _DOUBTED // 4

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import socket
 import threading
 import tty
 import uuid
@@ -134,6 +135,14 @@ def test_udp_multicast_on_this_machine():
         bus = driver({**GROUP, "udp_port": "43117"})
         works(bus, motors)
         bus.close()
+
+
+def test_udp_multicast_does_not_leave_this_machine():
+    line = PythonCanLine({**GROUP, "udp_port": "43118"})
+    line.open()
+    sending = line._bus._multicast._socket
+    assert sending.getsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL) == 0
+    line.close()
 
 
 @CODECS

@@ -202,6 +202,13 @@ def test_ages_and_silence_follow_from_what_came(cycles):
         assert fresh.complete == (max(missed) <= 2)
 
 
+def test_a_reading_from_before_the_host_stood_still_is_not_told():
+    fresh = Freshness(2, 5, 0.25)
+    fresh.take(np.array([0.0, 0.0]), 0.0)
+    fresh.take(np.array([np.nan, 0.6]), 0.6)
+    assert fresh.silent.tolist() == [True, False]
+
+
 def test_a_reading_of_the_future_or_without_a_time_is_none():
     fresh = Freshness(2, 0)
     assert not fresh.take(np.array([2.0, np.nan]), 1.0).any()

@@ -92,12 +92,13 @@ class MotorArm(MotorLife):
         """Joints that are silent for too long, and a command that is too old."""
         fresh, found = self._senses.freshness, []
         for i in [] if fresh.complete else np.flatnonzero(fresh.silent).tolist():
-            kind, missed = "stale" if fresh.stale[i] else "silent", int(fresh.missed[i])
+            kind, told = "stale" if fresh.stale[i] else "silent", int(fresh.missed[i])
+            age = f"last heard {now - fresh.time[i]:.3f} s ago"
             name, allowed = self.arm.joint_names[i], self.safety.silent_cycles
-            found.append(Trip(kind, name, missed, allowed, "cycles", now))
-        age, limit = self._watch.age(now), self.safety.command_timeout
-        if age > limit and (self._stop is None or self._trips.holds("command_timeout")):
-            found.append(Trip("command_timeout", "", age, limit, "s", now))
+            found.append(Trip(kind, name, told, allowed, "cycles", now, age))
+        late, limit = self._watch.age(now), self.safety.command_timeout
+        if late > limit and (self._stop is None or self._trips.holds("command_timeout")):
+            found.append(Trip("command_timeout", "", late, limit, "s", now))
         return found
 
     def _go_on(self) -> None:

@@ -64,7 +64,7 @@ class MotorLife(Driver):
         self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
         self._stop: Stop | None = None
         self._good, self._sent = 0, 0.0
-        self._senses = Senses(self._shafts, safety.silent_cycles)
+        self._senses = Senses(self._shafts, safety)
         self.feedback = self._senses.feedback(0.0)
         """What the motors told last."""
 
@@ -214,7 +214,7 @@ class MotorLife(Driver):
             )
 
     def _begin_reading(self) -> None:
-        self._senses = Senses(self._shafts, self.safety.silent_cycles)
+        self._senses = Senses(self._shafts, self.safety)
         self.feedback = self._senses.feedback(self.bus.now())
         self._trips.pass_by()
         self.status = Status.INACTIVE

@@ -12,6 +12,7 @@ from arm_dynamics.drivers.feedback import Feedback
 from arm_dynamics.drivers.motor_bus import Reading
 from arm_dynamics.drivers.shaft_map import ShaftMap
 from arm_dynamics.safety.freshness import Flags, Freshness
+from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.state import State
 
 NOTHING = (nan,) * 6
@@ -24,10 +25,10 @@ class Senses:
     ``table`` (5, nv) has q, v, tau, temperature and supply of the last reading of every joint.
     """
 
-    def __init__(self, shafts: ShaftMap, silent_cycles: int) -> None:
+    def __init__(self, shafts: ShaftMap, safety: SafetySettings) -> None:
         size = len(shafts.ids)
         self.shafts = shafts
-        self.freshness = Freshness(size, silent_cycles)
+        self.freshness = Freshness(size, safety.silent_cycles, safety.silent_time)
         self.table: Vector = np.full((5, size), nan)
         self.fault = [""] * size
         self.enabled: list[bool | None] = [None] * size

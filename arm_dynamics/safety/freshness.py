@@ -20,8 +20,10 @@ class Freshness:
     handed on twice counts as none.
     """
 
-    def __init__(self, size: int, silent_cycles: int) -> None:
+    def __init__(self, size: int, silent_cycles: int, silent_time: float = np.inf) -> None:
+        """Joints are silent after more than so many cycles, or so long [s]."""
         self.silent_cycles = silent_cycles
+        self.silent_time = silent_time
         self.time: Vector = np.full(size, -np.inf)
         self.missed = np.full(size, silent_cycles + 1)
         self.stale: Flags = np.zeros(size, bool)
@@ -37,7 +39,8 @@ class Freshness:
         self.stale = ~new & np.isfinite(times)
         self.time = np.where(new, times, self.time)
         self.missed = np.where(new, 0, self.missed + 1)
-        self.silent = self.missed > self.silent_cycles
+        old = now - self.time > self.silent_time  # a host that stood still has missed no cycle
+        self.silent = (self.missed > self.silent_cycles) | (old & ~new)
         self.complete = not self.silent.any()
         return new
 

@@ -17,6 +17,7 @@ PARAMETERS = (
     Parameter("command_timeout", 0.1, "s", "age of a command that is still obeyed", 1e-3, _LONG),
     Parameter("watchdog", 0.2, "s", "silence after which a motor stops by itself", 1e-3, _LONG),
     Parameter("silent_cycles", 5, "1", "cycles that a joint may be silent", 0, _MANY),
+    Parameter("silent_time", 0.25, "s", "age of a joint's reading that is still told", 1e-3, _LONG),
     Parameter("fresh_cycles", 3, "1", "whole cycles in a row before torque", 1, _MANY),
     Parameter("recovery_cycles", 20, "1", "good cycles after which a lost link is back", 1, _MANY),
     Parameter("reopen_period", 0.5, "s", "time between two tries to open a lost port", 0, _LONG),
@@ -49,6 +50,7 @@ class SafetySettings:
     command_timeout: float = 0.1
     watchdog: float = 0.2
     silent_cycles: int = 5
+    silent_time: float = 0.25
     fresh_cycles: int = 3
     recovery_cycles: int = 20
     reopen_period: float = 0.5

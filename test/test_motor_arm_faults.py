@@ -1,0 +1,149 @@
+"""Anything may fail at any time: what holds of a physical arm in every sequence of faults."""
+
+from contextlib import suppress
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from motor_rig import SAFETY, START, Rig, arm, weight
+
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.safety.settings import POLICIES, SafetySettings
+from arm_dynamics.state import State
+
+IDS = st.integers(1, 3)
+FASTEST = 25.0
+"""No joint of this arm may pass it [rad/s]: a fall without torque, or a push that was let go."""
+
+
+class AnyFaults(RuleBasedStateMachine):
+    """Faults of port, motors and host in any order, on virtual time."""
+
+    @initialize(policy=st.sampled_from(POLICIES), up=st.sampled_from([True, True, False]))
+    def begin(self, policy, up):
+        safety = SafetySettings(velocity_share=SAFETY.velocity_share, policy=policy)
+        self.rig = Rig(safety=safety)
+        self.allowed = up  # whether torque may be on: since an activation was asked for
+        self.confirmed = False  # whether an emergency stop has taken the torque off
+        if up:
+            self.rig.up()
+
+    def life(self, method, *args):
+        """A change of life may be refused, and then by a DriverFault alone."""
+        with suppress(DriverFault):
+            getattr(self.rig.driver, method)(*args)
+
+    @rule()
+    def configure(self):
+        self.life("configure")
+
+    @rule()
+    def activate(self):
+        self.allowed = self.allowed or not self.rig.driver.engaged
+        self.rig.body.hold_at(START)
+        self.life("activate")
+
+    @rule()
+    def deactivate(self):
+        self.life("deactivate")
+
+    @rule()
+    def safe_stop(self):
+        self.life("safe_stop")
+
+    @rule()
+    def reset(self):
+        self.life("reset")
+        self.confirmed = self.confirmed and self.rig.driver.engaged
+
+    @rule()
+    def close(self):
+        self.rig.driver.close()
+
+    @rule()
+    def emergency_stop(self):
+        self.rig.driver.emergency_stop("test")
+
+    @rule(count=st.integers(1, 30), push=st.floats(-5, 5), joint=IDS)
+    def commanded(self, count, push, joint):
+        more = np.where(np.arange(1, 4) == joint, push, 0.0)
+        self.rig.cycles(count, lambda: weight(self.rig, *more))
+
+    @rule(count=st.integers(1, 120))
+    def left_alone(self, count):
+        self.rig.cycles(count)
+
+    @rule(value=st.lists(st.floats(), min_size=0, max_size=4))
+    def commanded_badly(self, value):
+        self.rig.cycle(value)
+
+    @rule(seconds=st.floats(0, 0.6))
+    def host_stalls(self, seconds):
+        self.rig.bus.pass_time(seconds)
+
+    @rule(id=IDS, silent=st.booleans())
+    def silence(self, id, silent):
+        self.rig.line.shaft(id).silent = silent
+
+    @rule(id=IDS, deaf=st.booleans())
+    def deafness(self, id, deaf):
+        (self.rig.bus.deaf.add if deaf else self.rig.bus.deaf.discard)(id)
+
+    @rule(id=IDS, frozen=st.booleans())
+    def freezing(self, id, frozen):
+        (self.rig.bus.frozen.add if frozen else self.rig.bus.frozen.discard)(id)
+
+    @rule(gone=st.booleans())
+    def port(self, gone):
+        self.rig.bus.gone = gone
+
+    @rule(id=IDS)
+    def reboot(self, id):
+        self.rig.line.reboot(id)
+
+    @rule(id=IDS)
+    def fault(self, id):
+        self.rig.line.trip(id, "overload")
+
+    @rule(id=IDS, warm=st.sampled_from([30.0, 70.0, 80.0]))
+    def heat(self, id, warm):
+        self.rig.line.shaft(id).temperature = warm
+
+    @invariant()
+    def torque_is_off_until_it_is_asked_for(self):
+        assert self.allowed or not any(self.rig.torque)
+
+    @invariant()
+    def torque_stays_off_once_an_emergency_stop_is_confirmed(self):
+        driver = self.rig.driver
+        stopped = driver.engaged and driver.status is Status.INACTIVE
+        if stopped and not driver._off.pending and driver._button.seen:
+            self.confirmed = True
+        assert not (self.confirmed and any(self.rig.torque))
+
+    @invariant()
+    def efforts_are_finite_and_within_limits(self):
+        strongest = self.rig.body.strongest
+        assert np.isfinite(strongest).all()
+        assert (strongest <= arm().effort_limit + 1e-9).all()
+
+    @invariant()
+    def motion_is_bounded(self):
+        assert (self.rig.body.fastest < FASTEST).all()
+
+    @invariant()
+    def unknown_states_are_told_as_unknown(self):
+        state, told = self.rig.state, self.rig.driver.feedback
+        if state is not None:
+            assert isinstance(state, State)
+            old = np.isnan(told.q)
+            assert np.array_equal(old, np.isnan(told.v))
+            assert (told.age[~old] <= SAFETY.silent_time + 1e-9).all()
+
+
+AnyFaults.TestCase.settings = settings(
+    max_examples=150, stateful_step_count=30, deadline=None, derandomize=True
+)
+TestAnyFaults = AnyFaults.TestCase

@@ -534,6 +534,7 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
         Found(1, "XM430-W350", "46", 1_000_000),
         Found(2, "XL430-W250", "46", 1_000_000),
     ]
+    assert all(wire.closed for wire in wires)
     fresh = bus(("XM430-W350", "XL430-W250"))[1]
     for motor, like in zip(made[1].motors, fresh.motors, strict=True):
         writable = [address for address, entry in motor.table.items() if entry[1]]

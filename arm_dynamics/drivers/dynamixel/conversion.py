@@ -18,19 +18,25 @@ from arm_dynamics.errors import CommandRefused
 
 def reading(model: DynamixelModel, block: Block, time: float, fault: str) -> Reading:
     """``block`` in SI; ``fault`` is what is known besides it."""
-    words = [fault] if fault else []
-    words += table.hardware_error_words(block.hardware_error or 0)
-    words += ["bus watchdog"] if block.watchdog == table.WATCHDOG_TRIPPED else []
     return Reading(
         time,
         (block.position - table.CENTRE) * table.POSITION_UNIT,
         block.velocity * table.VELOCITY_UNIT,
-        model.kt * model.current_unit * block.current if model.effort else nan,
+        model.torque_unit * block.current,
         float(block.temperature),
         block.supply * table.VOLTAGE_UNIT,
-        ", ".join(words),
+        _words(block, fault),
         None if block.torque is None else block.torque == 1,
     )
+
+
+def _words(block: Block, fault: str) -> str:
+    tripped = block.watchdog == table.WATCHDOG_TRIPPED
+    if not (block.hardware_error or tripped):
+        return fault
+    words = [fault] if fault else []
+    words += table.hardware_error_words(block.hardware_error or 0)
+    return ", ".join([*words, "bus watchdog"] if tripped else words)
 
 
 def raw_goal(model: DynamixelModel, goal: Goal, limit: int, supply: float) -> int:
@@ -48,7 +54,7 @@ def raw_goal(model: DynamixelModel, goal: Goal, limit: int, supply: float) -> in
 def _units(model: DynamixelModel, interface: str, supply: float) -> float:
     """Raw units a unit of SI."""
     if interface == "effort":
-        return 1.0 / (model.kt * model.current_unit)
+        return 1.0 / model.torque_unit
     if interface == "voltage":
         return table.FULL_PWM / supply if supply > 0 else nan
     return 1.0 / (table.VELOCITY_UNIT if interface == "velocity" else table.POSITION_UNIT)

@@ -7,6 +7,8 @@ Torque per ampere is that of the data sheet's stall at the recommended supply. S
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import nan
 
 from arm_dynamics.errors import UnknownName
 
@@ -14,7 +16,7 @@ INDIRECT_DATA_330, INDIRECT_DATA = 208, 224
 FAST_READ_330, FAST_READ = 46, 45
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DynamixelModel:
     """One model.
 
@@ -35,7 +37,7 @@ class DynamixelModel:
         """Whether it is of the X330 family, whose control table is shorter."""
         return "330" in self.name
 
-    @property
+    @cached_property
     def effort(self) -> bool:
         """Whether its current is its motor's: the XC330 measures that of its supply instead."""
         return self.current_unit > 0 and not self.name.startswith("XC330")
@@ -44,6 +46,11 @@ class DynamixelModel:
     def kt(self) -> float:
         """Torque at the output shaft per ampere [N·m/A]."""
         return self.stall_torque / self.stall_current
+
+    @cached_property
+    def torque_unit(self) -> float:
+        """Torque of a raw unit of current [N·m]; NaN where the current is not the motor's."""
+        return self.kt * self.current_unit if self.effort else nan
 
     @property
     def indirect_data(self) -> int:

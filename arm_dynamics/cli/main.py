@@ -14,6 +14,7 @@ COMMANDS = {
     "advise": ("arm_dynamics.cli.advise", "find the largest stable time step of a loop"),
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
+    "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate and jog a physical arm"),
     "gains": ("arm_dynamics.cli.gains", "solve for the law lqr's gains over the configuration"),
     "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
     "montecarlo": ("arm_dynamics.cli.montecarlo", "spread a motion over an arm's tolerances"),

@@ -16,6 +16,7 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.settings import SafetySettings
 
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+WITHOUT_MOTORS = ("simulated", "topic")
 
 
 def build_driver(
@@ -35,11 +36,26 @@ def build_driver(
     """
     kind = plugins.load("drivers", name)
     if isinstance(kind, type) and issubclass(kind, MotorBus):
-        wiring = read_wiring(arm)
-        bus = kind(wiring.motors, {**wiring.settings, **settings})
-        return MotorArm(
-            arm, bus, wiring=wiring.motors, interface=interface, safety=safety, events=events
-        )
+        bus = build_bus(arm, name, settings)
+        return MotorArm(arm, bus, interface=interface, safety=safety, events=events)
     if isinstance(kind, type) and issubclass(kind, Driver):
         return kind(arm)
     raise ConfigError(f"driver '{name}' is {kind!r}: a MotorBus or a Driver is expected")
+
+
+def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTINGS) -> MotorBus:
+    """The arm's motors alone, without safety; errors as of ``build_driver``.
+
+    Raises ConfigError for a driver that has no motors.
+    """
+    kind, wiring = motors_of(name), read_wiring(arm)
+    return kind(wiring.motors, {**wiring.settings, **settings})
+
+
+def motors_of(name: str) -> type[MotorBus]:
+    """The kind of motors that the driver ``name`` speaks to; errors as of ``build_bus``."""
+    kind = None if name in WITHOUT_MOTORS else plugins.load("drivers", name)
+    if not (isinstance(kind, type) and issubclass(kind, MotorBus)):
+        known = ", ".join(n for n in plugins.names("drivers") if n not in WITHOUT_MOTORS)
+        raise ConfigError(f"driver '{name}' has no motors; known with motors: {known}")
+    return kind

@@ -1,0 +1,43 @@
+"""``arm-dynamics hardware check ARM``: is every motor there and well? Nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from arm_dynamics.arrays import scalar
+from arm_dynamics.cli import hardware_line
+from arm_dynamics.cli.hardware_health import Health
+from arm_dynamics.cli.hardware_look import look
+from arm_dynamics.drivers.motor_bus import MotorBus
+from arm_dynamics.model.arm_model import ArmModel
+
+SECONDS = 1.0
+WIDEST = 132
+"""Letters a line where no terminal sets a width."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print a table of the joints and what is wrong; 0 where all is well, else 1."""
+    parser = hardware_line.parser("check", __doc__)
+    hardware_line.add_arm(parser)
+    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="of reading")
+    given = parser.parse_args(arguments)
+    seconds = scalar("--seconds [s]", given.seconds, lower=0, upper=3600)
+    arm = hardware_line.wired_arm(given.arm)
+    return 0 if all_well(arm, hardware_line.motors(given, arm), seconds) else 1
+
+
+def all_well(arm: ArmModel, bus: MotorBus, seconds: float = SECONDS) -> bool:
+    """Look at the joints, print what is seen; whether nothing is wrong."""
+    seen = look(bus, seconds)
+    health = Health(arm, bus, seen)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDEST)
+    console.print(health.table())
+    print(f"{seen.cycles} cycles of reading, {seen.rate:.0f} a second")
+    problems = health.problems()
+    print("\n".join(problems) if problems else "all is well")
+    return not problems

@@ -1,0 +1,98 @@
+"""What is wrong with an arm's joints, from a look at its motors; a table of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from arm_dynamics.cli.hardware_look import Look
+from arm_dynamics.drivers.motor_bus import MotorBus, Reading
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.safety.settings import SafetySettings
+
+LOST = 0.05
+"""Share of cycles without an answer that is too much."""
+YES_NO = {True: "yes", False: "no", None: "?"}
+ON_OFF = {True: "ON", False: "off", None: "?"}
+
+
+class Health:
+    """Problems and a table of what ``look`` saw of ``arm``, whose motors are those of ``bus``."""
+
+    def __init__(self, arm: ArmModel, bus: MotorBus, look: Look) -> None:
+        self._bus, self._look = bus, look
+        self._safety = SafetySettings()
+        by_joint = {motor.joint: motor for motor in bus.motors.values()}
+        self._pairs = [(joint, by_joint[joint.name]) for joint in arm.joints]
+
+    def problems(self) -> list[str]:
+        """One line each; empty where all is well."""
+        found = [self._look.fault] if self._look.fault else []
+        for joint, motor in self._pairs:
+            said = list(self._problems(joint, motor))
+            found += [f"joint '{joint.name}' (motor {motor.id}): {one}" for one in said]
+        return found
+
+    def table(self) -> Table:
+        """One row a joint."""
+        unit = "/".join(sorted({joint.unit for joint, _ in self._pairs}))
+        columns = (
+            *("joint", "motor", "heard", "gap\n[ms]", f"joint\n[{unit}]", "motor\n[rad]"),
+            *(f"limits\n[{unit}]", "°C", "V", "torque", "watch-\ndog"),
+        )
+        table = Table(*map(escape, columns), box=SIMPLE_HEAD)
+        for joint, motor in self._pairs:
+            table.add_row(*self._row(joint, motor))
+        return table
+
+    def _row(self, joint: Joint, motor: MotorWiring) -> tuple[str, ...]:
+        told, look = self._look.last.get(motor.id), self._look
+        limits = f"{joint.lower:.2f} … {joint.upper:.2f}" if isfinite(joint.lower) else "none"
+        watchdog = YES_NO[self._bus.watched(motor.id)]
+        named = joint.name, f"{motor.id} {motor.motor}", f"{look.heard.get(motor.id, 0)}"
+        if told is None:
+            return (*named, "", "", "", limits, "", "", "", watchdog)
+        return (
+            *named,
+            f"{1e3 * look.gap[motor.id]:.0f}",
+            f"{motor.position(told.q):.3f}",
+            f"{told.q:.3f}",
+            limits,
+            _number(told.temperature, ".0f"),
+            _number(told.supply, ".1f"),
+            ON_OFF[told.enabled],
+            watchdog,
+        )
+
+    def _problems(self, joint: Joint, motor: MotorWiring) -> Iterator[str]:
+        told, look = self._look.last.get(motor.id), self._look
+        if told is None:
+            yield "no answer"
+            return
+        missed = look.cycles - look.heard[motor.id]
+        if missed > LOST * look.cycles:
+            yield f"no answer in {missed} of {look.cycles} cycles: cable, connector or noise"
+        if told.fault:
+            yield f"fault: {told.fault}; a fault that can pass is cleared by switching power off"
+        if told.enabled:
+            yield "has torque already: somebody drives it, or left it so"
+        yield from self._limits(joint, motor, told)
+
+    def _limits(self, joint: Joint, motor: MotorWiring, told: Reading) -> Iterator[str]:
+        q, margin, hottest = motor.position(told.q), self._safety.position_margin, "hottest"
+        if not joint.lower - margin <= q <= joint.upper + margin:
+            inside = f"[{joint.lower:.4g}, {joint.upper:.4g}] {joint.unit}"
+            yield f"position {q:.4g} is outside {inside}: lead it inside, or calibrate"
+        if told.temperature >= getattr(self._safety, hottest):
+            limit = self._safety.hottest
+            yield f"temperature {told.temperature:.0f} °C, limit {limit:g}: let it cool down"
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if isfinite(value) else "?"

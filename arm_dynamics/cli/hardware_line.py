@@ -1,0 +1,85 @@
+"""Options that name a driver and its line, and the motors of an arm behind them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from arm_dynamics import plugins
+from arm_dynamics.drivers.build import WITHOUT_MOTORS, build_bus
+from arm_dynamics.drivers.motor_bus import MotorBus
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.model.wiring import read_wiring
+
+NO_WIRING = "the URDF must say which motor moves which joint: docs/hardware.md, 'Wiring'"
+
+
+def parser(
+    command: str, description: str | None, default: str = "the URDF's"
+) -> argparse.ArgumentParser:
+    """A parser with the options of the line; ``default`` is what port and rate are else."""
+    made = argparse.ArgumentParser(
+        prog=f"arm-dynamics hardware {command}", description=description, allow_abbrev=False
+    )
+    drivers = ", ".join(name for name in plugins.names("drivers") if name not in WITHOUT_MOTORS)
+    add = made.add_argument
+    add("--driver", metavar="NAME", help=drivers)
+    add("--port", help=f"serial device or CAN channel; default: {default}")
+    add("--baud", help=f"rate of the port [bit/s]; default: {default}")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the driver; give it once for each (--set interface=slcan)",
+    )
+    return made
+
+
+def add_arm(made: argparse.ArgumentParser) -> None:
+    """The arm, and joints of it that are not driven."""
+    made.add_argument("arm", metavar="ARM", help="a bundled arm or a URDF file")
+
+
+def settings(given: argparse.Namespace) -> dict[str, str]:
+    """What the options say over the URDF's hardware params."""
+    named = {"port": given.port, "baud": given.baud}
+    found = {name: value for name, value in named.items() if value is not None}
+    return found | dict(map(_pair, given.set))
+
+
+def wired_arm(name: str) -> ArmModel:
+    """The arm; raises ConfigError for one whose URDF names no motors."""
+    arm = load_arm(name)
+    try:
+        read_wiring(arm)
+    except ConfigError as error:
+        raise ConfigError(f"arm '{arm.name}': {error}; {NO_WIRING}") from error
+    return arm
+
+
+def driver_name(given: argparse.Namespace, arm: ArmModel) -> str:
+    """The driver that is asked for, else the URDF's; raises ConfigError without any."""
+    name: str = given.driver or read_wiring(arm).settings.get("driver", "")
+    if not name:
+        raise ConfigError(f"--driver: none is given, and the URDF of '{arm.name}' names none")
+    return name
+
+
+def motors(given: argparse.Namespace, arm: ArmModel) -> MotorBus:
+    """The arm's motors; nothing is opened yet."""
+    return build_bus(arm, driver_name(given, arm), settings(given))
+
+
+def listed(names: Sequence[str], none: str = "none") -> str:
+    """Names with commas between."""
+    return ", ".join(names) or none
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (name and sign and value):
+        raise ConfigError(f"--set {text}: NAME=VALUE is expected")
+    return name, value

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
+from emulators.base import Shaft
 from emulators.faults import Faults
 from emulators.makers import Maker
 from emulators.memory import MemoryPort
@@ -46,32 +49,55 @@ class Spoilt(Controller):
         told = self.law.update(state, reference, dt)
         if self.spoil is None:
             return told
-        return Command(told.interface, self.spoil(np.array(told.value)), told.time)
+        return Command(told.interface, self.spoil(np.array(told.value)), told.stamp)
+
+
+class BrokenPort(MemoryPort):
+    """A line in memory; what is in ``at_read`` happens once, in the middle of a read."""
+
+    at_read: Callable[[], None] | None = None
+
+    def read(self, size: int, until: float) -> bytes:
+        happening, self.at_read = self.at_read, None
+        if happening is not None:
+            happening()
+        return super().read(size, until)
 
 
 class Bench:
     """``cycle`` is one of the host's; all randomness is that of ``seed``."""
 
     def __init__(self, maker: Maker, seed: int = 1, safety: SafetySettings = SAFETY) -> None:
-        self.maker, arm = maker, maker.arm
-        self.shafts = maker.shafts()
-        self.motors = maker.motors(self.shafts)
-        self.body = maker.body(self.motors)
+        self.maker, self.safety = maker, safety
         self.requests = Faults(seed, split=maker.split)
         self.answers = Faults(seed + 1, split=maker.split)
-        self.port = MemoryPort(
-            self.motors, self.body, baud=maker.baud, requests=self.requests, answers=self.answers
-        )
+        self.commanding = self.alive = True
+        self.cycles, self.longest, self.wrong = 0, 0.0, 0.0
+        """Cycles so far; how long the longest took [s]; how wrong a fresh position was [rad]."""
+        self.rival = ""
+        """What another program was told that wanted the port."""
+        self.wire(maker.shafts())
+
+    def wire(self, shafts: list[Shaft]) -> None:
+        """An arm with these motors, and a driver that knows nothing yet."""
+        self.shafts, self.motors = shafts, self.maker.motors(shafts)
+        self.body = self.maker.body(self.motors)
+        self.port = BrokenPort(
+            self.motors, self.body, baud=self.maker.baud,
+            requests=self.requests, answers=self.answers,
+        )  # fmt: skip
+        self.boot()
+
+    def boot(self) -> None:
+        """A program that has just begun, on the same port."""
+        maker, arm = self.maker, self.maker.arm
+        self.port.close()
         wiring = read_wiring(arm)
         bus = plugins.load("drivers", maker.driver)(wiring.motors, wiring.settings, self.port)
-        self.driver = MotorArm(arm, bus, interface=maker.interface, safety=safety)
+        self.driver = MotorArm(arm, bus, interface=maker.interface, safety=self.safety)
         law = "position" if maker.interface == "position" else "computed_torque"
         self.law = Spoilt(build_controller(arm, law))
         self.loop = ControlLoop(self.driver, self.law)
-        self.commanding = True
-        self.cycles = 0
-        self.late = 0.0
-        """Longest that a cycle lasted [s]."""
 
     def up(self) -> Bench:
         """Configured, activated and swinging."""
@@ -100,26 +126,38 @@ class Bench:
     def cycle(self) -> None:
         """One cycle; nothing may be raised."""
         start = self.port.now()
-        if self.commanding:
+        if self.alive and self.commanding:
             self.loop.step()
-        else:
+        elif self.alive:
             self._look()
-        self.late = max(self.late, self.port.now() - start)
+        self._compare()
+        self.longest = max(self.longest, self.port.now() - start)
         self.cycles += 1
         self.port.pass_until(start + PERIOD)
 
     def _look(self) -> None:
         """A host that reads and commands nothing."""
-        try:
+        with suppress(DriverFault):
             self.driver.read()
-        except DriverFault:
-            pass
         self.driver.idle()
 
+    def _compare(self) -> None:
+        """What is told as fresh with where the arm is."""
+        told = self.driver.feedback
+        since = self.port.now() - told.time - told.age.min()
+        fresh = told.age <= 1.5 * PERIOD
+        if self.alive and since < PERIOD and fresh.any():
+            self.wrong = max(self.wrong, np.abs(told.q - self.body.state.q)[fresh].max())
+
     @property
-    def heal(self) -> tuple[Faults, Faults]:
+    def ways(self) -> tuple[Faults, Faults]:
         """Both ways of the line."""
         return self.requests, self.answers
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Events of the driver and its loop."""
+        return self.driver.events.counts + self.loop.events.counts
 
     @property
     def torque(self) -> bool:

@@ -36,6 +36,7 @@ class MemoryPort(Port):
         self.time = 0.0
         self.opened = False
         self._waiting: deque[tuple[float, bytes]] = deque()
+        self._free = self._last = 0.0  # when the wire is free, and the last bytes have come
 
     def now(self) -> float:
         """Virtual time [s]."""
@@ -62,12 +63,12 @@ class MemoryPort(Port):
         self.pass_until(self.time + len(data) * self.byte)
         answer = self.motors.receive(self.requests.spoil(data), self.time)
         answer = self.answers.lagging(answer)
-        start = max(self.time, self._waiting[-1][0] if self._waiting else 0.0)
         for piece in self.answers.split(answer):
-            start += self.latency + len(piece) * self.byte + self.answers.late()
+            self._free = max(self.time, self._free) + self.latency + len(piece) * self.byte
+            self._last = max(self._last, self._free + self.answers.late())  # one after another
             spoilt = self.answers.spoil(piece)
             if spoilt:
-                self._waiting.append((start, spoilt))
+                self._waiting.append((self._last, spoilt))
 
     def read(self, size: int, until: float) -> bytes:
         """Up to ``size`` bytes that come by ``until``."""

@@ -49,7 +49,7 @@ class Drive:
             "supply_voltage": self.supply,
             "rotor_inertia": self.rotor,
             "gear_ratio": 1.0,
-            "coulomb_friction": 0.02,
+            "coulomb_friction": 0.04,
             "viscous_friction": 0.02,
         }
 

@@ -53,9 +53,10 @@ class ShaftMap:
         self._volts: Vector = np.full(arm.nv, nan)
         if self.by_voltage:  # its laws are compiled before time runs
             self.efforts(self.volts(*[np.zeros(arm.nv)] * 3), *[np.zeros(arm.nv)] * 2)
-        told = ESTIMATED if bus.estimates_effort or self.by_voltage else MEASURED
+        tells = bus.estimates_effort
+        told = ESTIMATED if tells or self.by_voltage else MEASURED
         self.capabilities = tuple(
-            Capability(motor.joint, taken, told if "effort" in taken else NONE)
+            Capability(motor.joint, taken, told if tells or "effort" in taken else NONE)
             for motor, taken in zip(self.motors, every, strict=True)
         )
 

@@ -1,0 +1,109 @@
+"""The same life over every maker's protocol, on a line in memory that may be bad."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from emulators.faults import Faults
+from emulators.makers import MAKERS
+from emulators.memory import MemoryPort
+
+from arm_dynamics import plugins
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.state import Command
+
+PERIOD = 2e-3
+
+
+class Line:
+    """A maker's motors on the small arm, behind a port in memory."""
+
+    def __init__(self, name):
+        maker = MAKERS[name]
+        motors = maker.motors(maker.shafts())
+        self.body, self.motors = maker.body(motors), motors
+        requests, answers = Faults(1, split=maker.split), Faults(2, split=maker.split)
+        self.port = MemoryPort(
+            motors, self.body, baud=maker.baud, requests=requests, answers=answers
+        )
+        wiring = read_wiring(maker.arm)
+        kind = plugins.load("drivers", maker.driver)
+        bus = kind(wiring.motors, dict(wiring.settings), self.port)
+        self.driver = MotorArm(maker.arm, bus, interface=maker.interface)
+        self.held = None
+
+    def up(self):
+        self.driver.configure()
+        self.cycles(3)
+        self.driver.activate()
+        self.body.forget()
+        return self
+
+    def cycles(self, count):
+        """As a host that repeats the command that holds the arm."""
+        for _ in range(count):
+            self.port.pass_until(self.port.now() + PERIOD)
+            with suppress(DriverFault):
+                self.driver.read()
+            if self.held is None:
+                self.driver.idle()
+            else:
+                self.driver.write(Command(self.driver.interface, self.held))
+
+    def hold(self):
+        """From now on the host commands what keeps the arm in its place."""
+        self.held = self.driver._limits.last.copy()
+
+    @property
+    def torque(self):
+        return [self.motors.torque_is_on(shaft.id) for shaft in self.motors.shafts]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
+    line = Line(name).up()
+    line.cycles(150)
+    assert line.driver.status is Status.ACTIVE
+    assert line.torque == [True] * 3
+    assert line.body.moved.max() < (1e-3 if line.driver.interface == "effort" else 0.02)
+    told = line.driver.feedback
+    np.testing.assert_allclose(told.q, line.body.state.q, atol=2e-3)
+    assert (told.age < 0.02).all()
+    assert line.driver.events.counts == {}
+    line.driver.emergency_stop("test")
+    line.cycles(2)
+    assert line.torque == [False] * 3
+    assert line.driver.status is Status.INACTIVE
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("kind", ["loss", "corruption", "truncation", "duplication"])
+def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):
+    line = Line(name).up()
+    line.cycles(20)
+    line.hold()
+    setattr(line.port.requests, kind, 0.1)
+    setattr(line.port.answers, kind, 0.1)
+    line.cycles(150)
+    assert line.body.moved.max() < 0.02
+    line.port.requests.heal()
+    line.port.answers.heal()
+    line.cycles(line.driver.safety.recovery_cycles + 40)  # a cut frame may swallow the next ones
+    assert line.driver.status is Status.ACTIVE
+    assert line.torque == [True] * 3
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_port_that_is_pulled_is_taken_up_again(name):
+    line = Line(name).up()
+    line.port.requests.unplugged = True
+    line.cycles(10)
+    assert line.driver.status is Status.ERROR
+    line.port.requests.unplugged = False
+    line.cycles(400)
+    assert line.driver.status is Status.INACTIVE
+    assert line.driver.events.counts == {"port": 1, "reopened": 1}
+    assert line.torque == [False] * 3

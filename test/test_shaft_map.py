@@ -1,0 +1,99 @@
+"""Joints made of motors: units, interfaces, volts for efforts, and drivers by name."""
+
+import numpy as np
+import pytest
+from emulators.arm import EmulatedArm
+from emulators.ideal import IdealBus, IdealMotors, ideal_shafts
+from emulators.makers import MAKERS
+from hypothesis import given
+from hypothesis import strategies as st
+from motor_rig import OFFSET, RATIO, SIGN, START, WIRING, arm
+
+from arm_dynamics.drivers.build import build_driver
+from arm_dynamics.drivers.dynamixel.bus import Dynamixel
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.shaft_map import ShaftMap
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import ConfigError, UnknownName
+
+WARM = np.full(3, np.nan)
+MOTOR = {
+    "kt": 0.05, "ke": 0.05, "resistance": 1.0, "gear_ratio": 50.0, "supply_voltage": 24.0,
+}  # fmt: skip
+
+
+def bus(*takes):
+    body = EmulatedArm(arm(), IdealMotors(ideal_shafts(3)), START)
+    return IdealBus(body, takes)
+
+
+def vectors(size):
+    return st.lists(st.floats(-size, size), min_size=3, max_size=3).map(np.array)
+
+
+def by_volts():
+    return ShaftMap(arm().with_actuator("dc_motor", **MOTOR), WIRING, bus("voltage"), "effort")
+
+
+@given(vectors(20.0), vectors(2.0))
+def test_volts_give_the_effort_that_was_asked_for(effort, v):
+    shafts = by_volts()
+    volts = shafts.volts(effort, v, WARM)
+    assert (np.abs(volts) < 24.0).all()  # R τ / (N kt) + ke N v = 8 + 5 V at most
+    np.testing.assert_allclose(shafts.efforts(volts, v, WARM), effort, atol=1e-9)
+    expected = effort / (50 * 0.05) + 0.05 * 50 * v
+    np.testing.assert_allclose(volts, expected, atol=1e-9)
+
+
+def test_efforts_by_volts_are_estimated_and_marked_so():
+    shafts = by_volts()
+    assert {(c.interfaces, c.effort) for c in shafts.capabilities} == {
+        (("effort", "voltage"), "estimated")
+    }
+    assert np.isnan(shafts.estimated(np.zeros(3), WARM)).all()
+    goals = shafts.goals("effort", np.array([5.0, 5.0, 0.0]), np.zeros(3), WARM)
+    assert [(g.interface, g.value) for g in goals.values()] == [
+        ("voltage", pytest.approx(2.0)), ("voltage", pytest.approx(-2.0)), ("voltage", 0.0)
+    ]  # fmt: skip
+    np.testing.assert_allclose(shafts.estimated(np.zeros(3), WARM), [5, 5, 0], atol=1e-9)
+
+
+def test_volts_need_the_law_of_a_motor():
+    with pytest.raises(ConfigError, match=r"motor 1 .* takes no effort; allowed: nothing"):
+        ShaftMap(arm(), WIRING, bus("voltage"), "effort")
+    with pytest.raises(ConfigError, match="joint 'J3' has no motor"):
+        ShaftMap(arm(), WIRING[:2], bus("effort"), "effort")
+
+
+@given(vectors(3.0), vectors(3.0), vectors(9.0))
+def test_a_goal_that_is_read_back_is_the_joints_own(q, v, tau):
+    shafts = ShaftMap(arm(), WIRING, bus("effort", "position", "velocity"), "effort")
+    goals = [
+        [goal.value for goal in shafts.goals(kind, value, v, WARM).values()]
+        for kind, value in (("position", q), ("velocity", v), ("effort", tau))
+    ]
+    told = shafts.joints(*np.array(goals))
+    np.testing.assert_allclose(told, [q, v, tau], atol=1e-12)
+    np.testing.assert_allclose(goals[0], np.multiply(SIGN, RATIO) * (q - OFFSET), atol=1e-12)
+
+
+def test_power_at_shafts_is_power_at_joints():
+    shafts = ShaftMap(arm(), WIRING, bus("effort", "velocity"), "effort")
+    v, tau = np.array([1.0, -2.0, 0.5]), np.array([3.0, 4.0, -5.0])
+    speeds = [goal.value for goal in shafts.goals("velocity", v, v, WARM).values()]
+    efforts = [goal.value for goal in shafts.goals("effort", tau, v, WARM).values()]
+    np.testing.assert_allclose(np.multiply(speeds, efforts), v * tau)
+
+
+def test_drivers_by_name():
+    small = MAKERS["dynamixel"].arm
+    driver = build_driver(small, "dynamixel", {"port": "/dev/nothing"})
+    assert isinstance(driver, MotorArm)
+    assert isinstance(driver.bus, Dynamixel)
+    assert driver.bus.settings["port"] == "/dev/nothing"
+    assert driver.bus.settings["baud"] == "1000000"  # the URDF's own
+    assert isinstance(build_driver(small, "simulated"), Simulated)
+    with pytest.raises(UnknownName, match=r"'steam'; known: .*dynamixel"):
+        build_driver(small, "steam")
+    with pytest.raises(ConfigError, match=r"joint 'J1': id .* is missing"):
+        build_driver(arm(), "dynamixel", {"port": "x"})

@@ -24,6 +24,7 @@ from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
 
 LOOK = 0.1
@@ -184,6 +185,7 @@ class HardwareNode(LoopedLifecycle):
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
+    use_udp()
     sys.exit(run_node(HardwareNode))
 
 

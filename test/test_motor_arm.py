@@ -202,6 +202,34 @@ def test_an_emergency_stop_before_activation_holds_it_off():
     assert rig.torque == [False] * 3
 
 
+def test_an_emergency_stop_during_an_activation_is_not_overlooked():
+    rig = ready()
+    enable = rig.bus.enable
+
+    def pressed(ids):
+        rig.driver.emergency_stop("meanwhile")
+        return enable(ids)
+
+    rig.bus.enable = pressed
+    refused(rig, "emergency stop by meanwhile")
+
+
+def test_an_emergency_stop_during_a_reset_stays():
+    rig = Rig().up()
+    rig.driver.emergency_stop("first")
+    rig.cycle()
+    read = rig.bus.read
+
+    def pressed():
+        rig.driver.emergency_stop("second")
+        return read()
+
+    rig.bus.read = pressed
+    with pytest.raises(DriverFault, match="pressed again"):
+        rig.driver.reset()
+    assert rig.driver.engaged
+
+
 # The link ---------------------------------------------------------------------------------
 
 
@@ -349,6 +377,34 @@ def test_nothing_but_a_driver_fault_leaves_read_and_nothing_leaves_write(error):
     rig.driver.idle()
     rig.driver.close()
     rig.driver.close()
+
+
+def test_a_close_during_a_read_is_no_loss_and_reopens_nothing():
+    rig = Rig().up()
+    rig.cycle(weight(rig))
+
+    def closed():
+        rig.driver.close()
+        raise OSError("bad file descriptor")
+
+    rig.bus.read = closed
+    with pytest.raises(DriverFault):
+        rig.driver.read()
+    assert rig.driver.status is Status.UNCONFIGURED
+    rig.cycles(400)
+    assert not rig.bus.is_open
+    assert rig.counts == {}
+
+
+def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy():
+    rig = Rig(safety=settings(policy="ramp")).up()
+    rig.cycles(5, lambda: weight(rig))
+    rig.look()
+    rig.bus.pass_time(0.15)
+    rig.driver.idle()
+    assert rig.kinds == ["command_timeout"]
+    assert rig.counts == {"command_timeout": 1}
+    assert rig.driver.status is Status.STOPPED
 
 
 def test_life_out_of_order_is_a_driver_fault_or_nothing():

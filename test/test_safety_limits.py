@@ -269,7 +269,9 @@ def test_an_emergency_stop_keeps_its_first_source():
     assert button.source == "unnamed"
     button.engage("second")
     assert button.source == "unnamed"
-    button.release()
+    assert not button.release(button.presses - 1)
+    assert button.engaged
+    assert button.release(button.presses)
     assert not button.engaged
 
 

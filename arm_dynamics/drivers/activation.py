@@ -11,7 +11,7 @@ from arm_dynamics.drivers.motor_bus import MotorBus
 from arm_dynamics.drivers.senses import WARM, Q, Senses, V
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import DriverFault
-from arm_dynamics.safety.emergency_stop import TorqueOff
+from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
 from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import Limits
 
@@ -22,9 +22,12 @@ TRIES = 20
 class Activation:
     """The way from reading only to torque: look, judge, arm watchdogs, set goals, torque, look."""
 
-    def __init__(self, bus: MotorBus, senses: Senses, limits: Limits, off: TorqueOff) -> None:
+    def __init__(
+        self, bus: MotorBus, senses: Senses, limits: Limits, off: TorqueOff, button: EmergencyStop
+    ) -> None:
         self.arm, self.settings = limits.arm, limits.settings
-        self.bus, self.senses, self.limits, self.off = bus, senses, limits, off
+        self.bus, self.senses, self.limits = bus, senses, limits
+        self.off, self.button = off, button
         self._judgement = Judgement(self.arm, self.settings)
         self._ids = senses.shafts.ids
 
@@ -38,9 +41,11 @@ class Activation:
         self.limits.start(goal)
         try:
             self._send(interface, goal)
+            self._require_unpressed()
             self._require(self.bus.enable(self._ids), "did not confirm its torque")
             self._send(interface, goal)
             self._confirm(start)
+            self._require_unpressed()
         except BaseException:
             self.off.ask(self._ids)
             self.off.until_confirmed(self.bus.disable, TRIES)
@@ -110,6 +115,10 @@ class Activation:
             limit = self.settings.activation_motion
             said = f"joint '{self._name(i)}' moved by {moved[i]:.4g} rad, limit {limit:g}"
             raise DriverFault(f"not activated: {said}")
+
+    def _require_unpressed(self) -> None:
+        if self.button.engaged:
+            raise DriverFault(f"not activated: emergency stop by {self.button.source}")
 
     def _require(self, ids: Collection[int], said: str) -> None:
         for i, id in enumerate(self._ids):

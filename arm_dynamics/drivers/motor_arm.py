@@ -60,6 +60,8 @@ class MotorArm(MotorLife):
 
     def _drive(self, now: float) -> None:
         """Command or stop -> limits -> goals of the motors."""
+        for trip in self._late(now):
+            self._trip(trip)
         state, warm = self._believed(now), self._senses.table[WARM]
         command = (self._stop or self._watch).command(state)
         wanted = self._as_asked(command, state.v, warm, now)
@@ -90,16 +92,19 @@ class MotorArm(MotorLife):
 
     def _link_trips(self, now: float) -> list[Trip]:
         """Joints that are silent for too long, and a command that is too old."""
-        fresh, found = self._senses.freshness, []
+        fresh, found = self._senses.freshness, list[Trip]()
         for i in [] if fresh.complete else np.flatnonzero(fresh.silent).tolist():
             kind, told = "stale" if fresh.stale[i] else "silent", int(fresh.missed[i])
-            age = f"last heard {now - fresh.time[i]:.3f} s ago"
+            heard = f"last heard {now - fresh.time[i]:.3f} s ago"
             name, allowed = self.arm.joint_names[i], self.safety.silent_cycles
-            found.append(Trip(kind, name, told, allowed, "cycles", now, age))
-        late, limit = self._watch.age(now), self.safety.command_timeout
-        if late > limit and (self._stop is None or self._trips.holds("command_timeout")):
-            found.append(Trip("command_timeout", "", late, limit, "s", now))
-        return found
+            found.append(Trip(kind, name, told, allowed, "cycles", now, heard))
+        return found + self._late(now)
+
+    def _late(self, now: float) -> list[Trip]:
+        """A command that is too old, while one is obeyed or its lack holds the arm."""
+        age, limit = self._watch.age(now), self.safety.command_timeout
+        counts = self._stop is None or self._trips.holds("command_timeout")
+        return [Trip("command_timeout", "", age, limit, "s", now)] if counts and age > limit else []
 
     def _go_on(self) -> None:
         self._trips.pass_by()

@@ -28,6 +28,8 @@ from arm_dynamics.safety.watch import CommandWatch
 from arm_dynamics.state import State
 
 T = TypeVar("T")
+LAST_TRIES = 3
+"""How often torque off is asked for before a port is released; watchdogs do the rest."""
 CLOSED = (Status.UNCONFIGURED, Status.ERROR)
 
 
@@ -63,7 +65,7 @@ class MotorLife(Driver):
         self._watch = CommandWatch(arm, timeout, self.events, also=self.also, stop=self._hold)
         self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
         self._stop: Stop | None = None
-        self._good, self._sent = 0, 0.0
+        self._good, self._sent, self._closed = 0, 0.0, False
         self._senses = Senses(self._shafts, safety)
         self.feedback = self._senses.feedback(0.0)
         """What the motors told last."""
@@ -81,6 +83,7 @@ class MotorLife(Driver):
     def configure(self) -> None:
         """Open the port, check every motor, torque off; nothing moves."""
         if self.status is Status.UNCONFIGURED:
+            self._closed = False
             self._link.open()
             self._begin_reading()
 
@@ -90,7 +93,8 @@ class MotorLife(Driver):
             return
         self._require_free()
         try:
-            Activation(self.bus, self._senses, self._limits, self._off).run(self._asked)
+            parts = (self.bus, self._senses, self._limits, self._off, self._button)
+            Activation(*parts).run(self._asked)
         except Exception as error:
             self.events.report("activation_refused", str(error))
             raise as_fault(error) from error
@@ -98,8 +102,7 @@ class MotorLife(Driver):
         self._watch.restart()
         self._judgement.restart()
         self._good, self._sent, self._stop = 0, self.bus.now(), None
-        self.status = Status.ACTIVE
-        self._obey_button()
+        self.status = Status.UNCONFIGURED if self._closed else Status.ACTIVE
 
     def deactivate(self) -> None:
         """Torque off; reading goes on.
@@ -122,6 +125,7 @@ class MotorLife(Driver):
         """Release what is latched, torque off; raises DriverFault naming what still holds."""
         if self.status in CLOSED:
             raise DriverFault(f"not reset: the arm is {self.status.value} {self._link.gone}")
+        presses = self._button.presses
         self._obey_button()
         self._confirm_off()
         tripped = [id for id, word in zip(self._ids, self.feedback.fault, strict=True) if word]
@@ -134,16 +138,19 @@ class MotorLife(Driver):
         still += [trip for trip in found if trip.kind == "temperature"]
         if still:
             raise DriverFault("not reset: " + "; ".join(str(trip) for trip in still))
-        self._button.release()
+        if not self._button.release(presses):
+            raise DriverFault("not reset: the emergency stop was pressed again")
         self._trips.clear()
 
     def close(self) -> None:
         """Torque off as far as the port lets, then release it."""
         try:
             if self.status.drives or self._off.pending:
-                self.bus.disable(self._ids)
+                self._off.ask(self._ids)
+                self._off.until_confirmed(self.bus.disable, LAST_TRIES)
         except Exception as error:
             self.events.report("close_failed", str(error))
+        self._closed = True
         self._link.close()
         self.status = Status.UNCONFIGURED
 
@@ -224,6 +231,9 @@ class MotorLife(Driver):
         try:
             return self._link.call(method, *args)
         except DriverFault as error:
+            if self._closed:  # by another thread: that is no loss
+                self.status = Status.UNCONFIGURED
+                raise
             self.status, self._stop = Status.ERROR, None
             self._trips.add(Trip("port", "", 0, 0, "", self.bus.now(), str(error)))
             raise

@@ -37,6 +37,8 @@ class EmergencyStop:
         """Who pressed it first; "" while it is not engaged."""
         self.seen = False
         """Whether the loop has acted on it."""
+        self.presses = 0
+        """How often it was pressed so far."""
 
     @property
     def engaged(self) -> bool:
@@ -45,13 +47,16 @@ class EmergencyStop:
 
     def engage(self, source: str) -> None:
         """Latch it; sets attributes only, so that a signal handler may."""
+        self.presses += 1
         if not self.source:
             self.seen = False
             self.source = source or "unnamed"
 
-    def release(self) -> None:
-        """Let go."""
-        self.source, self.seen = "", False
+    def release(self, presses: int) -> bool:
+        """Let go, unless it was pressed again after the count was ``presses``; whether it did."""
+        if presses == self.presses:
+            self.source, self.seen = "", False
+        return not self.source
 
 
 def still_on(enabled: Mapping[int, bool | None]) -> frozenset[int]:

@@ -210,6 +210,8 @@ class TestContract:
             value = law.update(at(q, v, k * dt), Reference(*goal), dt).value
             assert np.isfinite(value).all()
             assert (np.abs(value) <= limit).all()
+        law.reset(State.of(q, v, goal[0]))
+        assert np.isfinite(law.update(rest, Reference.hold(rest.q), dt).value).all()
         law.reset(rest)
         fresh = started(kind, arm).update(rest, Reference.hold(rest.q), dt).value
         np.testing.assert_array_equal(law.update(rest, Reference.hold(rest.q), dt).value, fresh)
@@ -225,6 +227,14 @@ class TestContract:
         law = started(kind, moved_by(kind, five_dof()))
         with pytest.raises(InvalidValue, match=said):
             law.update(at(q), Reference.hold(goal), 0.0)
+
+    @pytest.mark.parametrize("dt", [np.nan, np.inf, -1e-3, None])
+    def test_a_step_of_time_that_is_none_is_refused_and_forgotten(self, kind, dt):
+        law, rest = started(kind, moved_by(kind, five_dof())), at(five_dof().pose("initial"))
+        fresh = law.update(rest, Reference.hold(rest.q), 0.0).value
+        with pytest.raises(InvalidValue, match=r"dt \[s\]"):
+            law.update(rest, Reference.hold(rest.q + 0.1), dt)
+        np.testing.assert_array_equal(law.update(rest, Reference.hold(rest.q), 0.0).value, fresh)
 
     def test_reset_is_clean(self, kind):
         state = at([0.1, -1.0, 0.2, 0.1, 0.3], [0.1, 0.2, 0.3, 0.4, 0.5])
@@ -263,6 +273,8 @@ class TestContract:
         wrong = [
             ({"R9": {}}, UnknownName, "R9"),
             ({"R2": {"warp": 1.0}}, UnknownName, "'R2' 'warp'"),
+            ({"R2": 3.0}, InvalidValue, r"gains of 'R2': 3.0 is no mapping"),
+            (3.0, InvalidValue, "gains: 3.0 is no mapping"),
         ]
         for group, parameters in law.groups.items():
             for p in parameters:

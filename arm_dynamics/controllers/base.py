@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import hypot
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, vector
-from arm_dynamics.errors import UnknownName
+from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.kinematics import AXIS_NAMES
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm, require_same_joints
@@ -65,9 +65,10 @@ class Controller(ABC):
         of its range; the old gains then stay in force.
         """
         groups, model = self.groups, self.found_from_model()
-        for name in gains:
+        for name in _mapping("gains", gains):
             if name not in groups:
                 raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
+            _mapping(f"gains of '{name}'", gains[name])
         self._take(
             {
                 name: complete(
@@ -106,11 +107,16 @@ class Controller(ABC):
         """What to follow on taking over: stand still where the arm is."""
         return JointTrajectory.hold(state.q, state.time)
 
-    def readable(self, state: State, reference: Reference) -> tuple[State, Reference]:
+    def readable(
+        self, state: State, reference: Reference, dt: float = 0.0
+    ) -> tuple[State, Reference]:
         """Both as a law can reckon with them: whatever is beyond ±LARGEST as ±LARGEST.
 
-        Raises InvalidValue for what has not one finite number for each joint.
+        Raises InvalidValue for what has not one finite number for each joint, and for a dt [s]
+        that is none or negative.
         """
+        if not (isinstance(dt, float | int) and 0.0 <= dt < LARGEST):
+            scalar("dt [s]", dt, lower=0, upper=LARGEST)
         q, v, r, n = state.q, state.v, reference, self._limit.size
         if (
             q.size == v.size == r.q.size == r.v.size == r.a.size == n
@@ -137,6 +143,13 @@ class Controller(ABC):
 def moderate(name: str, value: ArrayLike, size: int) -> Vector:
     """``value`` (size,) within ±LARGEST; raises InvalidValue as ``vector`` does."""
     return frozen(np.clip(vector(name, value, size), -LARGEST, LARGEST))
+
+
+def _mapping(name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``given``, which a user may have misshapen; raises InvalidValue for what maps no names."""
+    if not isinstance(given, Mapping):
+        raise InvalidValue(f"{name}: {given!r} is no mapping of names to numbers")
+    return given
 
 
 def _columns(

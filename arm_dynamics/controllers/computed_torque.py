@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.controllers.base import LARGEST, Controller, Gains
 from arm_dynamics.controllers.integral import grown_integral
 from arm_dynamics.dynamics import aba
 from arm_dynamics.model.arm_model import ArmModel
@@ -77,9 +77,11 @@ class ComputedTorque(Controller):
         ∫ = aba(q, v, tau) + kd v, so that the first output at rest on the reference is the effort
         measured now; 0 where the effort is unknown (NaN), and for a joint with ki = 0.
         """
+        state, _ = self.readable(state, Reference.hold(state.q))
         self._integral = np.zeros(self.arm.nv)
         if np.isfinite(state.tau).all():
-            carried = aba(self.arm, state.q, state.v, state.tau) + self.gains["kd"] * state.v
+            tau = np.clip(state.tau, -LARGEST, LARGEST)
+            carried = aba(self.arm, state.q, state.v, tau) + self.gains["kd"] * state.v
             clamp = self.gains["i_clamp"]
             self._integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
 
@@ -96,7 +98,7 @@ class ComputedTorque(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         wanted = wanted_accelerations(
             self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
         )

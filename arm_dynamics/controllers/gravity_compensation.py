@@ -22,5 +22,5 @@ class GravityCompensation(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         return self.limited(self.body.gravity(state.q) - self.gains["d"] * state.v, state)

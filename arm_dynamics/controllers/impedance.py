@@ -73,7 +73,7 @@ class Impedance(TaskController):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         goal, virtual, q, v = self.within_reach(reference, dt), self.virtual, state.q, state.v
         at, tool, joint = self.tool.motion(q, v), self.axis_gains, self.gains
         effort = spring_effort(

@@ -96,7 +96,7 @@ class Lqr(Controller):
 
         Raises CommandRefused at a reference that no gain stabilises.
         """
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         held = self.body.rnea(reference.q, reference.v, reference.a) + self._viscous * reference.v
         error = np.concatenate([reference.q - state.q, reference.v - state.v])
         return self.limited(held + self.gain(reference.q) @ error, state)

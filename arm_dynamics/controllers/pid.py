@@ -117,7 +117,7 @@ class Pid(Controller):
         for a joint whose effort is unknown (NaN) or that has no integral gain. The velocity
         filter starts at the measurement.
         """
-        rest = Reference.hold(state.q)
+        state, rest = self.readable(state, Reference.hold(state.q))
         carried = state.tau - self.feedforward(state, rest) + self.gains["d"] * state.v
         known = np.isfinite(state.tau) & (self.gains["i"] > 0)
         clamp = self.gains["i_clamp"]
@@ -130,7 +130,7 @@ class Pid(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         effort = pid_efforts(
             self._table, self._memory, self._limit, self.feedforward(state, reference),
             reference.q, reference.v, state.q, state.v, dt,

@@ -16,5 +16,5 @@ class Position(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Position command (nv,) [rad or m]; nothing but the reference enters."""
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         return Command(self.interface, frozen(reference.q), state.time)

@@ -39,7 +39,7 @@ class ResolvedRate(TaskController):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         goal = self.within_reach(reference, dt)
         gains, error = self.gains, goal.q - state.q
         a = goal.a + gains["kd"] * (goal.v - state.v) + gains["kp"] * error + self._sum

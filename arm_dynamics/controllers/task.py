@@ -50,11 +50,14 @@ class TaskController(Controller):
 
     def reset(self, state: State) -> None:
         """Follow anew from where the arm is, and from how it moves."""
+        state, _ = super().readable(state, Reference.hold(state.q))
         self.virtual.place(state.q, state.v)
 
-    def readable(self, state: State, reference: Reference) -> tuple[State, Reference]:
+    def readable(
+        self, state: State, reference: Reference, dt: float = 0.0
+    ) -> tuple[State, Reference]:
         """As for every law, with the parts of a TaskReference; errors as there."""
-        state, told = super().readable(state, reference)
+        state, told = super().readable(state, reference, dt)
         if not isinstance(told, TaskReference):
             return state, told
         p, t, a, w = told.position, told.twist, told.acceleration, told.wrench

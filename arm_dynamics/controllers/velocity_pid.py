@@ -55,7 +55,7 @@ class VelocityPid(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference)
+        state, reference = self.readable(state, reference, dt)
         ka, q, v = self.gains["ka"], state.q, state.v
         tau = self.gains["kv"] * (reference.v - v) + self.gains["kx"] * (reference.q - q)
         tau += ka * reference.a + self.law_gains["gravity"] * self.body.gravity(q)

@@ -24,7 +24,8 @@ ARGUMENTS = (
     (
         "interface",
         "",
-        "what the motors are commanded; empty: the parameter file's, else effort",
+        "what the motors are commanded; empty: what the controller given here commands, else the"
+        " parameter file's, else effort",
         ["", "effort", "position", "velocity", "voltage"],
     ),
     (
@@ -61,6 +62,10 @@ def _nodes(given):
     return [_arm(given, files), *controller, *page]
 
 
+def _is_law(name):
+    return name not in ("", "none")
+
+
 def _controller(files, law):
     return parts.node("joint_controller", *files, law, additional_env=by_udp())
 
@@ -72,6 +77,8 @@ def _arm(given, files):
         simulator = parts.simulator_parameters({**given, "use_sim_time": "false"})
         return parts.simulating("simulator", *files, simulator | rate)
     names = ("driver", "port", "settings", "interface")
-    motors = {name: given[name] for name in names if given[name]}
+    law = given["controller"]
+    asked = {"interface": plugins.load("controllers", law).interface} if _is_law(law) else {}
+    motors = asked | {name: given[name] for name in names if given[name]}
     start = {"arm": given["arm"], "autostart": given["autostart"] == "true"}
     return parts.simulating("hardware", *files, start | motors | rate)

@@ -205,6 +205,9 @@ def test_the_arm_of_the_hardware_launch_is_the_drivers(stand_in):
         "arm": "five_dof", "port": "/dev/ttyUSB0", "rate": 200.0, "autostart": False
     }  # fmt: skip
     assert parameters(found["viewer"])["port"] == 8080
+    assert parameters(nodes(started("hardware", controller="position"))["hardware"]) == {
+        "arm": "five_dof", "autostart": False, "interface": "position"
+    }  # fmt: skip
     found = nodes(started("hardware", driver="simulated", controller="none"))
     assert set(found) == {"simulator"}
     assert parameters(found["simulator"])["publish_clock"] is False

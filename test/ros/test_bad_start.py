@@ -24,6 +24,13 @@ CASES = {
     "timeout 0": ("simulator", {"command_timeout": 0.0}, ["command_timeout", "above 0"]),
     "wrong type": ("simulator", {"rate": "fast"}, ["rate"]),
     "composed, unknown arm": ("composed", {"arm": "six_dof"}, ["six_dof"]),
+    "unknown driver": ("hardware", {"driver": "magic"}, ["magic", "dynamixel"]),
+    "driver without motors": ("hardware", {"driver": "simulated"}, ["simulated", "simulator"]),
+    "unknown interface": ("hardware", {"interface": "thought"}, ["thought", "effort"]),
+    "unknown stop policy": ("hardware", {"safety.policy": "panic"}, ["panic", "hold"]),
+    "no time to be silent": ("hardware", {"safety.watchdog": 0.0}, ["safety.watchdog", "0.001"]),
+    "derating without a range": ("hardware", {"safety.hottest": 20.0}, ["derate_from", "20"]),
+    "settings without a name": ("hardware", {"settings": "=fast"}, ["=fast", "name=value"]),
     "viewer, unknown arm": ("viewer", {"arm": "six_dof"}, ["six_dof"]),
 }
 

@@ -27,8 +27,9 @@ def ports() -> list[str]:
 def _numbers(error: BaseException | None) -> Iterator[int]:
     """Numbers of the system's errors that led to this one."""
     while error is not None:
-        number = getattr(error, "errno", None)
-        if number is not None:
+        first = error.args[0] if error.args else None  # termios.error has no errno
+        number = getattr(error, "errno", first)
+        if isinstance(number, int):
             yield number
         error = error.__cause__ or error.__context__
 

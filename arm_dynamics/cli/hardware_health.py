@@ -18,6 +18,9 @@ from arm_dynamics.safety.settings import SafetySettings
 
 LOST = 0.05
 """Share of cycles without an answer that is too much."""
+NOBODY = (
+    "no motor answers: power, cable, port, or another rate; arm-dynamics hardware scan looks at all"
+)
 YES_NO = {True: "yes", False: "no", None: "?"}
 ON_OFF = {True: "ON", False: "off", None: "?"}
 
@@ -33,7 +36,9 @@ class Health:
 
     def problems(self) -> list[str]:
         """One line each; empty where all is well."""
-        found = [self._look.fault] if self._look.fault else []
+        if not self._look.heard:
+            return [NOBODY]
+        found = self._look.fault.split("; ") if self._look.fault else []
         for joint, motor in self._pairs:
             said = list(self._problems(joint, motor))
             found += [f"joint '{joint.name}' (motor {motor.id}): {one}" for one in said]
@@ -73,7 +78,7 @@ class Health:
     def _problems(self, joint: Joint, motor: MotorWiring) -> Iterator[str]:
         told, look = self._look.last.get(motor.id), self._look
         if told is None:
-            yield "no answer"
+            yield "told nothing"
             return
         missed = look.cycles - look.heard[motor.id]
         if missed > LOST * look.cycles:

@@ -1,0 +1,125 @@
+"""``arm-dynamics hardware calibrate ARM``: signs and offsets of an arm led by hand, torque off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+
+from arm_dynamics.cli import hardware_line
+from arm_dynamics.cli.hardware_measure import Measure
+from arm_dynamics.cli.keyboard import Keyboard, agreed, require_terminal
+from arm_dynamics.cli.path import path
+from arm_dynamics.drivers.motor_bus import MotorBus
+from arm_dynamics.errors import ConfigError, DriverFault
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.calibration import LEAST, Marks, calibrated, doubts
+from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.model.urdf_writer import number
+from arm_dynamics.model.wiring import MotorWiring, read_wiring
+from arm_dynamics.writing import writing
+
+OFF = (
+    "Torque goes off, and stays off: an arm that its motors hold falls. Hold it, and switch off\n"
+    "whatever else drives it."
+)
+QUARTER = "turned on by about a quarter turn in its positive direction"
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Ask for places of each joint, write a copy of the URDF; 0 where it is written, else 1."""
+    parser = hardware_line.parser("calibrate", __doc__)
+    hardware_line.add_arm(parser)
+    add = parser.add_argument
+    add("--output", type=path, required=True, metavar="FILE", help="the calibrated URDF")
+    add("--joint", action="append", default=[], help="this joint alone; give it once for each")
+    given = parser.parse_args(arguments)
+    require_terminal("calibrate")
+    arm = hardware_line.wired_arm(given.arm)
+    chosen = [arm.joints[arm.index(name)] for name in given.joint] or list(arm.joints)
+    _require_folder(given.output)
+    bus = hardware_line.motors(given, arm)
+    if not agreed(OFF):
+        print("nothing was done")
+        return 1
+    found = _measured(bus, arm, chosen)
+    return _write(arm, found, given.output)
+
+
+def _measured(bus: MotorBus, arm: ArmModel, chosen: Sequence[Joint]) -> list[MotorWiring]:
+    """The motors of the chosen joints with what was measured."""
+    motors = {motor.joint: motor for motor in read_wiring(arm).motors}
+    try:
+        bus.open()
+        bus.identify()
+        bus.prepare(_interface(bus))
+        with Keyboard() as keys:
+            measure = Measure(bus, keys)
+            return [_joint(measure, joint, motors[joint.name]) for joint in chosen]
+    finally:
+        bus.close()
+
+
+def _interface(bus: MotorBus) -> str:
+    """Any that all motors take: none gets a command, but reading needs motors that are set up."""
+    shared = set.intersection(*(set(bus.interfaces(id)) for id in bus.motors))
+    if not shared:
+        raise DriverFault("the motors have no command interface in common")
+    return min(shared, key=("position", "velocity", "effort", "voltage").index)
+
+
+def _joint(measure: Measure, joint: Joint, motor: MotorWiring) -> MotorWiring:
+    """Ask for a joint's places; say what follows from them."""
+    limits = f"{joint.lower:.3f} … {joint.upper:.3f} {joint.unit}"
+    bounded = isfinite(joint.lower) and isfinite(joint.upper)
+    print(f"\nJoint '{joint.name}' (motor {motor.id}), {limits if bounded else 'without limits'}")
+    marks = Marks(**{name: measure.at(motor.id, text) for name, text in _places(joint)})
+    found = calibrated(motor, joint, marks)
+    before = f"sign {motor.sign:g}, offset {motor.offset:.4f}"
+    after = f"sign {found.sign:g}, offset {found.offset:.4f} {joint.unit}"
+    print(f"  {before} -> {after}" if found != motor else f"  {before}: kept")
+    for doubt in doubts(found, joint, marks):
+        print(f"  DOUBT: {doubt}")
+    return found
+
+
+def _places(joint: Joint) -> list[tuple[str, str]]:
+    """Names of Marks and what to do for each."""
+    held = f"  Hold '{joint.name}'"
+    asked = []
+    if joint.lower <= 0 <= joint.upper:
+        asked.append(("zero", f"{held} at its zero mark."))
+    if not (isfinite(joint.lower) and isfinite(joint.upper)):
+        return [*asked, ("ahead", f"{held} {QUARTER} (more than {LEAST:g} rad of the motor).")]
+    asked.append(("lower", f"{held} at its lower end ({joint.lower:.3f} {joint.unit})."))
+    return [*asked, ("upper", f"{held} at its upper end ({joint.upper:.3f} {joint.unit}).")]
+
+
+def _write(arm: ArmModel, found: Sequence[MotorWiring], output: Path) -> int:
+    """Write the URDF with the new numbers; an existing file needs a yes of its own."""
+    before = {motor.joint: motor for motor in read_wiring(arm).motors}
+    changed = [motor for motor in found if motor != before[motor.joint]]
+    if not changed:
+        print("\nnothing has changed: nothing is written")
+        return 1
+    text = with_params(
+        arm.urdf, {m.joint: {"sign": number(m.sign), "offset": number(m.offset)} for m in changed}
+    )
+    parse_arm(text, arm.source)  # what is written can be read
+    names = hardware_line.listed([motor.joint for motor in changed])
+    print(f"\nchanged: {names}")
+    if output.exists() and not agreed(f"{output} exists. Overwrite it?"):
+        print("nothing is written")
+        return 1
+    with writing(output) as file:
+        file.write_text(text, encoding="utf-8")
+    print(f"{output} is written: arm-dynamics hardware check {output}")
+    return 0
+
+
+def _require_folder(output: Path) -> None:
+    """Raises ConfigError before anything is measured for a file that cannot be written."""
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise ConfigError(f"--output {output}: a file in a folder that exists is expected")

@@ -1,0 +1,143 @@
+"""``arm-dynamics hardware jog ARM --joint J``: one joint, slowly, while a key is held."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from math import pi
+
+import numpy as np
+
+from arm_dynamics.arrays import scalar
+from arm_dynamics.cli import hardware_line
+from arm_dynamics.cli.dead_man import DeadMan
+from arm_dynamics.cli.hardware_check import all_well
+from arm_dynamics.cli.jog_motion import Bounds, JogMotion
+from arm_dynamics.cli.jog_session import session
+from arm_dynamics.cli.keyboard import agreed, require_terminal
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.drivers.build import build_driver
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.joint import Joint
+from arm_dynamics.safety.limits import LARGEST_SPEED
+from arm_dynamics.safety.settings import SafetySettings
+
+FASTEST, WIDEST = 45.0, 180.0
+"""Degrees a second, or mm/s, and degrees, or mm, to each side of the start that are allowed."""
+SLOWEST_TRIP = 1.5
+"""Speed [rad/s] of any joint that is allowed before the arm trips, however slowly it is led."""
+NEAR, MOVED = 1e-6, 0.05
+"""Differences [rad or m] between goal and end, and by which a joint was moved."""
+WAYS = {"right": 1.0, "+": 1.0, "=": 1.0, "left": -1.0, "-": -1.0}
+WARNING = """
+Torque goes on: the arm holds itself where it is, and '{joint}' moves while a key is held,
+at {speed:g} {unit}/s, between {lower:.1f} and {upper:.1f} {unit}. Keep clear of the arm.
+Torque goes off at the end (q, Ctrl-C, a trip): an arm that does not rest on something falls,
+so have it rest on something, or a hand at it."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Check, ask, lead; 0 where torque was on and is off again, else 1."""
+    given = _parser().parse_args(arguments)
+    require_terminal("jog")
+    arm = hardware_line.wired_arm(given.arm)
+    i = arm.index(given.joint)
+    scale = pi / 180 if arm.joints[i].unit == "rad" else 1e-3
+    speed = scale * scalar("--speed", given.speed, above=0, upper=FASTEST)
+    speed = min(speed, arm.joints[i].velocity)
+    span = scale * scalar("--range", given.range, above=0, upper=WIDEST)
+    by = None if given.by is None else scale * scalar("--by", given.by)
+    driver = _driver(given, arm, speed)
+    law = _law(given, arm)
+    if not all_well(arm, driver.bus):
+        print("no torque before all is well")
+        return 1
+    driver.configure()
+    try:
+        start = _position(driver, i)
+        bounds = _bounds(arm.joints[i], start, speed, span, by)
+        if not _agreed(arm.joints[i], bounds, scale):
+            print("no torque: nothing was done")
+            return 1
+        if abs(_position(driver, i) - start) > MOVED:
+            print(f"no torque: '{given.joint}' was moved meanwhile; begin again")
+            return 1
+        motion = JogMotion(driver, law, i, bounds)
+        return session(motion, *_keys(motion, start, by))
+    finally:
+        driver.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = hardware_line.parser("jog", __doc__)
+    hardware_line.add_arm(made)
+    add = made.add_argument
+    add("--joint", required=True, metavar="J", help="the joint that moves")
+    add("--by", type=float, metavar="DEG", help="so far (mm for a prismatic joint), then end")
+    add("--speed", type=float, default=10.0, metavar="DEG/S", help=f"10; up to {FASTEST:g}")
+    add("--range", type=float, default=30.0, metavar="DEG", help="to each side of the start; 30")
+    told = "position (default), or effort: the arm's law, which carries its weight"
+    add("--interface", default="position", choices=("position", "effort"), help=told)
+    return made
+
+
+def _driver(given: argparse.Namespace, arm: ArmModel, speed: float) -> MotorArm:
+    """The arm's driver, with limits of speed that suit a joint that is led slowly."""
+    slowest = min(float(np.min(arm.velocity_limit)), LARGEST_SPEED)
+    share = min(1.0, max(SLOWEST_TRIP, 4 * speed) / slowest)
+    driver = build_driver(
+        arm,
+        hardware_line.driver_name(given, arm),
+        hardware_line.settings(given),
+        safety=SafetySettings(velocity_share=share),
+        interface=given.interface,
+    )
+    if not isinstance(driver, MotorArm):
+        raise ConfigError(f"driver '{given.driver}' has no motors to jog")
+    return driver
+
+
+def _law(given: argparse.Namespace, arm: ArmModel) -> Controller:
+    law = build_controller(arm, "position" if given.interface == "position" else None)
+    if law.interface != given.interface:
+        raise ConfigError(f"--interface {given.interface}: the arm's law sets {law.interface}")
+    return law
+
+
+def _position(driver: MotorArm, i: int) -> float:
+    """Where the joint is; raises DriverFault for a silent one."""
+    q = float(driver.read().q[i])
+    return scalar(f"position of joint '{driver.arm.joint_names[i]}'", q)
+
+
+def _bounds(joint: Joint, start: float, speed: float, span: float, by: float | None) -> Bounds:
+    """Between the joint's limits and near the start, or from the start by ``by``."""
+    ends = (-span, span) if by is None else (min(by, 0.0), max(by, 0.0))
+    lower, upper = max(joint.lower, start + ends[0]), min(joint.upper, start + ends[1])
+    if by is not None and not joint.lower <= start + by <= joint.upper:
+        raise ConfigError(
+            f"--by leads joint '{joint.name}' to {start + by:.4g} {joint.unit}:"
+            f" [{joint.lower:.4g}, {joint.upper:.4g}] is allowed"
+        )
+    return Bounds(speed, lower, upper)
+
+
+def _agreed(joint: Joint, bounds: Bounds, scale: float) -> bool:
+    unit = "°" if joint.unit == "rad" else "mm"
+    lower, upper, speed = bounds.lower / scale, bounds.upper / scale, bounds.speed / scale
+    said = WARNING.format(joint=joint.name, speed=speed, unit=unit, lower=lower, upper=upper)
+    return agreed(f"{said}\nTorque on?")
+
+
+def _keys(motion: JogMotion, start: float, by: float | None) -> tuple[DeadMan, Callable[[], bool]]:
+    """What keys do, said to the user, and when the way is done."""
+    name = f"'{motion.driver.arm.joint_names[motion.joint]}'"
+    if by is None:
+        print(f"hold → or + : {name} up    hold ← or - : down    q or Ctrl-C: torque off")
+        return DeadMan(WAYS), lambda: False
+    print(f"hold SPACE: {name} moves    q or Ctrl-C: torque off")
+    goal = start + by
+    return DeadMan({" ": 1.0 if by > 0 else -1.0}), lambda: abs(motion.goal - goal) < NEAR

@@ -228,7 +228,7 @@ class TestContract:
         with pytest.raises(InvalidValue, match=said):
             law.update(at(q), Reference.hold(goal), 0.0)
 
-    @pytest.mark.parametrize("dt", [np.nan, np.inf, -1e-3, None])
+    @pytest.mark.parametrize("dt", [np.nan, np.inf, 1.7e308, -1e-3, None])
     def test_a_step_of_time_that_is_none_is_refused_and_forgotten(self, kind, dt):
         law, rest = started(kind, moved_by(kind, five_dof())), at(five_dof().pose("initial"))
         fresh = law.update(rest, Reference.hold(rest.q), 0.0).value

@@ -360,19 +360,6 @@ def test_any_finite_task_is_answered_by_finite_efforts(kind, part):
         assert (np.abs(value) <= arm.effort_limit).all()
 
 
-@pytest.mark.parametrize("kind", LAWS)
-def test_no_law_goes_on_with_a_time_step_that_is_none(kind):
-    arm = five_dof()
-    q, _, _ = scattered(arm)
-    law, goal = kind(arm), Reference.hold(q + 0.02)
-    law.reset(State.of(q))
-    law.update(State.of(q), goal, DT)
-    for dt in (np.nan, 1.7e308):
-        with pytest.raises(InvalidValue, match="dt = "), np.errstate(all="ignore"):
-            law.update(State.of(q), goal, dt)
-    assert np.isfinite(law.update(State.of(q), goal, DT).value).all()
-
-
 @pytest.mark.parametrize(
     ("dt", "told"), [(0.25, {}), (1.0, {}), (DT, {"rate": 3e3}), (DT, {"posture_rate": 5e3})]
 )

@@ -236,4 +236,4 @@ def test_a_wrong_byte_is_noticed(data, where):
 def test_a_block_says_that_it_is_forgotten():
     assert feedback_block.unpack(bytes(18)) is None
     block = feedback_block.unpack(words("01 20 FF FEFF 9CFFFFFF 00080000 7800 1E 0000"))
-    assert block == (1, 0x20, 0xFF, -2, -100, 2048, 120, 30)
+    assert block == (1, 0x20, 0xFF, -2, -100, 2048, 120, 30, 0)

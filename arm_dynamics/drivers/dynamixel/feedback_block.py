@@ -1,8 +1,8 @@
 """All that a cycle wants to know of a motor, as one block: gathered by indirect addresses.
 
 The block starts with torque enable, hardware error, bus watchdog, current, velocity, position,
-supply and temperature. The realtime tick behind it makes blocks of three lengths: asking for
-another one each cycle tells an answer that is late from the one that was asked for.
+supply, temperature and the realtime tick. Two more bytes behind it make blocks of three lengths:
+asking for another one each cycle tells an answer that is late from the one that was asked for.
 
 A motor that was switched off and on has forgotten its indirect addresses and answers zeros; a
 supply of 0 V gives it away. Source: e-manual, "Indirect Address".
@@ -25,13 +25,15 @@ _REGISTERS = (
     table.INPUT_VOLTAGE,
     table.TEMPERATURE,
     table.REALTIME_TICK,
+    table.MOVING,
+    table.MOVING_STATUS,
 )
 _ADDRESSES = [r.address + k for r in _REGISTERS for k in range(r.size)]
-_BLOCK = struct.Struct("<BBBhiiHB")
+_BLOCK = struct.Struct("<BBBhiiHBH")
 
 ADDRESSES = struct.pack(f"<{len(_ADDRESSES)}H", *_ADDRESSES)
 """What goes into the indirect addresses, from the first one on."""
-SIZES = tuple(_BLOCK.size + k for k in range(table.REALTIME_TICK.size + 1))
+SIZES = tuple(range(_BLOCK.size, len(_ADDRESSES) + 1))
 """Lengths that a block may be asked for."""
 
 DIRECT = table.PRESENT_CURRENT.address
@@ -41,7 +43,7 @@ DIRECT_SIZE = _DIRECT.size
 
 
 class Block(NamedTuple):
-    """Raw values; the first three are None where they were not asked for."""
+    """Raw values; None where they were not asked for."""
 
     torque: int | None
     hardware_error: int | None
@@ -51,6 +53,7 @@ class Block(NamedTuple):
     position: int
     supply: int
     temperature: int
+    tick: int | None = None
 
 
 def unpack(data: bytes) -> Block | None:

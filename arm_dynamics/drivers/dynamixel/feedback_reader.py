@@ -10,6 +10,7 @@ from arm_dynamics.drivers.dynamixel.codec import Share
 from arm_dynamics.drivers.dynamixel.feedback_block import Block
 from arm_dynamics.drivers.dynamixel.line import Line
 from arm_dynamics.drivers.dynamixel.models import DynamixelModel
+from arm_dynamics.drivers.dynamixel.motor_clocks import MotorClocks
 
 PATIENCE = 8
 """Cycles in a row without an answer after which a motor is asked in every SELDOM-th only."""
@@ -25,6 +26,7 @@ class FeedbackReader:
 
     def __init__(self, line: Line, models: Mapping[int, DynamixelModel]) -> None:
         self._line, self._models = line, models
+        self._clocks = MotorClocks(line)
         self.fast = False
         self.mapped: set[int] = set()
         self.rebooted: set[int] = set()
@@ -50,6 +52,7 @@ class FeedbackReader:
         self.mapped.clear()
         self.rebooted.clear()
         self._misses = dict.fromkeys(self._models, 0)
+        self._clocks.forget()
 
     def read(self) -> dict[int, tuple[Block, float]]:
         """The blocks that came, with their times of arrival [s]."""
@@ -87,11 +90,13 @@ class FeedbackReader:
     def _collect(self, got: Mapping[int, Share], found: dict[int, tuple[Block, float]]) -> None:
         for id, share in got.items():
             block = feedback_block.unpack(share.data) if share.data else None
-            if block is not None:
-                found[id] = block, self._line.arrived[id]
-            else:
+            arrived = self._line.arrived[id]
+            if block is None:
                 self.mapped.discard(id)
                 self.rebooted.add(id)
+                self._clocks.forget(id)
+            elif self._clocks.trust(id, block, arrived, self._misses[id] > 0):
+                found[id] = block, arrived
 
     def _ask(self, ids: Sequence[int], size: int, fast: bool, sure: int) -> dict[int, Share]:
         if not ids:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from emulators.ideal import WIRE
-from motor_rig import SAFETY, START, Rig, arm, weight
+from motor_rig import RATIO, SAFETY, START, Rig, arm, weight
 
 from arm_dynamics.config import build_controller
 from arm_dynamics.drivers.status import Status
@@ -405,6 +405,21 @@ def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy
     assert rig.kinds == ["command_timeout"]
     assert rig.counts == {"command_timeout": 1}
     assert rig.driver.status is Status.STOPPED
+
+
+@pytest.mark.parametrize(("value", "kind"), [("q", "position"), ("v", "velocity")])
+def test_readings_that_no_arm_can_have_trip_and_raise_nothing(value, kind):
+    rig = Rig().up()
+    rig.cycles(3, lambda: weight(rig))
+    setattr(rig.line.shaft(2), value, 1e300)
+    rig.driver.read()
+    assert rig.kinds == [kind]
+    for _ in range(3):
+        rig.driver.idle()
+        told = np.abs([motor.goal for motor in rig.line.each.values()]) * RATIO
+        assert not any(rig.torque) or told.max() <= 40.0
+    assert not any(rig.torque) or value == "q"  # no effort follows from such a speed
+    rig.driver.close()
 
 
 def test_life_out_of_order_is_a_driver_fault_or_nothing():

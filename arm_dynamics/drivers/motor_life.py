@@ -2,83 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-import numpy as np
-
 from arm_dynamics.drivers.activation import TRIES, Activation
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.drivers.bus_link import BusLink, as_fault
-from arm_dynamics.drivers.motor_bus import MotorBus
-from arm_dynamics.drivers.senses import Q, Senses, V
-from arm_dynamics.drivers.shaft_map import ShaftMap
+from arm_dynamics.drivers.bus_link import as_fault
+from arm_dynamics.drivers.motor_parts import CLOSED, MotorParts
 from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import ConfigError, DriverFault
-from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.wiring import MotorWiring, read_wiring
-from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
-from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.judgement import Judgement
-from arm_dynamics.safety.limits import Limits
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.safety.stop_policy import Stop, begin_stop, require_policy
-from arm_dynamics.safety.trips import Trip, Trips
-from arm_dynamics.safety.watch import CommandWatch
-from arm_dynamics.state import State
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.safety.trips import Trip
 
-T = TypeVar("T")
 LAST_TRIES = 3
 """How often torque off is asked for before a port is released; watchdogs do the rest."""
-CLOSED = (Status.UNCONFIGURED, Status.ERROR)
 
 
-class MotorLife(Driver):
-    """Every state of life and every way between two, around the cycle that ``MotorArm`` adds."""
-
-    def __init__(
-        self,
-        arm: ArmModel,
-        bus: MotorBus,
-        *,
-        wiring: Sequence[MotorWiring] | None = None,
-        interface: str = "effort",
-        safety: SafetySettings = SafetySettings(),  # noqa: B008  # frozen
-        events: Events | None = None,
-    ) -> None:
-        super().__init__(arm)
-        self.bus, self.interface, self.safety = bus, interface, safety
-        self.wiring = tuple(read_wiring(arm).motors if wiring is None else wiring)
-        self.events = events or Events()
-        self.status = Status.UNCONFIGURED
-        self.also = (interface,)
-        self._shafts = ShaftMap(arm, self.wiring, bus, interface)
-        self.capabilities = self._shafts.capabilities
-        """What each joint takes and tells."""
-        self._ids = self._shafts.ids
-        self._asked = "effort" if interface == "voltage" else interface
-        require_policy(safety.policy, self._asked)
-        _require_able(arm, self._asked)
-        self._link = BusLink(bus, self._shafts.interface, safety.reopen_period)
-        self._limits, self._judgement = Limits(arm, safety), Judgement(arm, safety)
-        timeout = safety.command_timeout
-        self._watch = CommandWatch(arm, timeout, self.events, also=self.also, stop=self._hold)
-        self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
-        self._stop: Stop | None = None
-        self._good, self._sent, self._closed = 0, 0.0, False
-        self._senses = Senses(self._shafts, safety)
-        self.feedback = self._senses.feedback(0.0)
-        """What the motors told last."""
-
-    @property
-    def trips(self) -> tuple[Trip, ...]:
-        """What has tripped and still holds, newest last."""
-        return tuple(self._trips)
-
-    @property
-    def engaged(self) -> bool:
-        """Whether the emergency stop is latched."""
-        return self._button.engaged
+class MotorLife(MotorParts):
+    """Every change of life, around the cycle that ``MotorArm`` adds."""
 
     def configure(self) -> None:
         """Open the port, check every motor, torque off; nothing moves."""
@@ -161,53 +97,6 @@ class MotorLife(Driver):
             raise DriverFault(f"torque off is not confirmed by {self._unconfirmed()}")
         self.status, self._stop = Status.INACTIVE, None
 
-    def _switch_off(self) -> None:
-        if self.status in CLOSED:
-            return  # opening the port switches torque off first of all
-        self._call(self._off.cycle, self.bus.disable)
-        if not self._off.pending:
-            self.status, self._stop = Status.INACTIVE, None
-
-    def _obey_button(self) -> None:
-        if self._button.engaged and not self._button.seen:
-            self._button.seen = True
-            self._off.ask(self._ids)
-            source = self._button.source
-            self._trip(Trip("emergency_stop", "", 0, 0, "", self.bus.now(), source))
-
-    def _trip(self, trip: Trip) -> None:
-        self._trips.add(trip)
-        if self.status is Status.ACTIVE:
-            self.status = Status.STOPPED
-            self._stop = self._begin(self.safety.policy, self._believed(trip.time))
-            if self.safety.policy == "disable":
-                self._off.ask(self._ids)
-
-    def _begin(self, policy: str, state: State) -> Stop:
-        return begin_stop(policy, self._asked, self.arm, state, self._limits.last)
-
-    def _hold(self, state: State) -> Stop:
-        """What the watch does before the first command."""
-        return self._begin("hold", state)
-
-    def _believed(self, now: float) -> State:
-        """The last known state; silent joints are where the stop means them to be."""
-        q, v = self._senses.table[Q], self._senses.table[V]
-        silent = self._senses.freshness.silent
-        if self._stop is not None and not self._senses.freshness.complete:
-            path, speed = self._stop.path(now)
-            q, v = np.where(silent, path, q), np.where(silent, speed, v)
-        return State(now, q, v, self._limits.last)
-
-    def _require_open(self) -> None:
-        """Raises DriverFault while nothing is open; a lost port is tried when it is time to."""
-        if self.status is Status.UNCONFIGURED:
-            raise DriverFault("nothing is open: configure comes first")
-        if self.status is Status.ERROR:
-            self._link.reopen()
-            self._begin_reading()
-            self.events.report("reopened", "the port is back: torque is off until it is activated")
-
     def _require_free(self) -> None:
         """Raises DriverFault saying what stands against an activation."""
         if self.status is not Status.INACTIVE:
@@ -220,34 +109,6 @@ class MotorLife(Driver):
                 f"not activated: torque off is not confirmed by {self._unconfirmed()}"
             )
 
-    def _begin_reading(self) -> None:
-        self._senses = Senses(self._shafts, self.safety)
-        self.feedback = self._senses.feedback(self.bus.now())
-        self._trips.pass_by()
-        self.status = Status.INACTIVE
-
-    def _call(self, method: Callable[..., T], *args: object) -> T:
-        """A method of the bus; raises DriverFault, and the arm is in ERROR, where it is lost."""
-        try:
-            return self._link.call(method, *args)
-        except DriverFault as error:
-            if self._closed:  # by another thread: that is no loss
-                self.status = Status.UNCONFIGURED
-                raise
-            self.status, self._stop = Status.ERROR, None
-            self._trips.add(Trip("port", "", 0, 0, "", self.bus.now(), str(error)))
-            raise
-
     def _unconfirmed(self) -> str:
         names = [motor.joint for motor in self.wiring if motor.id in self._off.pending]
         return f"joints {', '.join(names)}"
-
-
-def _require_able(arm: ArmModel, interface: str) -> None:
-    """Raises ConfigError for efforts on joints whose actuators have none to give."""
-    for actuator in arm.actuators:
-        if interface == "effort" and actuator.prescribes:
-            raise ConfigError(
-                f"joint '{actuator.joint}': its actuator goes where it is told and takes no effort;"
-                f" allowed: {', '.join(actuator.interfaces)}"
-            )

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from arm_dynamics.drivers.mit_can import frames, identity
 from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
+from arm_dynamics.drivers.mit_can.fence import Fence
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.mit_can.motors import motor
 from arm_dynamics.drivers.mit_can.power import ATTEMPTS, Power
@@ -61,6 +62,8 @@ class MitCan(MotorBus):
         self._registers = Registers(self._line, self._exchange.quiet)
         self._doubt = Doubt(self._exchange.ranges)
         self._power = Power(self._exchange, self._models)
+        known = [id for id, model in self._models.items() if model.maker.registers]
+        self._fence = Fence(self._registers, known)
         self._heard: dict[int, Answer] = {}
         self._told: set[int] = set()
 
@@ -73,6 +76,7 @@ class MitCan(MotorBus):
         self._heard, self._told = {}, set()
         self._doubt.forget()
         self._power.forget()
+        self._fence.doubtful = False
         self._line.open()
 
     def identify(self) -> None:
@@ -110,13 +114,19 @@ class MitCan(MotorBus):
         """Answers to the commands since the last read; the other motors are asked now.
 
         What lay in the line before a motor was asked is not taken for its answer; what cannot
-        follow from the answer before is asked once more.
+        follow from the answer before is asked once more. After a cycle without any answer
+        nothing is believed before a ``Fence`` has been passed.
         """
         answers, told = self._heard, self._told
         self._heard, self._told = {}, set()
+        if self._fence.doubtful:
+            if not self._fence.passes():
+                return {}
+            answers, told = {}, set()
         if told:
             answers |= self._exchange.late(told)
         answers |= self._power.ask(self.motors.keys() - told)
+        self._fence.look(answers)
         believed = self._doubt.sift(answers, self._power.ask)
         return {id: _reading(answer) for id, answer in believed.items()}
 

@@ -202,6 +202,28 @@ def test_an_emergency_stop_before_activation_holds_it_off():
     assert rig.torque == [False] * 3
 
 
+def test_an_emergency_stop_asks_motors_that_do_not_tell_whether_they_have_torque():
+    rig = Rig()
+    rig.bus.tells = False
+    rig.up()
+    rig.driver.emergency_stop("test")
+    rig.cycle()
+    assert rig.torque == [False] * 3
+    assert rig.driver.status is Status.INACTIVE
+
+
+def test_no_torque_is_asked_for_once_an_emergency_stop_is_pressed():
+    rig = ready()
+    write = rig.bus.write
+
+    def pressed(goals):
+        rig.driver.emergency_stop("early")
+        write(goals)
+
+    rig.bus.write, rig.bus.enable = pressed, lambda ids: pytest.fail("torque was asked for")
+    refused(rig, "emergency stop by early")
+
+
 def test_an_emergency_stop_during_an_activation_is_not_overlooked():
     rig = ready()
     enable = rig.bus.enable

@@ -90,7 +90,8 @@ class IdealBus(MotorBus):
     """Calls the motors; reading them takes WIRE.
 
     ``gone``: the port is unplugged. ``deaf`` motors hear nothing, ``silent`` shafts tell nothing;
-    ``frozen`` motors tell the same reading again; ``watched`` is False for motors without.
+    ``frozen`` motors tell the same reading again; ``watched`` is False for motors
+    without; ``tells`` whether motors tell that their torque is on.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class IdealBus(MotorBus):
         self.arm, self.takes = arm, tuple(takes)
         self.line: IdealMotors = arm.motors  # type: ignore[assignment]
         self.gone, self.watched, self.is_open = False, True, False
+        self.tells = True
         self.deaf: set[int] = set()
         self.frozen: set[int] = set()
         self.time, self.calls = 0.0, 0
@@ -142,7 +144,7 @@ class IdealBus(MotorBus):
                 continue
             self._last[shaft.id] = Reading(
                 self.time, shaft.q, shaft.v, shaft.effort, shaft.temperature, shaft.supply,
-                motor.fault, motor.on,
+                motor.fault, motor.on if self.tells else None,
             )  # fmt: skip
         return {shaft.id: self._last[shaft.id] for shaft in self._able() if shaft.id in self._last}
 

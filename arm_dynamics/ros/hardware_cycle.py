@@ -80,9 +80,9 @@ class HardwareCycle:
         try:
             state = driver.read()
         except DriverFault as error:
-            if str(error) != self.fault:
-                self.fault = str(error)
-                self._events.report("driver_fault", self.fault)
+            if not self.fault:  # one event, however long it lasts
+                self._events.report("driver_fault", str(error))
+            self.fault = str(error)
             return
         self.fault = ""
         if time.monotonic() >= self._quiet_until:

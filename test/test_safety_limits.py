@@ -207,6 +207,7 @@ def test_a_reading_from_before_the_host_stood_still_is_not_told():
     fresh.take(np.array([0.0, 0.0]), 0.0)
     fresh.take(np.array([np.nan, 0.6]), 0.6)
     assert fresh.silent.tolist() == [True, False]
+    assert not Freshness(1, 5, 0.25).take(np.array([0.1]), 0.4).any()
 
 
 def test_a_reading_of_the_future_or_without_a_time_is_none():

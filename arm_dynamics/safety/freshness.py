@@ -16,8 +16,8 @@ LET_GO = 0.5
 class Freshness:
     """Per joint: time [s] of the last new reading, and the cycles that went without one.
 
-    A reading is new when its time is later than that of the last one and not yet to come; one
-    handed on twice counts as none.
+    A reading is new when its time is later than that of the last one, not yet to come and no older
+    than ``silent_time``; one handed on twice counts as none.
     """
 
     def __init__(self, size: int, silent_cycles: int, silent_time: float = np.inf) -> None:
@@ -35,12 +35,12 @@ class Freshness:
 
     def take(self, times: Vector, now: float) -> Flags:
         """One cycle's times (nv,) [s], NaN where no answer came; which of them are new."""
-        new = (times > self.time) & (times <= now)
+        new = (times > self.time) & (times <= now) & (now - times <= self.silent_time)
         self.stale = ~new & np.isfinite(times)
         self.time = np.where(new, times, self.time)
         self.missed = np.where(new, 0, self.missed + 1)
         old = now - self.time > self.silent_time  # a host that stood still has missed no cycle
-        self.silent = (self.missed > self.silent_cycles) | (old & ~new)
+        self.silent = (self.missed > self.silent_cycles) | old
         self.complete = not self.silent.any()
         return new
 

@@ -144,9 +144,10 @@ class Bench:
     def _compare(self) -> None:
         """What is told as fresh with where the arm is."""
         told = self.driver.feedback
-        since = self.port.now() - told.time - told.age.min()
         fresh = told.age <= 1.5 * PERIOD
-        if self.alive and since < PERIOD and fresh.any():
+        if not (self.alive and fresh.any()):
+            return
+        if self.port.now() - told.time - told.age.min() < PERIOD:  # it was read in this cycle
             self.wrong = max(self.wrong, np.abs(told.q - self.body.state.q)[fresh].max())
 
     @property
@@ -163,6 +164,11 @@ class Bench:
     def torque(self) -> bool:
         """Whether any motor has torque."""
         return any(self.motors.torque_is_on(shaft.id) for shaft in self.shafts)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether every motor is off or has stopped because nobody talked to it."""
+        return all(self.maker.at_rest(self.motors, shaft.id) for shaft in self.shafts)
 
     @property
     def active(self) -> bool:

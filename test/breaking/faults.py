@@ -21,9 +21,10 @@ MOTOR = 1
 class Fault:
     """``begin`` breaks something, ``end`` mends it; None where it never passes.
 
-    It lasts ``cycles`` of the host, and must be noticed within ``within`` of them. ``needs``
-    watchdogs in the motors: without, the arm's response is the motors' own.
-    ``configuring``: it is there before the arm is opened, which must be refused.
+    It lasts ``cycles`` of the host, and must be noticed within ``within`` of them where any value
+    gets old by it; ``quiet``: it may pass unnoticed, every value fresh. ``far`` [°] bounds the
+    arm's way. ``alone``: once it is over the arm goes on by itself. ``configuring``: it is there
+    before the arm is opened, which must be refused. ``silence``: nobody talks to the motors.
     """
 
     name: str
@@ -31,8 +32,11 @@ class Fault:
     end: Act | None
     within: int
     cycles: int = 80
+    far: float = 20.0
+    quiet: bool = False
+    alone: bool = False
     configuring: bool = False
-    needs: bool = False
+    silence: bool = False
 
 
 def line(**changes: object) -> Act:
@@ -143,35 +147,49 @@ def other_motor(id: int = MOTOR + 1, model: str = "") -> Act:
 
 SILENT = 7
 """silent_cycles and the cycle that judges."""
+FALLS, LIMITS = 60.0, 115.0
+"""Ways [°] of an arm without torque, and between the joints' limits."""
+
+
+def poor(name: str, begin: Act, within: int) -> Fault:
+    """A poor line: what it costs may go unnoticed, and it goes on by itself."""
+    return Fault(name, begin, mended, within, quiet=True, alone=True)
+
+
+def at_start(name: str, begin: Act, end: Act | None = None) -> Fault:
+    """What must keep an arm from being opened."""
+    return Fault(name, begin, end, 0, configuring=True)
+
+
 FAULTS = (
     Fault("unplugged, plugged in again", line(unplugged=True), mended, 1),
-    Fault("1 % of packets lost", line(loss=0.01), mended, 80),
-    Fault("10 % of packets lost", line(loss=0.1), mended, 20),
-    Fault("50 % of packets lost", line(loss=0.5), mended, 3),
-    Fault("bytes of nobody before 20 %", line(noise=0.2), mended, 80),
-    Fault("a byte of 20 % changed", line(corruption=0.2), mended, 10),
-    Fault("20 % cut short", line(truncation=0.2), mended, 10),
-    Fault("20 % doubled", line(duplication=0.2), mended, 80),
-    Fault("answers 7 ms late", answers(delay=7e-3), mended, SILENT),
-    Fault("answers 0 to 10 ms late", answers(jitter=1e-2), mended, SILENT),
-    Fault("answers 60 ms late", answers(delay=6e-2), mended, SILENT),
-    Fault("answers one exchange old", answers(lag=1), mended, SILENT),
+    poor("1 % of packets lost", line(loss=0.01), 80),
+    poor("10 % of packets lost", line(loss=0.1), 20),
+    poor("50 % of packets lost", line(loss=0.5), 3),
+    poor("bytes of nobody before 20 %", line(noise=0.2), 80),
+    poor("a byte of 20 % changed", line(corruption=0.2), 10),
+    poor("20 % cut short", line(truncation=0.2), 10),
+    poor("20 % doubled", line(duplication=0.2), 80),
+    poor("answers 7 ms late", answers(delay=7e-3), SILENT),
+    poor("answers 0 to 10 ms late", answers(jitter=1e-2), SILENT),
+    poor("answers 60 ms late", answers(delay=6e-2), SILENT),
+    poor("answers one exchange old", answers(lag=1), SILENT),
     Fault("one motor silent", _silent, mended, SILENT),
     Fault("one motor rebooted", _rebooted, mended, SILENT),
     Fault("one motor at 110 °C", _hot, mended, 3),
     Fault("one motor overloaded", _overloaded, mended, 3),
-    Fault("host stalled 0.5 s", _stalled, mended, 2, cycles=2, needs=True),
-    Fault("host killed", _killed, None, 0, cycles=200, needs=True),
-    Fault("a second program on the port", _second_program, mended, 0),
-    Fault("commands NaN", commands(nan), mended, 1),
-    Fault("commands infinite", commands(inf), mended, 1),
-    Fault("commands 1e9", commands(1e9), mended, 80),
-    Fault("no commands", _mute, mended, round(0.1 / PERIOD) + 2),
+    Fault("host stalled 0.5 s", _stalled, mended, 2, 2, FALLS, silence=True),
+    Fault("host killed", _killed, None, 41, 200, FALLS, silence=True),
+    Fault("a second program on the port", _second_program, mended, 0, alone=True),
+    Fault("commands NaN", commands(nan), mended, 1, alone=True),
+    Fault("commands infinite", commands(inf), mended, 1, alone=True),
+    Fault("commands 1e9", commands(1e9), mended, 1, far=LIMITS),
+    Fault("no commands", _mute, mended, round(0.1 / PERIOD) + 2, alone=True),
     Fault("closed twice", _closed_twice, mended, 1, cycles=4),
     Fault("closed during a read", _closed_while_reading, mended, 1, cycles=4),
     Fault("unplugged, then closed twice", _closed_unplugged, mended, 1, cycles=4),
-    Fault("two motors with one id", other_motor(id=3), None, 0, configuring=True),
-    Fault("a motor with another id", other_motor(id=9), None, 0, configuring=True),
-    Fault("a motor of another model", other_motor(model="other"), None, 0, configuring=True),
-    Fault("another baud", line(garbled=True), mended, 0, configuring=True),
+    at_start("two motors with one id", other_motor(id=3)),
+    at_start("a motor with another id", other_motor(id=9)),
+    at_start("a motor of another model", other_motor(model="other")),
+    at_start("another baud", line(garbled=True), mended),
 )

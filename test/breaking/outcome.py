@@ -12,13 +12,15 @@ import numpy as np
 from emulators.makers import MAKERS
 
 from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.errors import DriverFault, TrajectoryRefused
 
 from .bench import PERIOD, Bench
 from .faults import FAULTS, Fault
 
 BEFORE, AFTER, TRIES, PAUSE = 45, 60, 30, 20
 """Cycles before a fault and after it; tries to go on, and cycles between two of them."""
+CONSEQUENCES = {"driver_fault", "took_over", "state_refused"}
+"""What is counted beside the cause."""
 FOLLOWS = 0.06
 """How far from its reference an arm may be that is well [rad]."""
 
@@ -30,7 +32,8 @@ class Outcome:
     ``moved`` [°] is the largest way of a joint while the fault lasted, from where it was when it
     began; ``torque`` the largest share of a joint's effort limit that a motor gave; ``longest``
     [s] the longest cycle; ``wrong`` [°] how far a position that was told as fresh was from the
-    arm's own then; ``went_on`` how the arm came back: by itself, or what it took.
+    arm's own then; ``went_on`` how the arm came back: by itself, or what it took; ``stopped``
+    whether all motors had stopped or were off when the fault was over.
     """
 
     seen: str
@@ -40,7 +43,7 @@ class Outcome:
     longest: float
     wrong: float
     went_on: str
-    limp: bool
+    stopped: bool
 
 
 @cache
@@ -63,10 +66,10 @@ def _broken(bench: Bench, fault: Fault) -> Outcome:
     body, limit = bench.body, bench.maker.arm.effort_limit
     moved = float(np.degrees(body.moved.max()))
     torque, longest = float((body.strongest / limit).max()), bench.longest
-    limp = not bench.torque or all(shaft.effort == 0.0 for shaft in bench.shafts)
+    stopped = bench.stopped
     if fault.end is not None:
         fault.end(bench)
-    return Outcome(seen, after, moved, torque, longest, wrong, _recovered(bench), limp)
+    return Outcome(seen, after, moved, torque, longest, wrong, _recovered(bench), stopped)
 
 
 def _watched(bench: Bench, fault: Fault, before: Counter[str]) -> tuple[str, int | None]:
@@ -83,10 +86,11 @@ def _noticed(bench: Bench, before: Counter[str]) -> str:
     if bench.rival:
         return "refused"
     if not bench.alive:
-        return "motors" if all(shaft.effort == 0.0 for shaft in bench.shafts) else ""
-    new = sorted(bench.counts - before)
-    if new:
-        return ", ".join(new)
+        return "the motors" if bench.stopped else ""
+    new = bench.counts - before
+    told = sorted(new.keys() - CONSEQUENCES) or sorted(new)
+    if told:
+        return ", ".join(told).replace("_", " ")
     status = bench.driver.status
     if status is Status.UNCONFIGURED:
         return "closed"
@@ -106,10 +110,13 @@ def _recovered(bench: Bench) -> str:
             break
         _go_on(bench, steps)
         bench.run(PAUSE)
-    with suppress(Exception):
+    with suppress(TrajectoryRefused):
         bench.swing()
-    bench.run(AFTER)
-    return (", ".join(steps) or "by itself") if _follows(bench) else ""
+    for _ in range(3):
+        bench.run(AFTER)
+        if _follows(bench):
+            return ", ".join(steps) or "by itself"
+    return ""
 
 
 def _go_on(bench: Bench, steps: list[str]) -> None:
@@ -150,9 +157,9 @@ def _refused(bench: Bench, fault: Fault) -> Outcome:
     try:
         bench.driver.configure()
     except DriverFault as error:
-        seen, after = str(error), 0
+        seen, after = ("not opened", 0) if str(error) else ("", None)
     bench.run(BEFORE)
-    limp = not bench.torque
+    stopped = bench.stopped
     went_on = "refused"
     if fault.end is not None:
         fault.end(bench)
@@ -160,4 +167,4 @@ def _refused(bench: Bench, fault: Fault) -> Outcome:
             bench.up()
         went_on = _recovered(bench)
     moved = float(np.degrees(bench.body.moved.max())) if fault.end is None else 0.0
-    return Outcome(seen, after, moved, 0.0, bench.longest, 0.0, went_on, limp)
+    return Outcome(seen, after, moved, 0.0, bench.longest, 0.0, went_on, stopped)

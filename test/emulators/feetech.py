@@ -105,7 +105,8 @@ class Servo:
             self.shaft.effort = 0.0
             return
         volts = self.duty * self.shaft.supply
-        self.shaft.effort = STALL / NOMINAL * volts - STALL / IDLE * self.shaft.v
+        torque = STALL / NOMINAL * volts - STALL / IDLE * self.shaft.v
+        self.shaft.effort = max(-STALL, min(STALL, torque))  # no more current than at stall
 
     def _unloads(self) -> bool:
         return bool(self.status & self.memory[19])

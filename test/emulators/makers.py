@@ -40,6 +40,11 @@ class Maker:
     watched: bool = True
     baud: float = 1e6
 
+    def at_rest(self, motors: EmulatedMotors, id: int) -> bool:
+        """Whether a motor is off, or has stopped because nobody talked to it."""
+        tripped = isinstance(motors, EmulatedDynamixels) and motors.get(id, 98) == -1
+        return tripped or not motors.torque_is_on(id)
+
     @property
     def arm(self) -> ArmModel:
         """The small arm with these motors."""
@@ -85,7 +90,7 @@ _ALL = (
     ),
     Maker(
         "feetech_pwm", "Feetech STS3215, PWM", "feetech", "effort",
-        Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.5, 4.5, 0.028, settings=UNWATCHED),
+        Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.9, 4.5, 0.028, settings=UNWATCHED),
         "sts3250", EmulatedFeetech, FEETECH, False,
     ),
 )  # fmt: skip

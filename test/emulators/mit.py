@@ -49,7 +49,7 @@ class MitMotor:
         self.ranges = {**DAMIAO, **CUBEMARS}[self.shaft.model]
         if self.damiao:
             values = dict(zip((21, 22, 23), self.ranges, strict=True))
-            self.flash = {register: 0 for register in range(36)}
+            self.flash = dict.fromkeys(range(36), 0)
             self.flash |= {7: self.master, 8: self.shaft.id, 9: 0, 10: 1, 14: 5017, **values}
         self.restart()
 

@@ -66,8 +66,8 @@ def _section(name: str) -> str:
     return f"## {maker.title}\n\n{watch}{table}\n"
 
 
-UNWATCHED = """These servos have no watchdog of commands: when the host is killed, a position is held
-for ever, and a PWM goes on. By PWM they are activated with `unwatched: accept` alone.
+UNWATCHED = """These servos have no watchdog of commands: when the host is killed, a position is
+held for ever, and a PWM goes on. By PWM they are activated with `unwatched: accept` alone.
 
 """
 

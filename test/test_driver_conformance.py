@@ -42,7 +42,8 @@ def test_motors_with_a_watchdog_stop_without_a_host(case):
     if fault.silence and maker.watched:
         assert came.stopped
     if fault.configuring:
-        assert came.stopped and came.moved == 0.0
+        assert came.stopped
+        assert came.moved == 0.0
 
 
 def test_every_driver_of_motors_is_broken_here():

@@ -1,0 +1,109 @@
+"""A host in a process of its own: a loop at 200 cycles a second on a driver by its name.
+
+    python -m breaking.host MAKER PORT [NAME=VALUE ...]
+
+Each line on stdin is answered by one of JSON: ``status``, ``activate``, ``reset``, ``close``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+
+from emulators.makers import MAKERS, Maker
+from emulators.small_arm import START
+
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.build import build_driver
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.pacer import Pacer
+from arm_dynamics.safety.settings import SafetySettings
+
+PERIOD = 5e-3
+SAFETY = SafetySettings(soft_zone=0.05, silent_cycles=10, watchdog=0.3)
+
+
+def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorArm:
+    """A driver on ``port``."""
+    told = {"port": port, "interface": "slcan", **settings}
+    made = build_driver(
+        maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface
+    )  # fmt: skip
+    assert isinstance(made, MotorArm)
+    return made
+
+
+class Host:
+    """The loop, and what it says of itself."""
+
+    def __init__(self, driver: MotorArm, interface: str) -> None:
+        law = "position" if interface == "position" else "computed_torque"
+        self.driver = driver
+        self.loop = ControlLoop(driver, build_controller(driver.arm, law))
+        self.cycles, self.pacer = 0, Pacer(PERIOD)
+
+    def run(self) -> None:
+        """Until stdin ends."""
+        while True:
+            if select.select([sys.stdin], [], [], 0.0)[0]:
+                line = os.read(sys.stdin.fileno(), 4096).decode().strip()
+                if not line:
+                    return
+                self._obey(line)
+            self.cycle()
+            self.pacer.wait()
+
+    def cycle(self) -> None:
+        """One cycle, swinging."""
+        self.loop.step()
+        self.cycles += 1
+        side = 0.1 if self.cycles // 60 % 2 else -0.1
+        if self.loop.state is not None and self.cycles % 60 == 0:
+            goal = zip(self.driver.arm.joint_names, START, strict=True)
+            self.loop.hold({name: q + side for name, q in goal})
+
+    def _obey(self, line: str) -> None:
+        said = ""
+        try:
+            if line != "status":
+                getattr(self.driver, line)()
+        except DriverFault as error:
+            said = str(error)
+        print(json.dumps(self.status(said)), flush=True)
+
+    def status(self, error: str = "") -> dict[str, object]:
+        """State of life, counts of events, cycles."""
+        return {
+            "status": self.driver.status.value,
+            "trips": [trip.kind for trip in self.driver.trips],
+            "counts": dict(self.driver.events.counts),
+            "cycles": self.cycles,
+            "missed": self.pacer.missed,
+            "error": error,
+        }
+
+
+def main() -> None:
+    """Configure, activate, run."""
+    name, port, *settings = sys.argv[1:]
+    maker = MAKERS[name]
+    driver = built(maker, port, dict(pair.split("=", 1) for pair in settings))
+    host, error = Host(driver, maker.interface), ""
+    try:
+        driver.configure()
+        for _ in range(3):
+            host.loop.step()
+        driver.activate()
+    except DriverFault as fault:
+        error = str(fault)
+    print(json.dumps(host.status(error)), flush=True)
+    if not error:
+        host.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""An emulated arm in a process of its own, in real time, at the other end of a pseudo terminal.
+
+    python -m emulators.serve MAKER LINK [--wire]
+
+LINK becomes a symbolic link to the terminal. With --wire bytes take the time that they take at the
+maker's baud. One command a line on stdin; one line of JSON answers each:
+
+    loss 0.1    corrupt 0.1    truncate 0.1    duplicate 0.1    noise 0.1    delay 0.01 [s]
+    jitter 0.01 [s]    lag 1    baud 1 (another one)    heal    unplug    plug
+    silent ID    heat ID 90    reboot ID    trip ID overload
+    wrong_id ID 9    double ID 2    wrong_model ID NAME    forget    hold    state    quit
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import sys
+import time
+import tty
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from .faults import Faults
+from .makers import MAKERS, Maker
+
+WAYS = {
+    "loss": "loss", "corrupt": "corruption", "truncate": "truncation", "noise": "noise",
+    "duplicate": "duplication", "delay": "delay", "jitter": "jitter",
+}  # fmt: skip
+IDLE = 5e-4
+"""Longest sleep [s]."""
+BEHIND = 0.25
+"""Time [s] that is skipped rather than caught up when the machine was busy."""
+
+
+class Server:
+    """Motors, arm and line; ``run`` ends with stdin or ``quit``."""
+
+    def __init__(self, maker: Maker, link: Path, wire: bool = False) -> None:
+        self.maker, self.link, self.byte = maker, link, 10 / maker.baud if wire else 0.0
+        self.requests, self.answers = Faults(1, split=maker.split), Faults(2, split=maker.split)
+        self.shafts = maker.shafts()
+        self.motors = maker.motors(self.shafts)
+        self.body = maker.body(self.motors)
+        self.skipped, self.start = 0.0, time.monotonic()
+        self.free = self.last = 0.0
+        self.waiting: deque[tuple[float, bytes]] = deque()
+        self.ours = self.theirs = -1
+        self.plug()
+
+    def now(self) -> float:
+        """The arm's time [s]."""
+        return time.monotonic() - self.start - self.skipped
+
+    def plug(self) -> None:
+        """A terminal, and the link to it."""
+        self.unplug()
+        self.ours, self.theirs = os.openpty()
+        tty.setraw(self.theirs)
+        os.set_blocking(self.ours, False)
+        made = self.link.with_suffix(".new")
+        made.unlink(missing_ok=True)
+        made.symlink_to(os.ttyname(self.theirs))
+        made.replace(self.link)
+
+    def unplug(self) -> None:
+        """As a cable that is pulled: nothing is behind the terminal any more."""
+        self.link.unlink(missing_ok=True)
+        for fd in (self.ours, self.theirs):
+            with suppress(OSError):
+                os.close(fd)
+        self.ours = self.theirs = -1
+        self.waiting.clear()
+
+    def run(self) -> None:
+        """Until stdin ends."""
+        text = ""
+        while True:
+            heard = self._pass()
+            if sys.stdin in heard:
+                told = os.read(sys.stdin.fileno(), 4096).decode()
+                if not told:
+                    return
+                *lines, text = (text + told).split("\n")
+                for line in lines:
+                    if line == "quit":
+                        return
+                    print(json.dumps(self.obey(line.split())), flush=True)
+
+    def obey(self, words: list[str]) -> dict[str, object]:
+        """Do a command; what there is to say."""
+        name, *more = words
+        if name in WAYS or name in ("lag", "baud"):
+            self._spoil(name, float(more[0]))
+        elif name == "heal":
+            self._heal()
+        elif name in ("silent", "heat", "reboot", "trip"):
+            self._harm(name, int(more[0]), more[1:])
+        elif name in ("wrong_id", "double", "wrong_model"):
+            self._replace(name, int(more[0]), more[1:])
+        elif name == "hold":
+            self.body.hold_at(self.body.state.q)
+        elif name in ("plug", "unplug"):
+            getattr(self, name)()
+        elif name == "forget":
+            self.body.forget()
+        elif name != "state":
+            return {"error": f"unknown command {name}"}
+        return self.state()
+
+    def state(self) -> dict[str, object]:
+        """What the arm does, and the most that it did since ``forget``."""
+        body = self.body
+        return {
+            "time": body.time,
+            "q": body.state.q.tolist(),
+            "v": body.state.v.tolist(),
+            "effort": [shaft.effort for shaft in self.shafts],
+            "torque": [self.motors.torque_is_on(shaft.id) for shaft in self.shafts],
+            "stopped": all(self.maker.at_rest(self.motors, shaft.id) for shaft in self.shafts),
+            "moved": body.moved.tolist(),
+            "strongest": body.strongest.tolist(),
+            "fastest": body.fastest.tolist(),
+            "skipped": self.skipped,
+        }
+
+    def _spoil(self, name: str, value: float) -> None:
+        if name == "lag":
+            self.answers.lag = int(value)
+        for way in (self.requests, self.answers):
+            if name == "baud":
+                way.garbled = bool(value)
+            elif name in WAYS and not (name in ("delay", "jitter") and way is self.requests):
+                setattr(way, WAYS[name], value)
+
+    def _heal(self) -> None:
+        for way in (self.requests, self.answers):
+            way.heal()
+        for shaft in self.shafts:
+            shaft.silent, shaft.temperature = False, 30.0
+
+    def _harm(self, name: str, id: int, more: list[str]) -> None:
+        shaft = next(shaft for shaft in self.shafts if shaft.id == id)
+        if name == "silent":
+            shaft.silent = True
+        elif name == "heat":
+            shaft.temperature = float(more[0])
+        elif name == "reboot":
+            self.motors.reboot(id)
+        else:
+            self.motors.trip(id, more[0])
+
+    def _replace(self, name: str, id: int, more: list[str]) -> None:
+        """Another motor in the place of one: all are switched off and on meanwhile."""
+        shaft = next(shaft for shaft in self.shafts if shaft.id == id)
+        if name == "wrong_model":
+            shaft.model = more[0] if more else self.maker.other
+        else:
+            shaft.id = int(more[0])
+        self.motors = self.body.motors = self.maker.motors(self.shafts)
+
+    def _pass(self) -> list[object]:
+        """Sleep until something comes, then let bytes and time pass; who has something to say."""
+        until = self.waiting[0][0] - self.now() if self.waiting else IDLE
+        listen = [sys.stdin] + ([self.ours] if self.ours >= 0 else [])
+        heard = select.select(listen, [], [], max(0.0, min(until, IDLE)))[0]
+        if self.ours in heard:
+            self._take()
+        self._send()
+        behind = self.now() - self.body.time
+        if behind > BEHIND:
+            self.skipped += behind
+        self.body.advance(self.now())
+        return heard
+
+    def _take(self) -> None:
+        with suppress(OSError):
+            data = os.read(self.ours, 4096)
+            now = self.now()
+            self.body.advance(now)
+            told = self.answers.lagging(self.motors.receive(self.requests.spoil(data), now))
+            self.free = max(now, self.free) + len(data) * self.byte
+            for piece in self.answers.split(told):
+                self.free += len(piece) * self.byte
+                self.last = max(self.last, self.free + self.answers.late())
+                self.waiting.append((self.last, self.answers.spoil(piece)))
+
+    def _send(self) -> None:
+        due = b""
+        while self.waiting and self.waiting[0][0] <= self.now():
+            due += self.waiting.popleft()[1]
+        if due and self.ours >= 0:
+            with suppress(OSError):  # nobody reads: what does not fit is lost
+                os.write(self.ours, due)
+
+
+def main() -> None:
+    """Serve one arm."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("maker", choices=MAKERS)
+    parser.add_argument("link", type=Path)
+    parser.add_argument("--wire", action="store_true")
+    asked = parser.parse_args()
+    server = Server(MAKERS[asked.maker], asked.link, asked.wire)
+    print(json.dumps(server.state()), flush=True)
+    try:
+        server.run()
+    finally:
+        server.unplug()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Driver and arm in processes of their own, on a pseudo terminal: stalled, killed, unplugged."""
+
+import os
+import signal
+import time
+
+import pytest
+from emulators.served import Spoken, served
+
+PATIENT = {
+    "dynamixel": ("latency=0.02",),
+    "mit_can": ("reply_timeout=0.02",),
+    "mit_can by python-can": ("reply_timeout=0.02", "codec=python-can"),
+    "feetech": ("latency=0.02",),
+}
+"""A busy machine is no fault of the motors."""
+WATCHED = [name for name in PATIENT if name != "feetech"]
+
+
+def host(name, port):
+    return Spoken("-m", "breaking.host", name.split()[0], str(port), *PATIENT[name])
+
+
+def each(names):
+    """Tests of one driver follow each other: they share its processes."""
+    return pytest.mark.parametrize("pair", names, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def pair(request, tmp_path_factory):
+    """An arm, and a host that swings it."""
+    name, port = request.param, tmp_path_factory.mktemp("line") / "port"
+    with served(name.split()[0], port) as arm, host(name, port) as program:
+        assert program.first["error"] == ""
+        assert program.first["status"] == "active"
+        program.name, program.port = name, port
+        swings(arm, program)
+        yield arm, program
+
+
+def until(what, seconds=10.0):
+    """What ``what`` says once it is true."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.02)
+    return found
+
+
+def swings(arm, program):
+    """Active, and the arm moves from side to side."""
+    until(lambda: program.tell("status")["status"] == "active")
+    arm.tell("forget")
+    until(lambda: min(arm.tell("state")["moved"]) > 0.05)
+
+
+def taken_up(arm, program):
+    """What a person does when the arm has stopped for good."""
+    arm.tell("hold")
+    for word in ("reset", "activate"):
+        answer = program.tell(word)
+    return answer["status"] == "active"
+
+
+@each(WATCHED)
+def test_a_host_that_stalls_is_stopped_by_the_motors_and_then_goes_on(pair):
+    arm, program = pair
+    program.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    assert until(lambda: arm.tell("state")["stopped"], 2.0)
+    program.process.send_signal(signal.SIGCONT)
+    until(lambda: "command_timeout" in program.tell("status")["counts"])
+    until(lambda: taken_up(arm, program))
+    swings(arm, program)
+
+
+@each(PATIENT)
+def test_unplugged_while_moving_and_plugged_in_again(pair):
+    arm, program = pair
+    arm.tell("unplug")
+    until(lambda: program.tell("status")["status"] == "error")
+    before = program.tell("status")["cycles"]
+    arm.tell("plug")
+    until(lambda: program.tell("status")["status"] == "inactive")
+    assert not any(arm.tell("state")["torque"])
+    until(lambda: taken_up(arm, program))
+    swings(arm, program)
+    assert program.tell("status")["cycles"] > before
+
+
+@each(PATIENT)
+def test_a_second_program_is_refused_and_the_first_goes_on(pair):
+    arm, program = pair
+    before = program.tell("status")["counts"]
+    with host(program.name, program.port) as rival:
+        assert os.path.basename(program.port) in rival.first["error"]
+        assert rival.first["status"] == "unconfigured"
+    swings(arm, program)
+    assert program.tell("status")["counts"].get("port") == before.get("port")
+
+
+@each(WATCHED)
+def test_a_killed_host_leaves_motors_that_stop_and_another_program_takes_over(pair):
+    arm, program = pair
+    program.process.send_signal(signal.SIGKILL)
+    program.process.wait()
+    until(lambda: arm.tell("state")["stopped"], 2.0)
+    arm.tell("hold")
+    with host(program.name, program.port) as other:
+        if other.first["error"]:  # Damiao's "communication lost" waits for a reset
+            assert "communication lost" in other.first["error"]
+        else:
+            swings(arm, other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-HOLD = 0.15
+HOLD = 0.12
 """Time [s] that one press counts for; keyboards repeat every 0.03 to 0.1 s."""
 
 

@@ -26,7 +26,9 @@ def ports() -> list[str]:
 
 def _numbers(error: BaseException | None) -> Iterator[int]:
     """Numbers of the system's errors that led to this one."""
-    while error is not None:
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
         first = error.args[0] if error.args else None  # termios.error has no errno
         number = getattr(error, "errno", first)
         if isinstance(number, int):

@@ -48,19 +48,22 @@ class Health:
         """One row a joint."""
         unit = "/".join(sorted({joint.unit for joint, _ in self._pairs}))
         columns = (
-            *("joint", "motor", "heard", "gap\n[ms]", f"joint\n[{unit}]", "motor\n[rad]"),
-            *(f"limits\n[{unit}]", "°C", "V", "torque", "watch-\ndog"),
+            *("joint", "motor", "an-\nswers", "gap\n[ms]", f"joint\n[{unit}]", "motor\n[rad]"),
+            *(f"limits\n[{unit}]", "°C", "V", "tor-\nque", "watch\ndog"),
         )
-        table = Table(*map(escape, columns), box=SIMPLE_HEAD)
+        table = Table(
+            *map(escape, columns), box=SIMPLE_HEAD, padding=0, collapse_padding=True, pad_edge=False
+        )
         for joint, motor in self._pairs:
             table.add_row(*self._row(joint, motor))
         return table
 
     def _row(self, joint: Joint, motor: MotorWiring) -> tuple[str, ...]:
         told, look = self._look.last.get(motor.id), self._look
-        limits = f"{joint.lower:.2f} … {joint.upper:.2f}" if isfinite(joint.lower) else "none"
+        limits = f"{joint.lower:.2f}…{joint.upper:.2f}" if isfinite(joint.lower) else "none"
+        heard = f"{look.heard.get(motor.id, 0) / look.cycles:.0%}"
         watchdog = YES_NO[self._bus.watched(motor.id)]
-        named = joint.name, f"{motor.id} {motor.motor}", f"{look.heard.get(motor.id, 0)}"
+        named = joint.name, f"{motor.id} {motor.motor}", heard
         if told is None:
             return (*named, "", "", "", limits, "", "", "", watchdog)
         return (

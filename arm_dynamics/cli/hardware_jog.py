@@ -29,6 +29,8 @@ FASTEST, WIDEST = 45.0, 180.0
 """Degrees a second, or mm/s, and degrees, or mm, to each side of the start that are allowed."""
 SLOWEST_TRIP = 1.5
 """Speed [rad/s] of any joint that is allowed before the arm trips, however slowly it is led."""
+LOOK = 0.5
+"""How long the arm is looked at before the question [s]."""
 NEAR, MOVED = 1e-6, 0.05
 """Differences [rad or m] between goal and end, and by which a joint was moved."""
 WAYS = {"right": 1.0, "+": 1.0, "=": 1.0, "left": -1.0, "-": -1.0}
@@ -52,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     by = None if given.by is None else scale * scalar("--by", given.by)
     driver = _driver(given, arm, speed)
     law = _law(given, arm)
-    if not all_well(arm, driver.bus):
+    if not all_well(arm, driver.bus, LOOK):
         print("no torque before all is well")
         return 1
     driver.configure()

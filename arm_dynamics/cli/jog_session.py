@@ -43,22 +43,28 @@ def session(motion: JogMotion, dead_man: DeadMan, done: Callable[[], bool]) -> i
 
 def _led(motion: JogMotion, dead_man: DeadMan, stopped: Callable[[], bool]) -> str:
     """Tick after tick; what tripped, "" where nothing did."""
-    driver, pacer = motion.driver, Pacer(PERIOD)
+    pacer, tripped = Pacer(PERIOD), ""
     with Keyboard() as keys, LiveLine() as line:
-        while not stopped():
+        while not (stopped() or tripped):
             key, now = keys.newest(), time.monotonic()
             if key in (QUIT, GONE):
-                return ""
+                break
             if key:
                 dead_man.press(key, now)
             motion.tick(dead_man.way(now))
             line.show(shown(motion))
-            if latched := [str(trip) for trip in driver.trips if not trip.passes]:
-                return "; ".join(latched)
-            if driver.status in (Status.ERROR, Status.INACTIVE):
-                return "; ".join(map(str, driver.trips)) or f"the arm is {driver.status.value}"
+            tripped = _tripped(motion.driver)
             pacer.wait()
-    return ""
+        line.end(shown(motion))
+    return tripped
+
+
+def _tripped(driver: MotorArm) -> str:
+    """What ends a jog, in words: a trip that does not pass by itself, or torque that is gone."""
+    latched = [str(trip) for trip in driver.trips if not trip.passes]
+    if not latched and driver.status in (Status.ERROR, Status.INACTIVE):
+        latched = [*map(str, driver.trips)] or [f"the arm is {driver.status.value}"]
+    return "; ".join(latched)
 
 
 def _come_to_rest(motion: JogMotion) -> None:

@@ -53,7 +53,7 @@ def doubts(motor: MotorWiring, joint: Joint, marks: Marks) -> Iterator[str]:
     ):
         found = limit if shaft is None else motor.position(shaft)
         if isfinite(limit) and abs(found - limit) > TOLERANCE:
-            yield f"{name} end at {found:.3f} {joint.unit}, the URDF's limit is {limit:.3f}"
+            yield f"{name} end at {found:.2f} {joint.unit}, the URDF's limit is {limit:.2f}"
     if marks.zero is not None and marks.lower is not None and marks.upper is not None:
         below, above = sorted((marks.lower, marks.upper))
         slack = TOLERANCE * motor.ratio

@@ -1,0 +1,140 @@
+"""A user at a pseudo terminal, and emulated motors on another one, in real time."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+import threading
+import time
+import tty
+from collections.abc import Sequence
+from contextlib import suppress
+
+from emulators.arm import EmulatedArm
+from emulators.base import EmulatedMotors, Shaft
+from emulators.feetech import EmulatedFeetech
+
+from arm_dynamics import load_arm
+from arm_dynamics.model.wiring import read_wiring
+
+
+class Line:
+    """Motors behind a pseudo terminal that answer in a thread; ``arm`` moves with the clock.
+
+    ``torques`` counts how many motors have torque now; ``most`` is the largest such number.
+    """
+
+    def __init__(self, motors: EmulatedMotors, arm: EmulatedArm | None = None) -> None:
+        self.motors, self.arm, self.most = motors, arm, 0
+        self._ours, self._theirs = pty.openpty()
+        tty.setraw(self._theirs)
+        os.set_blocking(self._ours, False)
+        self.name = os.ttyname(self._theirs)
+        self._start, self._closed = time.monotonic(), False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    @property
+    def torques(self) -> int:
+        return sum(self.motors.torque_is_on(id) for id in {s.id for s in self.motors.shafts})
+
+    def unplug(self) -> None:
+        """As a cable that is pulled; the motors stay as they are."""
+        self._closed = True
+        self._thread.join(10)
+        for fd in (self._ours, self._theirs):
+            with suppress(OSError):
+                os.close(fd)
+        self._ours = self._theirs = -1
+
+    def close(self) -> None:
+        self.unplug()
+
+    def _run(self) -> None:
+        while not self._closed:
+            now = time.monotonic() - self._start
+            if self.arm is not None:
+                self.arm.time = max(self.arm.time, now - 0.05)  # a busy machine loses time
+                self.arm.advance(now)
+            else:
+                self.motors.step(now)
+            with suppress(BlockingIOError):
+                os.write(self._ours, self.motors.receive(os.read(self._ours, 4096), now))
+            self.most = max(self.most, self.torques)
+            time.sleep(5e-4)
+
+
+class User:
+    """Reads what a program prints at a pseudo terminal and presses keys, in a thread.
+
+    ``does`` is called with the user; its errors are raised by ``leave``.
+    """
+
+    def __init__(self, monkeypatch, does) -> None:
+        self.said = ""
+        self._ours, theirs = pty.openpty()
+        os.set_blocking(self._ours, False)
+        self._streams = os.fdopen(theirs, "r"), os.fdopen(os.dup(theirs), "w")
+        monkeypatch.setattr(sys, "stdin", self._streams[0])
+        monkeypatch.setattr(sys, "stdout", self._streams[1])
+        self._errors: list[BaseException] = []
+        self._left = False
+        self._thread = threading.Thread(target=self._run, args=(does,), daemon=True)
+        self._thread.start()
+
+    def press(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def hold(self, key: str, seconds: float) -> float:
+        """As a keyboard that repeats; when it was released."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.press(key)
+            self.look(0.03)
+        return time.monotonic()
+
+    def wait(self, words: str, seconds: float = 30.0) -> None:
+        until = time.monotonic() + seconds
+        while words not in self.said:
+            assert time.monotonic() < until, f"{words!r} was not said, but {self.said!r}"
+            self.look(0.02)
+
+    def look(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while True:
+            with suppress(BlockingIOError):
+                self.said += os.read(self._ours, 65536).decode("utf-8", "replace")
+            if time.monotonic() >= until:
+                return
+            time.sleep(0.005)
+
+    def leave(self) -> str:
+        """All that was said; raises what the user found wrong."""
+        sys.stdout.flush()
+        self._left = True
+        self._thread.join(40)
+        if self._errors:
+            raise self._errors[0]
+        return self.said
+
+    def _run(self, does) -> None:
+        try:
+            does(self)
+        except BaseException as error:
+            self._errors.append(error)
+        while not self._left:
+            self.look(0.05)
+        self.look(0.2)
+
+
+def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None) -> Line:
+    """The SO-101 on emulated servos; the motors of ``flipped`` joints turn the other way."""
+    arm = load_arm("so101")
+    wiring = read_wiring(arm).motors
+    motors = EmulatedFeetech([Shaft(motor.id, "sts3215") for motor in wiring])
+    for servo in motors.servos:
+        servo.memory[21] = 32
+    sign = [-1.0 if motor.joint in flipped else 1.0 for motor in wiring]
+    offsets = [(offset or {}).get(motor.joint, motor.offset) for motor in wiring]
+    return Line(motors, EmulatedArm(arm, motors, q, sign=sign, offset=offsets, step=1e-3))

@@ -1,0 +1,523 @@
+"""hardware scan, check, calibrate and jog, by a user at a terminal, on emulated motors."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulators.base import Shaft
+from emulators.dynamixel import EmulatedDynamixels
+from emulators.feetech import EmulatedFeetech
+from emulators.mit import MitMotors
+from hardware_terminal import Line, User, so101_line
+
+from arm_dynamics import load_arm, resources
+from arm_dynamics.cli import hardware
+from arm_dynamics.cli.hardware_advice import advised
+from arm_dynamics.drivers.dynamixel.bus import Dynamixel
+from arm_dynamics.drivers.serial_port import SerialPort
+from arm_dynamics.errors import (
+    ArmDynamicsError,
+    ConfigError,
+    DriverFault,
+    InvalidValue,
+    UnknownName,
+)
+from arm_dynamics.model.wiring import read_wiring
+
+START = np.array((0.2, 0.3, 0.2, -0.3, 0.1, 0.5))
+RIGHT, LEFT = "\x1b[C", "\x1b[D"
+
+
+@pytest.fixture
+def lines():
+    made = []
+
+    def opened(line):
+        made.append(line)
+        return line
+
+    yield opened
+    for line in made:
+        line.close()
+
+
+@pytest.fixture
+def arm_line(lines):
+    return lines(so101_line(START))
+
+
+def command(*words):
+    return hardware.run([str(word) for word in words])
+
+
+def at_terminal(monkeypatch, does, *words):
+    """The exit code of a command, and what a user who ``does`` saw of it."""
+    with monkeypatch.context() as patch:
+        user = User(patch, does)
+        try:
+            code = command(*words)
+        finally:
+            said = user.leave()
+    return code, said
+
+
+def written(line):
+    """What a driver might have changed in servos."""
+    return [bytes(servo.memory[:56]) for servo in line.motors.servos]
+
+
+# --- scan
+
+
+def scanned(line, *words):
+    return command("scan", "--port", line.name, *words)
+
+
+def test_scan_lists_motors_and_says_how_many(lines, capsys):
+    line = lines(Line(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(4, "sts3250")])))
+    before = written(line)
+    assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 0
+    said = capsys.readouterr().out
+    for word in ("sts3215", "sts3250", "3.10", "1000000", "2 motors, each with an id of its own"):
+        assert word in said
+    assert written(line) == before
+    assert line.most == 0
+
+
+def test_scan_looks_at_every_rate_where_none_is_given(monkeypatch, lines, capsys):
+    line = lines(Line(EmulatedDynamixels([])))
+    monkeypatch.setattr(Dynamixel, "bauds", (1_000_000, 2_000_000))
+    assert scanned(line, "--driver", "dynamixel") == 1
+    told = capsys.readouterr()
+    assert told.err.splitlines() == ["looking at 1000000 baud", "looking at 2000000 baud"]
+    assert "nobody answers" in told.out
+    assert "power" in told.out
+
+
+def test_scan_names_the_id_that_two_motors_have(lines, capsys):
+    shafts = [Shaft(1, "sts3215"), Shaft(2, "sts3215", q=0.4), Shaft(2, "sts3250")]
+    line = lines(Line(EmulatedFeetech(shafts)))
+    assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 1
+    said = capsys.readouterr().out
+    assert "id 2: two motors have it" in said
+    assert "id 1:" not in said
+    assert line.most == 0
+
+
+def test_scan_of_can_motors_needs_no_rate(lines, capsys):
+    line = lines(Line(MitMotors([Shaft(3, "DM4310"), Shaft(5, "DM8009")])))
+    assert scanned(line, "--driver", "mit_can", "--set", "interface=slcan") == 0
+    said = capsys.readouterr().out
+    assert "DM4310" in said
+    assert "DM8009" in said
+    assert line.most == 0
+
+
+# --- check
+
+
+def checked(line, arm="so101"):
+    return command("check", arm, "--port", line.name, "--seconds", 0.05)
+
+
+def test_check_of_a_good_arm_ends_with_0_and_moves_nothing(arm_line, capsys):
+    before = written(arm_line)
+    assert checked(arm_line) == 0
+    said = capsys.readouterr().out
+    assert "all is well" in said
+    for name, q in zip(load_arm("so101").joint_names, START, strict=True):
+        row = next(row for row in said.splitlines() if name in row)
+        assert "100%" in row
+        assert any(abs(float(w) - q) < 2e-3 for w in row.split() if "." in w and "…" not in w)
+    assert written(arm_line) == before
+    assert arm_line.most == 0
+
+
+def break_in(line, what):
+    shafts, motors = line.motors.shafts, line.motors
+    {
+        "silent": lambda: setattr(shafts[2], "silent", True),
+        "hot": lambda: setattr(shafts[2], "temperature", 80.0),
+        "overload": lambda: motors.trip(3, "overload"),
+        "torque": lambda: motors.servos[2].write(40, bytes([1])),
+        "outside": lambda: line.arm.hold_at(elbow(1.9)),
+        "model": lambda: motors.servos[2].put(motors.servos[2].memory, 3, 2825),
+    }[what]()
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("silent", "motor 3 (elbow_flex) does not answer"),
+        ("hot", "temperature 80 °C, limit 75"),
+        ("overload", "fault: overload"),
+        ("torque", "has torque already"),
+        ("outside", "position 1.901 is outside [-1.69, 1.69] rad"),
+        ("model", "is sts3250, not sts3215"),
+    ],
+)
+def test_check_names_the_joint_and_what_is_wrong_with_it(arm_line, capsys, what, words):
+    break_in(arm_line, what)
+    assert checked(arm_line) == 1
+    said = capsys.readouterr().out
+    assert words in said
+    assert "motor 3" in said
+    assert "'elbow_flex'" in said or what == "model"
+    assert "all is well" not in said
+    assert arm_line.torques == (1 if what == "torque" else 0), "what is on stays on"
+
+
+def test_check_of_a_dead_line_says_so_once(lines, capsys):
+    assert checked(lines(Line(EmulatedFeetech([])))) == 1
+    said = capsys.readouterr().out
+    assert said.count("no motor answers") == 1
+    assert "hardware scan" in said
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "said"),
+    [
+        (["scan", "--port", "/dev/null"], ConfigError, "--driver is missing"),
+        (["scan", "--driver", "feetech"], ConfigError, "port is missing"),
+        (["scan", "--driver", "simulated"], ConfigError, "no motors; known with motors: .*feetech"),
+        (["scan", "--driver", "servos"], UnknownName, "unknown driver 'servos'.*dynamixel"),
+        (["scan", "--driver", "feetech", "--set", "x"], ConfigError, "NAME=VALUE is expected"),
+        (["check", "so101", "--port", "/dev/none"], DriverFault, "none.*serial ports of this"),
+        (["check", "so101", "--port", "/dev/null"], DriverFault, "that is no serial port"),
+        (["check", "five_dof"], ConfigError, "'five_dof'.*'R1'.*docs/hardware.md"),
+        (["check", "so101", "--driver", "dynamixel", "--port", "x"], UnknownName, "sts3215"),
+        (["check", "so101", "--seconds", "-1"], InvalidValue, "--seconds"),
+        (["jog", "so101", "--joint", "elbow_flex"], ConfigError, "must be a terminal"),
+        (["calibrate", "so101", "--output", "x"], ConfigError, "must be a terminal"),
+    ],
+)
+def test_what_can_not_be_is_refused_and_named(monkeypatch, words, error, said):
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        with pytest.raises(error, match=said):
+            command(*words)
+
+
+def test_a_port_that_another_program_has_is_named(arm_line):
+    other = SerialPort(arm_line.name, 1_000_000)
+    other.open()
+    with pytest.raises(DriverFault, match="another program has it open"):
+        checked(arm_line)
+    other.close()
+    assert checked(arm_line) == 0
+
+
+def test_no_permission_tells_how_to_get_it():
+    fault = DriverFault("port 'p'")
+    fault.__cause__ = PermissionError(13, "Permission denied")
+    assert "usermod -aG dialout" in str(advised(fault))
+    assert advised(DriverFault("x")).args == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--speed", "0"], "--speed"),
+        (["--speed", "100"], "--speed"),
+        (["--range", "-1"], "--range"),
+        (["--by", "nan"], "--by"),
+        (["--by", "170"], "leads joint 'elbow_flex' to 3.1.*is allowed"),
+        (["--interface", "effort"], "no watchdog"),
+    ],
+)
+def test_jog_refuses_what_is_out_of_bounds(monkeypatch, arm_line, words, said):
+    def user(user):
+        if "effort" in words:
+            user.wait("Type yes:")
+            user.press("yes\n")
+
+    jog = ("jog", "so101", "--joint", "elbow_flex", "--port", arm_line.name, *words)
+    with pytest.raises(ArmDynamicsError, match=said):
+        at_terminal(monkeypatch, user, *jog)
+    assert arm_line.most == 0
+
+
+# --- jog
+
+
+def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
+    words = ("jog", "so101", "--joint", joint, "--port", line.name, *more)
+
+    def user(user):
+        user.wait("Type yes:")
+        assert line.most == 0, "no torque before a yes"
+        does(user)
+
+    return at_terminal(monkeypatch, user, *words)
+
+
+@pytest.mark.parametrize("answer", ["\n", "y\n", "YES\n", "no\n", "\x04"])
+def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
+    code, said = jogged(monkeypatch, arm_line, lambda user: user.press(answer))
+    assert code == 1
+    assert "no torque" in said
+    assert arm_line.most == 0
+    np.testing.assert_allclose(arm_line.arm.state.q, START, atol=1e-9)
+
+
+def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
+    arm_line.motors.trip(3, "overload")
+    words = ("jog", "so101", "--joint", "elbow_flex", "--port", arm_line.name)
+    code, said = at_terminal(monkeypatch, lambda user: None, *words)
+    assert code == 1
+    assert "no torque before all is well" in said
+    assert arm_line.most == 0
+
+
+def test_jog_leads_the_joint_while_a_key_is_held_and_lets_go_at_the_end(monkeypatch, arm_line):
+    seen = {}
+
+    def does(user):
+        user.press("yes\n")
+        user.wait("Ctrl-C")
+        user.wait("active")
+        user.look(0.3)
+        seen["before"] = arm_line.arm.state.q.copy()
+        user.hold(RIGHT, 0.7)
+        user.look(0.5)
+        seen["held"] = arm_line.arm.state.q.copy()
+        user.look(0.3)
+        seen["after"] = arm_line.arm.state.q.copy()
+        user.hold(LEFT, 0.5)
+        user.look(0.3)
+        seen["back"] = arm_line.arm.state.q.copy()
+        assert arm_line.torques == 6
+        user.press("q")
+
+    code, said = jogged(monkeypatch, arm_line, does, "--speed", 20)
+    assert code == 0
+    assert "torque is off" in said
+    assert arm_line.torques == 0
+    for words in ("shoulder_pan", "goal", "effort", "30 °C"):
+        assert words in said
+    assert 0.1 < seen["held"][0] - seen["before"][0] < 0.4
+    assert abs(seen["after"][0] - seen["held"][0]) < 0.005
+    assert seen["back"][0] < seen["held"][0] - 0.05
+    np.testing.assert_allclose(seen["back"][1:], seen["before"][1:], atol=0.01)
+
+
+def test_jog_by_an_angle_ends_there(monkeypatch, arm_line):
+    def does(user):
+        user.press("yes\n")
+        user.wait("active")
+        user.hold(" ", 1.0)
+        seen.append(arm_line.arm.state.q.copy())
+
+    seen = []
+    code, said = jogged(monkeypatch, arm_line, does, "--by", "-5", "--speed", 20)
+    assert code == 0
+    assert "goal 6.4°" in said
+    assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
+    assert arm_line.torques == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_jog_with_torque_off(monkeypatch, arm_line, number):
+    def does(user):
+        user.press("yes\n")
+        user.wait("active")
+        user.hold(RIGHT, 0.3)
+        os.kill(os.getpid(), number)
+
+    code, said = jogged(monkeypatch, arm_line, does)
+    assert code == 0
+    assert "torque is off" in said
+    assert arm_line.torques == 0
+    assert arm_line.most == 6
+
+
+def test_a_fault_while_jogging_ends_it_with_torque_off(monkeypatch, arm_line):
+    def does(user):
+        user.press("yes\n")
+        user.wait("active")
+        arm_line.motors.trip(5, "overheating")
+
+    code, said = jogged(monkeypatch, arm_line, does)
+    assert code == 1
+    assert "stopped: joint 'wrist_roll': fault" in said
+    assert "torque is off" in said
+    assert arm_line.torques == 0
+
+
+def test_a_lost_port_is_told_with_what_to_do(monkeypatch, arm_line):
+    def does(user):
+        user.press("yes\n")
+        user.wait("active")
+        arm_line.unplug()
+
+    code, said = jogged(monkeypatch, arm_line, does)
+    assert code == 1
+    assert "SWITCH THE MOTORS' POWER OFF" in said
+
+
+# --- calibrate
+
+
+def led(user, line, q, key, words):
+    """Once asked, lead the arm to ``q`` and press ``key``; until ``words`` are said."""
+    for share in (0.5, 1.0):  # servos lose count of half a turn at once
+        line.arm.hold_at((1 - share) * line.arm.state.q + share * q)
+        user.look(0.15)
+    user.said = ""
+    while words not in user.said:
+        user.press(key)
+        user.look(0.3)
+
+
+def calibrated(monkeypatch, line, does, output, *more):
+    words = ("calibrate", "so101", "--port", line.name, "--output", output, *more)
+    return at_terminal(monkeypatch, does, *words)
+
+
+def elbow(value):
+    q = START.copy()
+    q[2] = value
+    return q
+
+
+@pytest.fixture
+def turned(lines):
+    """An arm whose elbow turns the other way, its horn mounted at another angle."""
+    return lines(so101_line(START, flipped=("elbow_flex",), offset={"elbow_flex": 0.25}))
+
+
+def whole_elbow(user, line, lower=-1.69, upper=1.69):
+    user.wait("Type yes:")
+    user.press("yes\n")
+    for q, mark in ((0.0, "zero mark"), (lower, "lower end"), (upper, "upper end")):
+        user.wait(mark)
+        led(user, line, elbow(q), "m", "measured")
+
+
+def test_calibration_finds_sign_and_offset_and_keeps_all_else(monkeypatch, turned, tmp_path):
+    output = tmp_path / "mine.urdf"
+    code, said = calibrated(
+        monkeypatch, turned, lambda user: whole_elbow(user, turned), output, "--joint", "elbow_flex"
+    )
+    assert code == 0, said
+    assert "DOUBT" not in said
+    assert turned.most == 0, "torque stays off"
+    before = (resources.folder("urdf") / "so101.urdf").read_text()
+    after = output.read_text()
+    differing = [
+        (a, b) for a, b in zip(before.splitlines(), after.splitlines(), strict=True) if a != b
+    ]
+    assert [b.split('"')[1] for _, b in differing] == ["sign", "offset"]
+    found = {m.joint: m for m in read_wiring(load_arm(output)).motors}["elbow_flex"]
+    assert found.sign == -1
+    assert found.offset == pytest.approx(0.25, abs=2e-3)
+    assert checked(turned, output) == 0
+
+
+def test_calibration_doubts_ends_that_are_not_the_urdfs(monkeypatch, turned, tmp_path):
+    code, said = calibrated(
+        monkeypatch,
+        turned,
+        lambda user: whole_elbow(user, turned, upper=1.3),
+        tmp_path / "mine.urdf",
+        *("--joint", "elbow_flex"),
+    )
+    assert code == 0
+    assert "DOUBT: upper end at 1.30 rad, the URDF's limit is 1.69" in said
+    assert "lower end at" not in said.replace("lower end (", "")
+
+
+def test_what_is_left_out_is_kept_and_nothing_is_written(monkeypatch, arm_line, tmp_path):
+    def does(user):
+        user.wait("Type yes:")
+        user.press("yes\n")
+        for joint in load_arm("so101").joint_names:
+            for mark in ("zero mark", "lower end", "upper end"):
+                user.wait(f"'{joint}' at its {mark}")
+                user.look(0.05)
+                user.press("\n")
+
+    output = tmp_path / "mine.urdf"
+    code, said = calibrated(monkeypatch, arm_line, does, output)
+    assert code == 1
+    assert said.count("kept") == 6
+    assert "nothing is written" in said
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(("answer", "written"), [("y\n", False), ("yes\n", True)])
+def test_a_file_that_exists_needs_a_yes(monkeypatch, turned, tmp_path, answer, written):
+    output = tmp_path / "mine.urdf"
+    output.write_text("mine")
+
+    def does(user):
+        whole_elbow(user, turned)
+        user.wait("exists. Overwrite it? Type yes:")
+        user.press(answer)
+
+    code, _ = calibrated(monkeypatch, turned, does, output, "--joint", "elbow_flex")
+    assert code == (0 if written else 1)
+    assert (output.read_text() == "mine") != written
+
+
+def test_calibration_does_nothing_without_a_yes_and_writes_nothing_after_q(
+    monkeypatch, arm_line, tmp_path
+):
+    output = tmp_path / "mine.urdf"
+    arm_line.motors.servos[1].write(40, bytes([1]))
+
+    def refuses(user):
+        user.wait("Type yes:")
+        user.press("no\n")
+
+    code, said = calibrated(monkeypatch, arm_line, refuses, output)
+    assert (code, arm_line.torques) == (1, 1), "whoever holds the arm goes on"
+    assert "nothing was done" in said
+
+    def leaves(user):
+        user.wait("Type yes:")
+        user.press("yes\n")
+        user.wait("zero mark")
+        user.look(0.1)
+        user.press("q")
+
+    with pytest.raises(ConfigError, match="nothing is written"):
+        calibrated(monkeypatch, arm_line, leaves, output)
+    assert arm_line.torques == 0
+    assert not output.exists()
+
+
+def test_calibration_needs_a_folder_for_its_file(monkeypatch, arm_line, tmp_path):
+    for output in (tmp_path, tmp_path / "none" / "mine.urdf"):
+        with pytest.raises(ConfigError, match="a file in a folder that exists"):
+            calibrated(monkeypatch, arm_line, lambda user: None, Path(output))
+
+
+# --- as a process
+
+
+def test_ctrl_c_at_a_real_terminal_ends_a_jog_with_torque_off(arm_line):
+    """In a process of its own, whose terminal makes the signal."""
+    said, code = "", 0
+    pid, terminal = os.forkpty()
+    if not pid:
+        words = ["jog", "so101", "--joint", "shoulder_pan", "--port", arm_line.name]
+        os.execv(
+            sys.executable,
+            [sys.executable, "-m", "arm_dynamics.cli.main", "hardware", *words],
+        )
+    for words, keys in (("Type yes:", b"yes\n"), ("active", b"\x03"), ("torque is off", b"")):
+        while words not in said:
+            said += os.read(terminal, 4096).decode("utf-8", "replace")
+        os.write(terminal, keys)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(terminal)
+    assert code == 0
+    assert arm_line.most == 6
+    assert arm_line.torques == 0

@@ -1,0 +1,201 @@
+"""Calibration, params in a URDF's text, the key that must be held, the way a joint is led."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from motor_rig import PERIOD, Rig
+
+from arm_dynamics import resources
+from arm_dynamics.cli.dead_man import HOLD, DeadMan
+from arm_dynamics.cli.jog_motion import LEAD, Bounds, JogMotion
+from arm_dynamics.controllers.position import Position
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.model.calibration import Marks, calibrated, doubts
+from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.model.wiring import MotorWiring
+
+SO101 = (resources.folder("urdf") / "so101.urdf").read_text(encoding="utf-8")
+REVOLUTE = Joint("J", "revolute", -1.2, 0.9, 1.0, 1.0)
+CONTINUOUS = Joint("J", "continuous", -np.inf, np.inf, 1.0, 1.0)
+OLD = MotorWiring("J", 1, "m", ratio=3.0)
+
+real = st.tuples(st.sampled_from((1.0, -1.0)), st.floats(-0.9, 0.9), st.floats(0.2, 20))
+"""Sign, offset and ratio of a motor as it is mounted."""
+
+
+def mounted(way):
+    sign, offset, ratio = way
+    return MotorWiring("J", 1, "m", sign, offset, ratio)
+
+
+@given(real, st.sets(st.sampled_from(("zero", "lower", "upper")), min_size=2))
+def test_two_places_tell_sign_and_offset(way, told):
+    true = mounted(way)
+    places = {"zero": 0.0, "lower": REVOLUTE.lower, "upper": REVOLUTE.upper}
+    marks = Marks(**{name: true.shaft_position(places[name]) for name in told})
+    found = calibrated(MotorWiring("J", 1, "m", ratio=true.ratio), REVOLUTE, marks)
+    assert (found.sign, found.ratio) == (true.sign, true.ratio)
+    assert found.offset == pytest.approx(true.offset, abs=1e-5)
+    assert not [said for said in doubts(found, REVOLUTE, marks) if "half a turn" not in said]
+
+
+@given(real)
+def test_a_joint_without_ends_is_turned_on_from_its_zero(way):
+    true = mounted(way)
+    marks = Marks(zero=true.shaft_position(0.0), ahead=true.shaft_position(1.5))
+    found = calibrated(MotorWiring("J", 1, "m", ratio=true.ratio), CONTINUOUS, marks)
+    assert found.sign == true.sign
+    assert found.offset == pytest.approx(true.offset, abs=1e-5)
+
+
+def test_one_place_keeps_the_sign_and_none_keeps_all():
+    assert calibrated(OLD, REVOLUTE, Marks()) == OLD
+    one = calibrated(OLD, REVOLUTE, Marks(upper=0.3))
+    assert one.sign == 1
+    assert one.position(0.3) == pytest.approx(REVOLUTE.upper)
+    still = calibrated(OLD, REVOLUTE, Marks(lower=0.3, upper=0.31))
+    assert still.sign == OLD.sign, "an arm that was not moved tells no sign"
+
+
+def test_what_does_not_fit_is_doubted():
+    short = Marks(zero=0.0, lower=-3.6, upper=1.8)
+    said = next(doubts(calibrated(OLD, REVOLUTE, short), REVOLUTE, short))
+    assert said == "upper end at 0.60 rad, the URDF's limit is 0.90"
+    odd = Marks(zero=3.1, lower=-2.0, upper=1.0)
+    assert any("zero mark" in said for said in doubts(OLD, REVOLUTE, odd))
+    far = Marks(zero=4.0)
+    assert any("half a turn" in said for said in doubts(OLD, REVOLUTE, far))
+
+
+# --- the URDF's text
+
+
+def without_params(text, joint, names):
+    """All that is in the XML, but for some params of a joint."""
+    robot = ElementTree.fromstring(text, parser=ElementTree.XMLParser(
+        target=ElementTree.TreeBuilder(insert_comments=True)
+    ))  # fmt: skip
+    block = robot.find(f"ros2_control/joint[@name='{joint}']")
+    found = {}
+    for param in list(block):
+        if param.tag == "param" and param.get("name") in names:
+            found[param.get("name")] = param.text
+            block.remove(param)
+    whole = [(e.tag, e.attrib, (e.text or "").strip()) for e in robot.iter()]
+    return whole, found
+
+
+@given(
+    st.sampled_from(("shoulder_pan", "gripper")),
+    st.dictionaries(
+        st.sampled_from(("sign", "offset", "id", "own")),
+        st.text("<&>\"'-.é1", min_size=1).map(str.strip).filter(bool),
+        min_size=1,
+    ),
+)
+def test_params_change_and_nothing_else(joint, params):
+    before, _ = without_params(SO101, joint, params)
+    after, found = without_params(with_params(SO101, {joint: params}), joint, params)
+    assert found == params
+    assert after == before
+
+
+def test_comments_blanks_and_short_forms_stay():
+    text = (
+        '<?xml version="1.0"?>\n<!-- ü --><robot name="r"><ros2_control name="c"><joint name="A"/>'
+        '<joint name="B">\n  <!-- a > b -->\n  <param name="id" />\n</joint></ros2_control>'
+        '<joint name="B"><param name="id">7</param></joint></robot>'
+    )
+    changed = with_params(text, {"B": {"id": "4", "sign": "-1"}})
+    here = '<param name="id">4</param>\n  <param name="sign">-1</param>'
+    assert changed == text.replace('<param name="id" />', here)
+    assert with_params(text, {}) == text
+    with pytest.raises(ConfigError, match="no joint C"):
+        with_params(text, {"C": {"id": "4"}})
+    with pytest.raises(ConfigError, match="'A' is empty"):
+        with_params(text, {"A": {"id": "4"}})
+
+
+# --- the key that must be held
+
+
+@given(st.floats(0, 1e6), st.floats(0, 10))
+def test_a_press_counts_for_a_while(start, later):
+    man = DeadMan({"r": 1.0, "l": -1.0})
+    assert man.way(start) == 0
+    man.press("l", start)
+    assert man.way(start + later) == (-1 if start + later < start + HOLD else 0)
+    man.press("r", start + later)
+    assert man.way(start + later) == 1
+    man.press("x", start + later)
+    assert man.way(start + later) == 0
+
+
+def led(rig, motion, man, seconds, key=None):
+    """Cycles of a host; ``key`` repeats every 0.03 s."""
+    end, due = rig.bus.now() + seconds, 0.0
+    while rig.bus.now() < end:
+        rig.bus.pass_time(PERIOD)
+        if key and rig.bus.now() >= due:
+            due = rig.bus.now() + 0.03
+            man.press(key, rig.bus.now())
+        motion.tick(man.way(rig.bus.now()))
+
+
+def ready(speed=0.3, lower=-1.0, upper=1.0):
+    rig = Rig("position").up()
+    motion = JogMotion(rig.driver, Position(rig.driver.arm), 0, Bounds(speed, lower, upper))
+    return rig, motion, DeadMan({"r": 1.0, "l": -1.0})
+
+
+def test_a_joint_is_led_at_its_speed_and_stops_within_two_tenths_of_a_second():
+    rig, motion, man = ready()
+    led(rig, motion, man, 0.2)
+    start = rig.body.state.q.copy()
+    led(rig, motion, man, 1.0, "r")
+    assert rig.body.state.q[0] - start[0] == pytest.approx(0.3, abs=0.05)
+    led(rig, motion, man, 0.2)
+    at = rig.body.state.q.copy()
+    led(rig, motion, man, 1.0)
+    assert abs(rig.body.state.q[0] - at[0]) < 2e-3
+    assert rig.body.fastest[0] < 2 * 0.3
+    np.testing.assert_allclose(at[1:], start[1:], atol=0.01)
+    assert rig.driver.status is Status.ACTIVE
+
+
+@pytest.mark.parametrize(("key", "end"), [("r", 0.35), ("l", 0.25)])
+def test_a_joint_is_led_no_further_than_its_bounds(key, end):
+    rig, motion, man = ready(lower=0.25, upper=0.35)
+    led(rig, motion, man, 1.0, key)
+    assert motion.goal == pytest.approx(end)
+    led(rig, motion, man, 0.5)
+    assert rig.body.state.q[0] == pytest.approx(end, abs=0.01)
+
+
+def test_the_goal_waits_for_a_joint_that_is_held():
+    rig, motion, man = ready()
+    led(rig, motion, man, 0.1)
+    rig.body.hold_at(rig.body.state.q)
+    rig.body._let_pass = lambda: None  # somebody is stronger than the motors
+    at = rig.body.state.q[0]
+    led(rig, motion, man, 3.0, "r")
+    assert motion.goal - at <= LEAD + 1e-9
+
+
+def test_after_a_silence_the_joint_is_led_on_from_where_it_is():
+    rig, motion, man = ready()
+    led(rig, motion, man, 0.3, "r")
+    rig.shafts[1].silent = True
+    led(rig, motion, man, 0.3, "r")
+    assert rig.driver.status is Status.STOPPED
+    goal = motion.goal
+    assert np.isnan(goal)
+    rig.shafts[1].silent = False
+    led(rig, motion, man, 0.3)
+    assert rig.driver.status is Status.ACTIVE
+    assert motion.goal == pytest.approx(rig.body.state.q[0], abs=0.02)

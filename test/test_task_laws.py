@@ -376,6 +376,32 @@ def test_it_comes_to_rest_whatever_the_time_step(dt, told):
     assert np.abs(virtual.v).max() < 0.02
 
 
+@pytest.mark.parametrize(
+    ("name", "out"),
+    [
+        ("five_dof", (-0.13, 0.59, 0.79)),
+        ("seven_dof_can", (-0.76, -0.59, 0.95)),
+        ("seven_dof_can", (-0.26, 0.6, -0.18)),
+    ],
+)
+def test_it_rests_against_several_limits_at_once(name, out):
+    """On the way to what is out of reach one joint after the other stops, and the rest goes on."""
+    arm = arm_of(name)
+    q = np.array(arm.pose("initial"))
+    virtual, law, held = (
+        VirtualArm(arm),
+        ResolvedRate(arm).law_gains,
+        task_of(arm, Reference.hold(q)),
+    )
+    virtual.place(q)
+    for share in [*np.linspace(0, 1, 1500), *np.ones(5000)]:
+        way = share * (np.array(out) - held.position)
+        virtual.follow(replace(held, position=held.position + way), DT, law)
+    stopped = (virtual.q <= arm.lower) | (virtual.q >= arm.upper)
+    assert stopped.sum() > 1
+    assert np.abs(virtual.v).max() < 1e-3
+
+
 def test_beyond_a_limit_it_begins_where_the_arm_is_and_only_comes_back():
     arm = five_dof()
     outside = np.where(np.isfinite(arm.upper), arm.upper + 0.05, 0.0)

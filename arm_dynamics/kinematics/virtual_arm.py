@@ -127,7 +127,7 @@ def rates(
     caught *= min(1.0, NEAR * scale[3] / max(math.sqrt(square), 1e-300))
     rows, inner = chosen_rows(J, scale, axes), posture_rate * posture
     inverse, weakest = filtered_inverse(rows, weak)
-    for _ in range(2):
+    for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit
         slow = inner + applied(inverse, caught - applied(rows, inner))
         slow = slow * share(slow, np.full(slow.size, most / rate))
         wanted = applied(inverse, asked) + slow

@@ -275,6 +275,20 @@ def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
     assert arm_line.most == 0
 
 
+def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_line):
+    arm_line.motors.trip(3, "overload")
+    words = ("jog", "so101", "--joint", "elbow_flex", "--port", arm_line.name, "--reset")
+
+    def user(user):
+        user.wait("Type yes:")
+        user.press("no\n")
+
+    code, said = at_terminal(monkeypatch, user, *words)
+    assert code == 1
+    assert "all is well" in said
+    assert arm_line.most == 0
+
+
 def test_jog_leads_the_joint_while_a_key_is_held_and_lets_go_at_the_end(monkeypatch, arm_line):
     seen = {}
 
@@ -345,7 +359,7 @@ def test_a_fault_while_jogging_ends_it_with_torque_off(monkeypatch, arm_line):
 
     code, said = jogged(monkeypatch, arm_line, does)
     assert code == 1
-    assert "stopped: joint 'wrist_roll': fault" in said
+    assert "  joint 'wrist_roll': fault" in said
     assert "torque is off" in said
     assert arm_line.torques == 0
 

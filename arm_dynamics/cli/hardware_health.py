@@ -87,7 +87,7 @@ class Health:
         if missed > LOST * look.cycles:
             yield f"no answer in {missed} of {look.cycles} cycles: cable, connector or noise"
         if told.fault:
-            yield f"fault: {told.fault}; a fault that can pass is cleared by switching power off"
+            yield f"fault: {told.fault}; hardware jog --reset clears what can pass"
         if told.enabled:
             yield "has torque already: somebody drives it, or left it so"
         yield from self._limits(joint, motor, told)

@@ -54,6 +54,8 @@ def run(arguments: Sequence[str]) -> int:
     by = None if given.by is None else scale * scalar("--by", given.by)
     driver = _driver(given, arm, speed)
     law = _law(given, arm)
+    if given.reset:
+        _clear_faults(driver)
     if not all_well(arm, driver.bus, LOOK):
         print("no torque before all is well")
         return 1
@@ -81,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--by", type=float, metavar="DEG", help="so far (mm for a prismatic joint), then end")
     add("--speed", type=float, default=10.0, metavar="DEG/S", help=f"10; up to {FASTEST:g}")
     add("--range", type=float, default=30.0, metavar="DEG", help="to each side of the start; 30")
+    add("--reset", action="store_true", help="clear the motors' faults first; torque goes off")
     told = "position (default), or effort: the arm's law, which carries its weight"
     add("--interface", default="position", choices=("position", "effort"), help=told)
     return made
@@ -107,6 +110,16 @@ def _law(given: argparse.Namespace, arm: ArmModel) -> Controller:
     if law.interface != given.interface:
         raise ConfigError(f"--interface {given.interface}: the arm's law sets {law.interface}")
     return law
+
+
+def _clear_faults(driver: MotorArm) -> None:
+    """Torque off, and motors' faults cleared; raises DriverFault naming those that stay."""
+    driver.configure()
+    try:
+        driver.read()
+        driver.reset()
+    finally:
+        driver.close()
 
 
 def _position(driver: MotorArm, i: int) -> float:

@@ -13,7 +13,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.model.wiring import read_wiring
 
-NO_WIRING = "the URDF must say which motor moves which joint: docs/hardware.md, 'Wiring'"
+NO_WIRING = "the URDF must say which motor moves which joint: docs/hardware.md, 'Which motors'"
 
 
 def parser(

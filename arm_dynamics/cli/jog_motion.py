@@ -44,6 +44,16 @@ class JogMotion:
         """Where the joint is led to at present [rad or m]; NaN before the first tick."""
         return float("nan") if self._reference is None else float(self._reference[self.joint])
 
+    def rehearse(self) -> None:
+        """Have the law work out a command that is not sent: what it compiles takes its time now.
+
+        Raises DriverFault where no joint is known.
+        """
+        state = self.driver.read()
+        still = np.zeros_like(state.q)
+        self._law.reset(state)
+        self._law.update(state, Reference(state.q, still, still), 0.0)
+
     def tick(self, way: float) -> None:
         """Read, lead the joint on, write; a driver that does not drive is left to itself."""
         try:

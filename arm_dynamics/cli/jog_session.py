@@ -30,6 +30,7 @@ def session(motion: JogMotion, dead_man: DeadMan, done: Callable[[], bool]) -> i
     """Lead until ``done``, QUIT or a signal; 0, or 1 where the arm tripped."""
     driver = motion.driver
     with stopped_by_signals() as stopped:
+        motion.rehearse()
         try:
             driver.activate()
             tripped = _led(motion, dead_man, lambda: stopped() or done())
@@ -37,13 +38,14 @@ def session(motion: JogMotion, dead_man: DeadMan, done: Callable[[], bool]) -> i
         finally:
             _torque_off(driver)
     if tripped:
-        print(f"stopped: {tripped}")
+        print("stopped:", *tripped, sep="\n  ")
     return 1 if tripped else 0
 
 
-def _led(motion: JogMotion, dead_man: DeadMan, stopped: Callable[[], bool]) -> str:
-    """Tick after tick; what tripped, "" where nothing did."""
-    pacer, tripped = Pacer(PERIOD), ""
+def _led(motion: JogMotion, dead_man: DeadMan, stopped: Callable[[], bool]) -> list[str]:
+    """Tick after tick; what tripped."""
+    tripped: list[str] = []
+    pacer = Pacer(PERIOD)
     with Keyboard() as keys, LiveLine() as line:
         while not (stopped() or tripped):
             key, now = keys.newest(), time.monotonic()
@@ -59,12 +61,12 @@ def _led(motion: JogMotion, dead_man: DeadMan, stopped: Callable[[], bool]) -> s
     return tripped
 
 
-def _tripped(driver: MotorArm) -> str:
-    """What ends a jog, in words: a trip that does not pass by itself, or torque that is gone."""
+def _tripped(driver: MotorArm) -> list[str]:
+    """What ends a jog, in words: trips that do not pass by themselves, or torque that is gone."""
     latched = [str(trip) for trip in driver.trips if not trip.passes]
     if not latched and driver.status in (Status.ERROR, Status.INACTIVE):
-        latched = [*map(str, driver.trips)] or [f"the arm is {driver.status.value}"]
-    return "; ".join(latched)
+        return [*map(str, driver.trips)] or [f"the arm is {driver.status.value}"]
+    return latched
 
 
 def _come_to_rest(motion: JogMotion) -> None:

@@ -48,8 +48,8 @@ def until(what, seconds=10.0):
 
 
 def swings(arm, program):
-    """Active, and the arm moves from side to side."""
-    until(lambda: program.tell("status")["status"] == "active")
+    """Active, if need be (a busy machine) once more, and the arm moves from side to side."""
+    until(lambda: program.tell("status")["status"] == "active" or taken_up(arm, program))
     arm.tell("forget")
     until(lambda: min(arm.tell("state")["moved"]) > 0.05)
 
@@ -69,7 +69,7 @@ def test_a_host_that_stalls_is_stopped_by_the_motors_and_then_goes_on(pair):
     time.sleep(0.5)
     assert until(lambda: arm.tell("state")["stopped"], 2.0)
     program.process.send_signal(signal.SIGCONT)
-    until(lambda: "command_timeout" in program.tell("status")["counts"])
+    until(lambda: program.tell("status")["status"] == "stopped")
     until(lambda: taken_up(arm, program))
     swings(arm, program)
 
@@ -91,12 +91,13 @@ def test_unplugged_while_moving_and_plugged_in_again(pair):
 @each(PATIENT)
 def test_a_second_program_is_refused_and_the_first_goes_on(pair):
     arm, program = pair
-    before = program.tell("status")["counts"]
+    before = program.tell("status")
     with host(program.name, program.port) as rival:
         assert os.path.basename(program.port) in rival.first["error"]
         assert rival.first["status"] == "unconfigured"
     swings(arm, program)
-    assert program.tell("status")["counts"].get("port") == before.get("port")
+    after = program.tell("status")
+    assert after["counts"].get("port") == before["counts"].get("port"), after["latest"]
 
 
 @each(WATCHED)

@@ -24,15 +24,14 @@ from arm_dynamics.pacer import Pacer
 from arm_dynamics.safety.settings import SafetySettings
 
 PERIOD = 5e-3
-SAFETY = SafetySettings(soft_zone=0.05, silent_cycles=10, watchdog=0.3)
+TRIES = 10
+SAFETY = SafetySettings(soft_zone=0.05, silent_cycles=20, watchdog=0.3)
 
 
 def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorArm:
     """A driver on ``port``."""
     told = {"port": port, "interface": "slcan", **settings}
-    made = build_driver(
-        maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface
-    )  # fmt: skip
+    made = build_driver(maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface)
     assert isinstance(made, MotorArm)
     return made
 
@@ -45,6 +44,25 @@ class Host:
         self.driver = driver
         self.loop = ControlLoop(driver, build_controller(driver.arm, law))
         self.cycles, self.pacer = 0, Pacer(PERIOD)
+        self.middle = START
+
+    def begin(self) -> str:
+        """Configure and activate; what speaks against it. A busy machine may need some tries."""
+        error = ""
+        try:
+            self.driver.configure()
+        except DriverFault as fault:
+            return str(fault)
+        for _ in range(TRIES):
+            for _ in range(3):
+                self.loop.step()
+            try:
+                self.driver.activate()
+            except DriverFault as fault:
+                error = str(fault)
+            else:
+                return ""
+        return error
 
     def run(self) -> None:
         """Until stdin ends."""
@@ -63,7 +81,7 @@ class Host:
         self.cycles += 1
         side = 0.1 if self.cycles // 60 % 2 else -0.1
         if self.loop.state is not None and self.cycles % 60 == 0:
-            goal = zip(self.driver.arm.joint_names, START, strict=True)
+            goal = zip(self.driver.arm.joint_names, self.middle, strict=True)
             self.loop.hold({name: q + side for name, q in goal})
 
     def _obey(self, line: str) -> None:
@@ -71,6 +89,8 @@ class Host:
         try:
             if line != "status":
                 getattr(self.driver, line)()
+            if line == "activate":  # where the arm was found
+                self.middle = tuple(self.driver.feedback.q.tolist())
         except DriverFault as error:
             said = str(error)
         print(json.dumps(self.status(said)), flush=True)
@@ -81,6 +101,7 @@ class Host:
             "status": self.driver.status.value,
             "trips": [trip.kind for trip in self.driver.trips],
             "counts": dict(self.driver.events.counts),
+            "latest": self.driver.events.latest,
             "cycles": self.cycles,
             "missed": self.pacer.missed,
             "error": error,
@@ -92,14 +113,8 @@ def main() -> None:
     name, port, *settings = sys.argv[1:]
     maker = MAKERS[name]
     driver = built(maker, port, dict(pair.split("=", 1) for pair in settings))
-    host, error = Host(driver, maker.interface), ""
-    try:
-        driver.configure()
-        for _ in range(3):
-            host.loop.step()
-        driver.activate()
-    except DriverFault as fault:
-        error = str(fault)
+    host = Host(driver, maker.interface)
+    error = host.begin()
     print(json.dumps(host.status(error)), flush=True)
     if not error:
         host.run()

@@ -69,7 +69,7 @@ def _broken(bench: Bench, fault: Fault) -> Outcome:
     stopped = bench.stopped
     if fault.end is not None:
         fault.end(bench)
-    return Outcome(seen, after, moved, torque, longest, wrong, _recovered(bench), stopped)
+    return Outcome(seen, after, moved, torque, longest, wrong, recovered(bench), stopped)
 
 
 def _watched(bench: Bench, fault: Fault, before: Counter[str]) -> tuple[str, int | None]:
@@ -97,14 +97,14 @@ def _noticed(bench: Bench, before: Counter[str]) -> str:
     return "age" if (bench.driver.feedback.age > 1.5 * PERIOD).any() else ""
 
 
-def _recovered(bench: Bench) -> str:
-    """How the arm came to follow again; "" where it did not."""
+def recovered(bench: Bench, after: int = AFTER) -> str:
+    """How the arm came to follow again, looked at every ``after`` cycles; "" if it did not."""
     steps: list[str] = []
     if not bench.alive:
         bench.boot()
         bench.alive = True
         steps.append("new program")
-    bench.run(AFTER)
+    bench.run(after)
     for _ in range(TRIES):
         if bench.active and not bench.driver.trips:
             break
@@ -112,8 +112,8 @@ def _recovered(bench: Bench) -> str:
         bench.run(PAUSE)
     with suppress(TrajectoryRefused):
         bench.swing()
-    for _ in range(3):
-        bench.run(AFTER)
+    for _ in range(3 * AFTER // after):
+        bench.run(after)
         if _follows(bench):
             return ", ".join(steps) or "by itself"
     return ""
@@ -165,6 +165,6 @@ def _refused(bench: Bench, fault: Fault) -> Outcome:
         fault.end(bench)
         with suppress(DriverFault):
             bench.up()
-        went_on = _recovered(bench)
+        went_on = recovered(bench)
     moved = float(np.degrees(bench.body.moved.max())) if fault.end is None else 0.0
     return Outcome(seen, after, moved, 0.0, bench.longest, 0.0, went_on, stopped)

@@ -1,0 +1,70 @@
+"""Random sequences of faults on every driver: no hang, no unbounded motion, nothing raised.
+
+SEQUENCES, a variable of the environment, is how many there are for each kind of motors.
+"""
+
+import os
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from breaking.bench import Bench
+from breaking.faults import FAULTS, mended
+from breaking.outcome import recovered
+from emulators.makers import MAKERS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+
+COUNT = int(os.environ.get("SEQUENCES", "12"))
+BEGINS = {fault.name: fault.begin for fault in FAULTS if not fault.configuring}
+ACTS = ("configure", "activate", "reset", "deactivate", "safe_stop", "emergency", "close", "boot")
+EVENTS = st.sampled_from([*BEGINS, *ACTS, "mended", "mended"])
+SEQUENCE = st.lists(st.tuples(EVENTS, st.integers(1, 15)), min_size=1, max_size=6)
+LONGEST, FASTEST, BEYOND = 0.05, 25.0, 0.4
+"""Of any cycle [s]; of any joint, falling [rad/s]; of any joint beyond its limits [rad]."""
+
+
+def act(bench, name):
+    """Break something, or do what an operator does, whatever state the arm is in."""
+    if name in BEGINS:
+        BEGINS[name](bench)
+    elif name == "mended":
+        mended(bench)
+    elif name == "boot":
+        bench.boot()
+    else:
+        does = getattr(bench.driver, name, lambda: bench.driver.emergency_stop("a test"))
+        with suppress(DriverFault):
+            does()
+
+
+def is_bounded(bench):
+    """Where the arm is, how fast, and what its motors gave."""
+    arm, state = bench.maker.arm, bench.body.state
+    assert (arm.lower - BEYOND < state.q).all(), state.q
+    assert (state.q < arm.upper + BEYOND).all(), state.q
+    assert np.abs(state.v).max() < FASTEST, state.v
+    assert (bench.body.strongest <= 1.02 * arm.effort_limit).all()
+    assert bench.longest < LONGEST
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
+    @settings(max_examples=COUNT, suppress_health_check=list(HealthCheck))
+    @given(SEQUENCE, st.integers(0, 2**16))
+    def check(sequence, seed):
+        bench = Bench(MAKERS[name], seed).up()
+        for event, cycles in sequence:
+            act(bench, event)
+            for _ in range(cycles):
+                bench.cycle()
+            is_bounded(bench)
+        mended(bench)
+        if bench.driver.status is Status.UNCONFIGURED:
+            bench.port.close()
+        assert recovered(bench, 10), "it did not come back"
+
+    check()

@@ -190,6 +190,22 @@ def test_a_wrench_at_the_tool_is_what_the_joints_feel():
         np.testing.assert_allclose(pushed - without, expected, atol=1e-9)
 
 
+def test_an_integral_stands_still_while_the_tool_is_told_to_push():
+    """It is what it was before the push, however long that lasts and far the tool yields."""
+    arm = five_dof()
+    q, _, _ = scattered(arm)
+    law, held = TaskSpace(arm), task_of(arm, Reference.hold(q))
+    law.reset(State.of(q))
+    for _ in range(20):
+        law.update(State.of(q - 0.01), held, DT)
+    before = law.update(State.of(q), held, 0.0).value
+    for _ in range(200):
+        law.update(State.of(q + 0.02), replace(held, wrench=np.array([0, 0, -2.0, 0, 0, 0])), DT)
+    np.testing.assert_array_equal(law.update(State.of(q), held, 0.0).value, before)
+    law.update(State.of(q + 0.02), held, DT)
+    assert (law.update(State.of(q), held, 0.0).value != before).any()
+
+
 def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
     arm = arm_of("puma560")
     q, _, _ = scattered(arm, 3)

@@ -14,7 +14,7 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.tool_glide import ToolGlide, entry_time
 from arm_dynamics.trajectories.tool_goals import AtTwist, Glide, ToPose
-from arm_dynamics.trajectories.tool_paths import ToolLimits
+from arm_dynamics.trajectories.tool_paths import SLOWEST, ToolLimits
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)
 SMALL = st.floats(-0.5, 0.5)
@@ -112,6 +112,17 @@ def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
     half = next(i for i, x in enumerate(gone) if x > 0.15) / rate
     alone = next(t for t in np.arange(0, 2, 0.01) if once.at(t).position[0] > p[0] + 0.15)
     assert half < 1.2 * alone
+
+
+@pytest.mark.parametrize("name", ["speed", "acceleration", "turning", "turning_acceleration"])
+def test_the_slowest_limits_give_finite_motions_and_slower_ones_are_refused(name):
+    with pytest.raises(InvalidValue, match=f"{name} = 1e-300: must be at least"):
+        ToolLimits(**{name: 1e-300})
+    goal = moved(np.full(6, 0.1), ToolLimits(**{name: SLOWEST}))
+    glide = ToolGlide.to(arm(), goal, 0.0, start())
+    for t in (0.0, 0.1, 10.0, glide.end):
+        at = glide.at(t)
+        assert np.isfinite([*at.position, *at.twist, *at.acceleration]).all()
 
 
 def test_a_twist_is_held_and_ends_at_rest():

@@ -29,7 +29,7 @@ class TaskSpace(TaskController):
     loses, and the posture takes these over. x_r is the tool of ``VirtualArm``: the reference
     within reach. w is the reference's wrench. The integral is of the joints' errors, so that it
     holds in singular poses, too, and brings tool and posture home together; while any effort is
-    saturated it only shrinks.
+    saturated it only shrinks, and while a wrench is told it stands still.
     Source: O. Khatib, IEEE J. Robotics and Automation 3 (1987), 43, eqs. 28 and 51.
     """
 
@@ -68,8 +68,9 @@ class TaskSpace(TaskController):
         )  # fmt: skip
         command = self.limited(effort, state)
         saturated = not np.array_equal(effort, command.value)
+        free = 0.0 if goal.wrench.any() else dt  # it would push back, and hunt against friction
         self._integral = grown_integrals(
-            joint["ki"], joint["i_clamp"], goal.q - q, saturated, self._integral, dt
+            joint["ki"], joint["i_clamp"], goal.q - q, saturated, self._integral, free
         )
         return command
 

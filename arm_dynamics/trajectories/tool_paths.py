@@ -23,6 +23,8 @@ STRAIGHT = 1e-9
 """Sine of an angle below which three points lie on one line."""
 LONG = 1e9
 """One over the length [m], angle [rad] or bend below which a way has none."""
+SLOWEST = 1e-9
+"""Least limit of a tool's motion, in its unit: times stay far from the largest numbers."""
 
 
 class Curve(Protocol):
@@ -169,9 +171,9 @@ class ToolLimits:
     turning_acceleration: float = 4.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no positive number."""
+        """Refuse what is no number of at least SLOWEST."""
         for name in self.__slots__:
-            scalar(name, getattr(self, name), above=0)
+            scalar(name, getattr(self, name), lower=SLOWEST)
 
     def profile(self, path: ToolPath) -> Profile | None:
         """The fastest trapezoidal s(t) along ``path`` within these limits; None without a way."""

@@ -267,13 +267,56 @@ def test_torque_off_is_asked_until_all_have_confirmed():
 def test_an_emergency_stop_keeps_its_first_source():
     button = EmergencyStop()
     button.engage("")
+    earlier = button.press
     assert button.source == "unnamed"
     button.engage("second")
     assert button.source == "unnamed"
-    assert not button.release(button.presses - 1)
+    assert not button.release(earlier)
     assert button.engaged
-    assert button.release(button.presses)
+    assert button.release(button.press)
     assert not button.engaged
+
+
+@pytest.mark.parametrize("when", ["before it lets go", "after it has let go"])
+def test_a_press_in_the_midst_of_a_release_stays(when):
+    class Pressed(EmergencyStop):
+        """Somebody presses at the moment when the newest press is looked at."""
+
+        armed = False
+
+        def __getattribute__(self, name):
+            if name == ("press" if when.startswith("after") else "source") and self.armed:
+                type(self).armed = False
+                self.engage("meanwhile")
+            return super().__getattribute__(name)
+
+    button = Pressed()
+    button.engage("first")
+    first, Pressed.armed = button.press, True
+    assert not button.release(first)
+    assert button.engaged
+
+
+def test_motors_that_are_asked_for_while_others_confirm_stay_asked_for():
+    off = TorqueOff()
+    off.ask([1])
+
+    def confirm(ids):
+        off.ask([2])
+        return ids
+
+    off.cycle(confirm)
+    assert off.pending == {2}
+
+
+def test_what_a_listener_raises_goes_no_further():
+    def fails(kind, message):
+        raise RuntimeError("no log")
+
+    events = Events(fails)
+    events.report("fault", "J1")
+    assert events.counts == {"fault": 1, "listener_failed": 1}
+    assert events.latest == {"fault": "J1"}
 
 
 # Stops of servos --------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from threading import RLock
 from typing import ParamSpec, TypeVar
 
 from arm_dynamics.drivers.motor_bus import MotorBus
@@ -12,21 +13,48 @@ from arm_dynamics.errors import DriverFault
 P = ParamSpec("P")
 T = TypeVar("T")
 
+PATIENCE = 2.0
+"""Longest that a close waits for what another thread does on the bus [s]."""
+
 
 class BusLink:
-    """Opens a bus whole or not at all; ``gone`` says why it is lost, "" while it is not."""
+    """Opens a bus whole or not at all; ``gone`` says why it is lost, "" while it is not.
+
+    ``turn`` is held by the one thread that talks on the bus: no goal may follow a torque off, no
+    answer be taken for that to another question.
+    """
 
     def __init__(self, bus: MotorBus, interface: str, period: float) -> None:
         self.bus = bus
         self.interface = interface
         self.period = period
         self.gone = ""
+        self.opened = False
+        """Whether motors may hear what is sent."""
         self._next = 0.0
+        self.turn = RLock()  # a signal's handler may interrupt its own thread
 
-    def open(self) -> None:
-        """Open, check every motor, torque off; raises DriverFault with the port closed again."""
+    @contextmanager
+    def last_turn(self) -> Iterator[None]:
+        """As ``turn``; after PATIENCE without regard to a thread that hangs."""
+        mine = self.turn.acquire(timeout=PATIENCE)
+        try:
+            yield
+        finally:
+            if mine:
+                self.turn.release()
+
+    def open(self, loose: Collection[int] = ()) -> None:
+        """Open, check every motor, torque off; raises DriverFault with the port closed again.
+
+        Motors that are ``loose`` had torque when they were heard last: they are told to switch it
+        off before anything is checked, so that one that is missing does not keep the others on.
+        """
         try:
             self.bus.open()
+            self.opened = True
+            if loose:
+                self.bus.disable(loose)
             self.bus.identify()
             self.bus.prepare(self.interface)
         except Exception as error:
@@ -48,15 +76,16 @@ class BusLink:
         self._next = self.bus.now() + self.period
         self.close()
 
-    def reopen(self) -> None:
+    def reopen(self, loose: Collection[int]) -> None:
         """Try once if it is time to; raises DriverFault while the bus stays lost."""
         if self.bus.now() < self._next:
             raise DriverFault(f"lost: {self.gone}")
         self._next = self.bus.now() + self.period
-        self.open()
+        self.open(loose)
 
     def close(self) -> None:
         """Release the port; never raises."""
+        self.opened = False
         with suppress(Exception):
             self.bus.close()
 

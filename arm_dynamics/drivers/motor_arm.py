@@ -29,10 +29,16 @@ class MotorArm(MotorLife):
         Raises DriverFault where nothing is known: before ``configure``, while the port is gone
         (it is tried again now and then), and when every joint is silent.
         """
+        with self._link.turn:
+            return self._read()
+
+    def _read(self) -> State:
         self._require_open()
-        self._senses.take(self._call(self.bus.read), self.bus.now())
-        self.feedback = self._senses.feedback(self.bus.now())
-        self._judge(self.bus.now())
+        readings = self._call(self.bus.read)
+        now = self.bus.now()
+        self._senses.take(readings, now)
+        self.feedback = self._senses.feedback(now)
+        self._judge_or_let_go(now)
         if self._senses.freshness.silent.all():
             raise DriverFault("no motor answers")
         told = self.feedback
@@ -40,23 +46,26 @@ class MotorArm(MotorLife):
 
     def write(self, command: Command) -> None:
         """Offer a command, and send what safety makes of it."""
-        if self.status.drives and self._is_taken(command):
-            self._watch.offer(command, self.bus.now())
+        try:
+            if self.status.drives and self._is_taken(command):
+                self._watch.offer(command, self.bus.now())
+        except Exception as error:  # a command of a kind of its own
+            self._watch.refuse(f"{type(error).__name__}: {error}")
         self.idle()
 
     def idle(self) -> None:
         """Send what safety says: the command in force, a stop, or torque off."""
-        try:
-            self._obey_button()
-            if self._off.pending:
-                self._switch_off()
-            elif self.status.drives:
-                self._drive(self.bus.now())
-        except DriverFault:
-            pass  # the bus is lost, which has been counted
-        except Exception as error:  # without a command there is no holding on
-            self._trip(Trip("no_command", "", 0, 0, "", self.bus.now(), str(error)))
-            self._off.ask(self._ids)
+        with self._link.turn:
+            try:
+                self._obey_button()
+                if self._off.pending:
+                    self._switch_off()
+                elif self.status.drives:
+                    self._drive(self.bus.now())
+            except DriverFault:
+                pass  # the bus is lost, which has been counted
+            except Exception as error:
+                self._give_up(error)
 
     def _drive(self, now: float) -> None:
         """Command or stop -> limits -> goals of the motors."""
@@ -68,6 +77,12 @@ class MotorArm(MotorLife):
         dt, self._sent = now - self._sent, now
         value = self._limits.apply(self._asked, wanted, state.q, state.v, warm, dt)
         self._call(self.bus.write, self._shafts.goals(self._asked, value, state.v, warm))
+
+    def _judge_or_let_go(self, now: float) -> None:
+        try:
+            self._judge(now)
+        except Exception as error:
+            self._give_up(error)
 
     def _judge(self, now: float) -> None:
         """What trips on what has been read; once a link is good again, the arm goes on."""

@@ -9,7 +9,7 @@ from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.trips import Trip
 
-LAST_TRIES = 3
+LAST_TRIES = 10
 """How often torque off is asked for before a port is released; watchdogs do the rest."""
 
 
@@ -18,35 +18,27 @@ class MotorLife(MotorParts):
 
     def configure(self) -> None:
         """Open the port, check every motor, torque off; nothing moves."""
-        if self.status is Status.UNCONFIGURED:
-            self._closed = False
-            self._link.open()
-            self._begin_reading()
+        with self._link.turn:
+            if self.status is Status.UNCONFIGURED:
+                self._closed = False
+                self._link.open(self._ids if self.engaged else ())
+                self._begin_reading()
 
     def activate(self) -> None:
         """Torque on where the arm stands; raises DriverFault, torque off, saying why not."""
-        if self.status is Status.ACTIVE:
-            return
-        self._require_free()
-        try:
-            parts = (self.bus, self._senses, self._limits, self._off, self._button)
-            Activation(*parts).run(self._asked)
-        except Exception as error:
-            self.events.report("activation_refused", str(error))
-            raise as_fault(error) from error
-        self._trips.clear()
-        self._watch.restart()
-        self._judgement.restart()
-        self._good, self._sent, self._stop = 0, self.bus.now(), None
-        self.status = Status.UNCONFIGURED if self._closed else Status.ACTIVE
+        with self._link.turn:
+            if self.status is not Status.ACTIVE:
+                self._require_free()
+                self._take_up()
 
     def deactivate(self) -> None:
         """Torque off; reading goes on.
 
         Raises DriverFault naming motors that have not confirmed it; they go on being asked.
         """
-        if self.status not in CLOSED:
-            self._confirm_off()
+        with self._link.turn:
+            if self.status not in CLOSED:
+                self._confirm_off()
 
     def safe_stop(self) -> None:
         """Let the stop policy act until ``reset``."""
@@ -59,9 +51,13 @@ class MotorLife(MotorParts):
 
     def reset(self) -> None:
         """Release what is latched, torque off; raises DriverFault naming what still holds."""
+        with self._link.turn:
+            self._reset()
+
+    def _reset(self) -> None:
         if self.status in CLOSED:
             raise DriverFault(f"not reset: the arm is {self.status.value} {self._link.gone}")
-        presses = self._button.presses
+        press = self._button.press
         self._obey_button()
         self._confirm_off()
         tripped = [id for id, word in zip(self._ids, self.feedback.fault, strict=True) if word]
@@ -74,21 +70,46 @@ class MotorLife(MotorParts):
         still += [trip for trip in found if trip.kind == "temperature"]
         if still:
             raise DriverFault("not reset: " + "; ".join(str(trip) for trip in still))
-        if not self._button.release(presses):
+        if not self._button.release(press):
             raise DriverFault("not reset: the emergency stop was pressed again")
         self._trips.clear()
 
     def close(self) -> None:
-        """Torque off as far as the port lets, then release it."""
-        try:
-            if self.status.drives or self._off.pending:
-                self._off.ask(self._ids)
-                self._off.until_confirmed(self.bus.disable, LAST_TRIES)
-        except Exception as error:
-            self.events.report("close_failed", str(error))
+        """Torque off as far as the port lets, then release it; counts what is not confirmed."""
         self._closed = True
-        self._link.close()
-        self.status = Status.UNCONFIGURED
+        with self._link.last_turn():
+            try:
+                self._let_go()
+            except Exception as error:
+                self.events.report("close_failed", f"torque may be on: {error}")
+            self._link.close()
+            self._lose_sight()
+            self.status = Status.UNCONFIGURED
+
+    def _let_go(self) -> None:
+        """The last words to the motors: torque off, over a port that may be back again too."""
+        if self.status is Status.ERROR:
+            self.bus.open()
+        elif not self._link.opened:
+            return
+        self._off.ask(self._ids)
+        self._off.until_confirmed(self.bus.disable, LAST_TRIES)
+        if self._off.pending:
+            raise DriverFault(f"torque off is not confirmed by {self._unconfirmed()}")
+
+    def _take_up(self) -> None:
+        """Torque on, and every part begins anew."""
+        parts = (self.bus, self._senses, self._limits, self._off, self._button)
+        try:
+            Activation(*parts).run(self._asked)
+        except Exception as error:
+            self.events.report("activation_refused", str(error))
+            raise as_fault(error) from error
+        self._trips.clear()
+        self._watch.restart()
+        self._judgement.restart()
+        self._good, self._sent, self._stop = 0, self.bus.now(), None
+        self.status = Status.UNCONFIGURED if self._closed else Status.ACTIVE
 
     def _confirm_off(self) -> None:
         self._off.ask(self._ids)

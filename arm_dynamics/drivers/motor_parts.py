@@ -13,7 +13,7 @@ from arm_dynamics.drivers.motor_bus import MotorBus
 from arm_dynamics.drivers.senses import Q, Senses, V
 from arm_dynamics.drivers.shaft_map import ShaftMap
 from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.errors import ConfigError, DriverFault
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.wiring import MotorWiring, read_wiring
 from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
@@ -97,11 +97,16 @@ class MotorParts(Driver):
             self.status = Status.STOPPED
             self._begin_stop(trip.time)
 
+    def _give_up(self, error: Exception) -> None:
+        """Without a command there is no holding on: torque off."""
+        self._off.ask(self._ids)
+        self._trip(Trip("no_command", "", 0, 0, "", self.bus.now(), str(error)))
+
     def _begin_stop(self, now: float) -> None:
         """The policy's stop; torque off where that is the policy, and where there is no other."""
         try:
             self._stop = self._begin(self.safety.policy, self._believed(now))
-        except ArmDynamicsError as error:  # readings that no arm can have
+        except Exception as error:  # readings that no arm can have
             self.events.report("no_stop", str(error))
             self._off.ask(self._ids)
         if self.safety.policy == "disable":
@@ -128,7 +133,7 @@ class MotorParts(Driver):
         if self.status is Status.UNCONFIGURED:
             raise DriverFault("nothing is open: configure comes first")
         if self.status is Status.ERROR:
-            self._link.reopen()
+            self._link.reopen(self._ids)
             self._begin_reading()
             self.events.report("reopened", "the port is back: torque is off until it is activated")
 
@@ -137,10 +142,14 @@ class MotorParts(Driver):
             self._link.close()
             self.status = Status.UNCONFIGURED
             raise DriverFault("closed while it was being opened")
-        self._senses = Senses(self._shafts, self.safety)
-        self.feedback = self._senses.feedback(self.bus.now())
+        self._lose_sight()
         self._trips.pass_by()
         self.status = Status.INACTIVE
+
+    def _lose_sight(self) -> None:
+        """Nothing is known of the motors: no old value is shown, none is of any age."""
+        self._senses = Senses(self._shafts, self.safety)
+        self.feedback = self._senses.feedback(0.0)
 
     def _call(self, method: Callable[..., T], *args: object) -> T:
         """A method of the bus; raises DriverFault, and the arm is in ERROR, where it is lost."""
@@ -151,6 +160,7 @@ class MotorParts(Driver):
                 self.status = Status.UNCONFIGURED
                 raise
             self.status, self._stop = Status.ERROR, None
+            self._lose_sight()
             self._trips.add(Trip("port", "", 0, 0, "", self.bus.now(), str(error)))
             raise
 

@@ -21,12 +21,15 @@ class TorqueOff:
     def cycle(self, disable: Disable) -> None:
         """Ask once, through a bus's ``disable``; those that confirm are done."""
         if self.pending:
-            self.pending -= frozenset(disable(sorted(self.pending)))
+            done = frozenset(disable(sorted(self.pending)))
+            self.pending -= done  # looked at anew: more may have been asked for meanwhile
 
     def until_confirmed(self, disable: Disable, tries: int) -> None:
         """Ask up to ``tries`` times at once."""
         for _ in range(tries):
             self.cycle(disable)
+            if not self.pending:
+                break
 
 
 class EmergencyStop:
@@ -37,8 +40,8 @@ class EmergencyStop:
         """Who pressed it first; "" while it is not engaged."""
         self.seen = False
         """Whether the loop has acted on it."""
-        self.presses = 0
-        """How often it was pressed so far."""
+        self.press = object()
+        """The newest press: another object each time."""
 
     @property
     def engaged(self) -> bool:
@@ -47,15 +50,19 @@ class EmergencyStop:
 
     def engage(self, source: str) -> None:
         """Latch it; sets attributes only, so that a signal handler may."""
-        self.presses += 1
+        self.press = object()
         if not self.source:
             self.seen = False
             self.source = source or "unnamed"
 
-    def release(self, presses: int) -> bool:
-        """Let go, unless it was pressed again after the count was ``presses``; whether it did."""
-        if presses == self.presses:
-            self.source, self.seen = "", False
+    def release(self, press: object) -> bool:
+        """Let go, unless it was pressed again after ``press`` was the newest; whether it did.
+
+        It lets go first and looks then: a press in between latches it anew, one before is seen.
+        """
+        source, self.source = self.source, ""
+        if press is not self.press:
+            self.seen, self.source = False, self.source or source
         return not self.source
 
 

@@ -9,7 +9,10 @@ Listener = Callable[[str, str], None]
 
 
 class Events:
-    """Counts events by kind and tells one listener of each (kind, message)."""
+    """Counts events by kind and tells one listener of each (kind, message).
+
+    What a listener raises goes no further: it counts as ``listener_failed``.
+    """
 
     def __init__(self, listener: Listener | None = None) -> None:
         self.counts: Counter[str] = Counter()
@@ -21,4 +24,7 @@ class Events:
         self.counts[kind] += 1
         self.latest[kind] = message
         if self.listener is not None:
-            self.listener(kind, message)
+            try:
+                self.listener(kind, message)
+            except Exception:  # who listens must not stop what it hears of
+                self.counts["listener_failed"] += 1

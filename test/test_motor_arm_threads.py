@@ -1,0 +1,198 @@
+"""A physical arm that is closed or stopped by another thread: no torque is left behind."""
+
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from emulators.makers import MAKERS
+from motor_rig import RATIO, Rig, weight
+from test_motor_arm_makers import Line
+
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+
+LONG = 10.0
+"""No thread here takes so long [s]."""
+
+
+def meanwhile(act, during, after=False):
+    """A call before or after which another thread does ``act`` and is given some time."""
+    threads = []
+
+    def called(*args):
+        done = during(*args) if after else None
+        if not threads:
+            threads.append(threading.Thread(target=act))
+            threads[0].start()
+            threads[0].join(0.05)
+        return done if after else during(*args)
+
+    return called, threads
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("method", ["enable", "read", "arm_watchdog"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
+    line = Line(name)
+    line.driver.configure()
+    line.cycles(3)
+    bus = line.driver.bus
+    called, threads = meanwhile(line.driver.close, getattr(bus, method), after)
+    setattr(bus, method, called)
+    with suppress(DriverFault):
+        line.driver.activate()
+    threads[0].join(LONG)
+    assert not threads[0].is_alive()
+    line.cycles(3)
+    assert line.torque == [False] * 3
+    assert line.driver.status is Status.UNCONFIGURED
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_no_goal_follows_the_torque_off_of_a_close(name):
+    """A Feetech servo would switch its torque on again."""
+    line = Line(name).up()
+    line.cycles(5)
+    write = line.driver.bus.write
+    called, threads = meanwhile(line.driver.close, write)
+    line.driver.bus.write = called
+    line.cycles(3)
+    threads[0].join(LONG)
+    line.cycles(3)
+    assert line.torque == [False] * 3
+    assert line.driver.status is Status.UNCONFIGURED
+
+
+def test_a_loop_survives_whatever_other_threads_press_and_close():
+    dice = np.random.default_rng(1)
+    for _ in range(40):
+        rig = Rig().up()
+        errors, ended = [], threading.Event()
+
+        def live(rig=rig, errors=errors, ended=ended):
+            try:
+                while not ended.is_set():
+                    rig.cycle(weight(rig))
+            except BaseException as error:  # whatever it is, it is wrong
+                errors.append(error)
+
+        loop = threading.Thread(target=live)
+        loop.start()
+        ended.wait(dice.uniform(0, 0.01))
+        press = dice.random() < 0.5
+        others = [threading.Thread(target=rig.driver.close) for _ in range(2)]
+        if press:
+            others.append(threading.Thread(target=rig.driver.emergency_stop, args=("thread",)))
+        for other in others:
+            other.start()
+        for other in others:
+            other.join(LONG)
+        ended.wait(0.005)
+        ended.set()
+        loop.join(LONG)
+        assert not loop.is_alive()
+        assert errors == []
+        assert rig.torque == [False] * 3
+        assert not rig.bus.is_open
+        assert rig.driver.engaged is press
+        assert rig.driver.status is Status.UNCONFIGURED
+
+
+def test_an_emergency_stop_by_another_thread_is_never_lost():
+    rig = Rig().up()
+    rig.driver.emergency_stop("first")
+    rig.cycle()
+    ended, pressed = threading.Event(), []
+
+    def press():
+        while not ended.is_set():
+            pressed.append(None)
+            rig.driver.emergency_stop("again")
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    for _ in range(200):
+        with suppress(DriverFault):
+            rig.driver.reset()
+    ended.set()
+    thread.join(LONG)
+    assert pressed
+    assert rig.driver.engaged
+
+
+# What is left behind ----------------------------------------------------------------------
+
+
+def test_a_close_counts_the_torque_that_it_could_not_take_off():
+    rig = Rig().up()
+    rig.bus.deaf = {2}
+    rig.driver.close()
+    assert rig.counts == {"close_failed": 1}
+    assert "not confirmed by joints J2" in rig.driver.events.latest["close_failed"]
+    assert rig.torque == [False, True, False]
+
+
+def test_a_close_after_a_replug_still_takes_torque_off():
+    rig = Rig("position").up()
+    rig.bus.gone = True
+    rig.cycle()
+    assert rig.driver.status is Status.ERROR
+    rig.bus.gone = False
+    rig.driver.close()
+    assert rig.torque == [False] * 3
+    assert not rig.bus.is_open
+
+
+def test_a_replug_with_a_motor_missing_takes_torque_off_the_others():
+    """They may hold a goal for ever: nobody else will ever tell them."""
+    rig = Rig("position")
+    rig.bus.watched = False
+    rig.up()
+    rig.bus.gone = True
+    rig.cycle()
+    rig.bus.gone, rig.shafts[0].silent = False, True
+    rig.driver.emergency_stop("hand")
+    rig.cycles(400)
+    assert rig.driver.status is Status.ERROR
+    assert rig.torque == [True, False, False]
+
+
+def test_an_emergency_stop_reaches_motors_that_a_program_before_left_on():
+    rig = Rig("position")
+    rig.bus.watched = False
+    rig.up().bus.close()
+    after = Rig("position")
+    after.bus.arm, after.bus.line = rig.body, rig.line
+    rig.shafts[0].silent = True
+    after.driver.emergency_stop("hand")
+    with pytest.raises(DriverFault):
+        after.driver.configure()
+    assert rig.torque == [True, False, False]
+
+
+def test_nothing_is_told_of_motors_behind_a_port_that_is_gone():
+    for lose in (lambda rig: setattr(rig.bus, "gone", True), lambda rig: rig.driver.close()):
+        rig = Rig().up()
+        rig.cycles(5)
+        lose(rig)
+        rig.cycle()
+        told = rig.driver.feedback
+        assert np.isnan([told.q, told.v, told.tau, told.temperature]).all()
+        assert (told.age > 1e9).all()
+        assert told.enabled == (None,) * 3
+
+
+def test_whatever_is_raised_between_reading_and_writing_takes_torque_off():
+    def fails(*args):
+        raise ZeroDivisionError("of any kind")
+
+    for part, method in (("_judgement", "limits"), ("_limits", "apply"), ("_watch", "command")):
+        rig = Rig().up()
+        rig.cycles(3)
+        setattr(getattr(rig.driver, part), method, fails)
+        rig.cycles(2)
+        assert rig.torque == [False] * 3
+        assert rig.counts["no_command"] == 1
+        assert max(abs(m.goal) for m in rig.line.each.values()) * max(RATIO) < 200

@@ -199,3 +199,16 @@ def test_after_a_silence_the_joint_is_led_on_from_where_it_is():
     led(rig, motion, man, 0.3)
     assert rig.driver.status is Status.ACTIVE
     assert motion.goal == pytest.approx(rig.body.state.q[0], abs=0.02)
+
+
+def test_a_host_that_stood_still_leads_on_without_a_restart():
+    rig, motion, man = ready()
+    led(rig, motion, man, 0.3, "r")
+    rig.bus.pass_time(0.15)  # longer than commands are obeyed
+    led(rig, motion, man, 0.01, "r")
+    assert rig.driver.status is Status.STOPPED
+    led(rig, motion, man, 0.3, "r")
+    assert rig.driver.status is Status.ACTIVE
+    at = motion.goal
+    led(rig, motion, man, 0.5, "r")
+    assert motion.goal == pytest.approx(at + 0.15, abs=0.01)

@@ -11,7 +11,7 @@ from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
-from arm_dynamics.state import Reference, State
+from arm_dynamics.state import Command, Reference, State
 
 LEAD = 0.15
 """Farthest that the reference runs ahead of the joint [rad or m]: it waits for one that is held."""
@@ -29,7 +29,7 @@ class Bounds:
 class JogMotion:
     """x' = way · speed while lower <= x <= upper and |x - q| < LEAD, way one of -1, 0, 1.
 
-    Each ``tick`` is one cycle of the driver. Whenever it does not drive the law begins anew at
+    Each ``tick`` is one cycle of the driver. Whenever it does not obey, the law begins anew at
     the measured position.
     """
 
@@ -45,40 +45,53 @@ class JogMotion:
         return float("nan") if self._reference is None else float(self._reference[self.joint])
 
     def rehearse(self) -> None:
-        """Have the law work out a command that is not sent: what it compiles takes its time now.
+        """Have the law work out commands that are not sent: what it compiles takes its time now.
 
         Raises DriverFault where no joint is known.
         """
         state = self.driver.read()
-        still = np.zeros_like(state.q)
-        self._law.reset(state)
-        self._law.update(state, Reference(state.q, still, still), 0.0)
+        self._begin(state)
+        self._command(state, 0.0, 0.0)
+        self._command(state, 0.0, 1e-3)
+        self._reference = None
 
     def tick(self, way: float) -> None:
-        """Read, lead the joint on, write; a driver that does not drive is left to itself."""
+        """Read, lead the joint on, write; a stopped arm is asked to stay where it is."""
         try:
             state = self.driver.read()
         except DriverFault:
-            self._reference = None
-            self.driver.idle()
+            self._idle()
             return
-        if self.driver.status is not Status.ACTIVE or not np.isfinite([state.q, state.v]).all():
+        if not (self.driver.status.drives and np.isfinite([state.q, state.v]).all()):
+            self._idle()
+        elif self.driver.status is Status.ACTIVE:
+            self._follow(state, way)
+        else:
             self._reference = None
-            self.driver.idle()
-            return
-        self._follow(state, way)
+            self._follow(state, 0.0)
+
+    def _idle(self) -> None:
+        self._reference = None
+        self.driver.idle()
 
     def _follow(self, state: State, way: float) -> None:
         if self._reference is None:
-            self._law.reset(state)
-            self._reference, self._time = np.array(state.q), state.time
+            self._begin(state)
         dt, self._time = max(0.0, state.time - self._time), state.time
-        before = self.goal
+        self.driver.write(self._command(state, way, dt))
+
+    def _begin(self, state: State) -> None:
+        self._law.reset(state)
+        self._reference, self._time = np.array(state.q), state.time
+
+    def _command(self, state: State, way: float, dt: float) -> Command:
+        """The law's, for the reference a time dt later."""
+        assert self._reference is not None
+        before, v = self.goal, np.zeros_like(self._reference)
         self._reference[self.joint] = self._led(before, float(state.q[self.joint]), way, dt)
-        v = np.zeros_like(self._reference)
         v[self.joint] = (self.goal - before) / dt if dt > 0 else 0.0
         reference = Reference(self._reference, v, np.zeros_like(v))
-        self.driver.write(self._law.update(state, reference, dt))
+        return self._law.update(state, reference, dt)
 
     def _led(self, x: float, q: float, way: float, dt: float) -> float:
         """The reference a time dt later; one that is outside its bounds may only come back."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.derating import derated_share
@@ -88,13 +88,14 @@ class Limits:
         return self.last
 
     def _compile(self) -> None:
-        """Have the laws compiled before time runs."""
+        """Have the laws compiled before time runs, for read-only arrays as a State has them."""
         size, zone = self.arm.nv, self.settings.soft_zone
-        a, b, c, d = np.zeros((4, size))
-        near_limits(a, b, self.table, zone)
-        fade_efforts(a, b, c, d, np.ones(size), self.table, zone, 1.0, np.empty(size))
-        fade_speeds(a, b, self.table, zone, np.empty(size))
-        bound_efforts(a, b, c, self.table, self._hot, 1.0, np.empty(size))
+        own, seen = np.zeros(size), frozen(np.zeros(size))
+        weight, inertia = gravity(self.arm, seen), np.diag(mass_matrix(self.arm, seen)).copy()
+        near_limits(seen, seen, self.table, zone)
+        fade_efforts(own, seen, seen, weight, inertia, self.table, zone, 1.0, np.empty(size))
+        fade_speeds(own, seen, self.table, zone, np.empty(size))
+        bound_efforts(own, own, own, self.table, self._hot, 1.0, np.empty(size))
 
     def effort_bound(self, temperature: Vector) -> Vector:
         """s(T) τmax (nv,) [N·m]."""

@@ -100,28 +100,6 @@ def test_a_loop_survives_whatever_other_threads_press_and_close():
         assert rig.driver.status is Status.UNCONFIGURED
 
 
-def test_an_emergency_stop_by_another_thread_is_never_lost():
-    rig = Rig().up()
-    rig.driver.emergency_stop("first")
-    rig.cycle()
-    ended, pressed = threading.Event(), []
-
-    def press():
-        while not ended.is_set():
-            pressed.append(None)
-            rig.driver.emergency_stop("again")
-
-    thread = threading.Thread(target=press)
-    thread.start()
-    for _ in range(200):
-        with suppress(DriverFault):
-            rig.driver.reset()
-    ended.set()
-    thread.join(LONG)
-    assert pressed
-    assert rig.driver.engaged
-
-
 # What is left behind ----------------------------------------------------------------------
 
 

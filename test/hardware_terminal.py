@@ -125,7 +125,7 @@ class User:
             self._errors.append(error)
         while not self._left:
             self.look(0.05)
-        self.look(0.2)
+        self.look(0.05)
 
 
 def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None) -> Line:

@@ -62,7 +62,7 @@ class Limits:
 
     Efforts change by no more than ``effort_rate`` limits a second, whatever else is wanted:
     derating and the soft zone come before. A position goal moves no faster than the velocity
-    limit; a velocity fades toward a position limit.
+    limit, and from beyond a position limit inward alone; a velocity fades toward a position limit.
     """
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
@@ -88,14 +88,15 @@ class Limits:
         return self.last
 
     def _compile(self) -> None:
-        """Have the laws compiled before time runs, for read-only arrays as a State has them."""
-        size, zone = self.arm.nv, self.settings.soft_zone
-        own, seen = np.zeros(size), frozen(np.zeros(size))
-        weight, inertia = gravity(self.arm, seen), np.diag(mass_matrix(self.arm, seen)).copy()
-        near_limits(seen, seen, self.table, zone)
-        fade_efforts(own, seen, seen, weight, inertia, self.table, zone, 1.0, np.empty(size))
-        fade_speeds(own, seen, self.table, zone, np.empty(size))
-        bound_efforts(own, own, own, self.table, self._hot, 1.0, np.empty(size))
+        """Have the laws compiled before time runs, for arrays that are read-only or not."""
+        size, zone, out = self.arm.nv, self.settings.soft_zone, np.empty(self.arm.nv)
+        own = np.zeros(size)
+        weight, inertia = gravity(self.arm, own), np.diag(mass_matrix(self.arm, own)).copy()
+        for seen in (own, frozen(own)):
+            near_limits(seen, seen, self.table, zone)
+            fade_efforts(own, seen, seen, weight, inertia, self.table, zone, 1.0, out)
+            fade_speeds(own, seen, self.table, zone, out)
+        bound_efforts(own, own, own, self.table, self._hot, 1.0, out)
 
     def effort_bound(self, temperature: Vector) -> Vector:
         """s(T) τmax (nv,) [N·m]."""
@@ -117,7 +118,8 @@ class Limits:
         lower, upper, speed, _ = self.table
         step = speed * dt
         near = np.minimum(np.maximum(wanted, self.last - step), self.last + step)
-        held: Vector = np.minimum(np.maximum(near, lower), upper)
+        outer = np.minimum(lower, self.last), np.maximum(upper, self.last)  # may be led back
+        held: Vector = np.minimum(np.maximum(near, outer[0]), outer[1])
         return held
 
     def _speed(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:

@@ -540,13 +540,20 @@ def _words(*values: int) -> bytes:
     return b"".join(bytes((value & 255, value >> 8)) for value in values)
 
 
+def _remainder(rest: int) -> int:
+    """Of one byte: x¹⁶ + x¹⁵ + x² + 1, bit by bit."""
+    for _ in range(8):
+        rest = (rest << 1 & 0xFFFF) ^ (0x8005 if rest >> 15 else 0)
+    return rest
+
+
+_REMAINDERS = [_remainder(byte << 8) for byte in range(256)]
+
+
 def _checksum(data: bytes) -> int:
-    """x¹⁶ + x¹⁵ + x² + 1, bit by bit."""
     rest = 0
     for byte in data:
-        for k in range(7, -1, -1):
-            top = rest >> 15 ^ byte >> k & 1
-            rest = (rest << 1 & 0xFFFF) ^ (0x8005 if top else 0)
+        rest = (rest << 8 & 0xFFFF) ^ _REMAINDERS[rest >> 8 ^ byte]
     return rest
 
 

@@ -74,7 +74,7 @@ def test_activation_is_refused_for_a_fault_a_hot_motor_and_a_place_beyond_the_li
     rig = ready()
     rig.shafts[0].temperature = 90.0
     refused(rig, "'J1': temperature 90 °C, limit 75")
-    refused(ready(q=(0.3, 3.2, 0.0)), "'J2': position 3.2 rad, limit 3.02")
+    refused(ready(q=(0.3, 3.3, 0.0)), "'J2': position 3.3 rad, limit 3.22")
 
 
 def test_activation_is_refused_where_somebody_has_torque_on_and_leaves_it_on():

@@ -45,7 +45,6 @@ class Activation:
             self._require(self.bus.enable(self._ids), "did not confirm its torque")
             self._send(interface, goal)
             self._confirm(start)
-            self._require_unpressed()
         except BaseException:
             self.off.ask(self._ids)
             self.off.until_confirmed(self.bus.disable, TRIES)
@@ -65,6 +64,7 @@ class Activation:
 
     def _judge(self) -> None:
         now, table = self.bus.now(), self.senses.table
+        self._judgement.restart(table[Q])
         trips = self._judgement.faults(now, self.senses.fault)
         trips += self._judgement.limits(now, table[Q], table[V], table[WARM])
         if trips:
@@ -104,11 +104,15 @@ class Activation:
         heard = np.zeros(self.arm.nv, bool)
         for _ in range(TRIES):
             heard |= self.senses.take(self.bus.read(), self.bus.now())
+            self._require_still(start)
+            self._require_unpressed()
             if heard.all():
                 break
         self._require([id for id, ok in zip(self._ids, heard, strict=True) if ok], "went silent")
         lost = [id for id, on in zip(self._ids, self.senses.enabled, strict=True) if on is False]
         self._require(set(self._ids) - set(lost), "has no torque")
+
+    def _require_still(self, start: Vector) -> None:
         moved = np.abs(self.senses.table[Q] - start)
         if not (moved <= self.settings.activation_motion).all():
             i = int(np.argmax(moved))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from arm_dynamics.drivers.activation import TRIES, Activation
 from arm_dynamics.drivers.bus_link import as_fault
 from arm_dynamics.drivers.motor_parts import CLOSED, MotorParts
+from arm_dynamics.drivers.senses import Q
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.trips import Trip
@@ -107,7 +108,7 @@ class MotorLife(MotorParts):
             raise as_fault(error) from error
         self._trips.clear()
         self._watch.restart()
-        self._judgement.restart()
+        self._judgement.restart(self._senses.table[Q])
         self._good, self._sent, self._stop = 0, self.bus.now(), None
         self.status = Status.UNCONFIGURED if self._closed else Status.ACTIVE
 

@@ -35,6 +35,7 @@ class Judgement:
         self.table = Limits(arm, settings).table
         self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.hottest])
         self._behind: Vector = np.full(arm.nv, np.inf)
+        self._outside = False  # whether a joint is being led back
         still = frozen(np.zeros(arm.nv))
         within(still, still, still, self.table, self._margins)  # compiled before time runs
 
@@ -54,6 +55,8 @@ class Judgement:
 
     def limits(self, time: float, q: Vector, v: Vector, temperature: Vector) -> list[Trip]:
         """Joints (nv,) beyond a limit of position, speed or temperature."""
+        if self._outside:
+            self._narrow(q)
         if within(q, v, temperature, self.table, self._margins):
             return []
         return list(self._beyond(time, q, v, temperature))
@@ -66,9 +69,24 @@ class Judgement:
         limit = s.following_error
         return [self._trip("following_error", i, error[i], limit, "rad", time) for i in late]
 
-    def restart(self) -> None:
-        """Forget how long joints were behind."""
-        self._behind = np.full(self.arm.nv, np.inf)
+    def restart(self, q: Vector) -> None:
+        """Begin at q (nv,): joints beyond a limit, by ``take_up`` at most, may be led back.
+
+        lower = clip(q, q_min - take_up, q_min), and the same above: what is gained is not lost
+        again, and further out trips.
+        """
+        arm, way = self.arm, self.settings.take_up
+        self._behind = np.full(arm.nv, np.inf)
+        self.table[LOWER] = np.minimum(np.maximum(q, arm.lower - way), arm.lower)
+        self.table[UPPER] = np.maximum(np.minimum(q, arm.upper + way), arm.upper)
+        self._outside = bool(((q < arm.lower) | (q > arm.upper)).any())
+
+    def _narrow(self, q: Vector) -> None:
+        """Follow joints that are led back."""
+        lower, upper = self.table[LOWER], self.table[UPPER]
+        self.table[LOWER] = np.minimum(np.fmax(lower, q), self.arm.lower)
+        self.table[UPPER] = np.maximum(np.fmin(upper, q), self.arm.upper)
+        self._outside = bool((lower < self.arm.lower).any() or (upper > self.arm.upper).any())
 
     def _beyond(self, time: float, q: Vector, v: Vector, warm: Vector) -> Iterator[Trip]:
         margin, factor, hottest = self._margins.tolist()

@@ -33,11 +33,19 @@ class SafeStop:
     Siciliano et al. (2009), 8.5.1.
     """
 
-    def __init__(self, arm: ArmModel, state: State, last_effort: Vector) -> None:
+    def __init__(
+        self,
+        arm: ArmModel,
+        state: State,
+        last_effort: Vector,
+        bounds: tuple[Vector, Vector] | None = None,
+    ) -> None:
+        """``bounds``: positions (nv,), (nv,) that the path stays between, by default the limits."""
         self.arm = arm
         self._start = state
         self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
-        self._rest = np.clip(state.q, arm.lower, arm.upper)
+        self._lower, self._upper = bounds or (arm.lower, arm.upper)
+        self._rest = np.clip(state.q, self._lower, self._upper)
         self._times = self._stop_times(state)
         m = np.diag(mass_matrix(arm, state.q))
         self._K = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
@@ -61,10 +69,10 @@ class SafeStop:
         """Where the stop means the arm to be at ``time`` [s]: q_d and v_d, each (nv,)."""
         decay = np.exp(-(time - self._start.time) / self._times)
         way = self._start.v * self._times * (1 - decay)
-        return np.clip(self._rest + way, self.arm.lower, self.arm.upper), self._start.v * decay
+        return np.clip(self._rest + way, self._lower, self._upper), self._start.v * decay
 
     def _stop_times(self, state: State) -> Vector:
         """T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""
-        ahead = np.where(state.v > 0, self.arm.upper - self._rest, self._rest - self.arm.lower)
+        ahead = np.where(state.v > 0, self._upper - self._rest, self._rest - self._lower)
         speed = np.maximum(np.abs(state.v), 1e-9)
         return np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)

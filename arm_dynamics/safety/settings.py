@@ -33,6 +33,7 @@ PARAMETERS = (
     Parameter("following_error", 0.5, "rad", "way behind a position goal that trips", 0, above=0),
     Parameter("following_time", 0.3, "s", "how long it may be exceeded", 0, _LONG),
     Parameter("activation_speed", 0.5, "rad/s", "speed of a joint that is taken up", 0, above=0),
+    Parameter("take_up", 0.2, "rad", "way beyond a position limit that may be led back", 0, 1),
     Parameter("activation_motion", 0.02, "rad", "motion by torque on that trips", 0, 1, 0),
 )
 """Every number, its default and its range, as nodes declare them."""
@@ -66,6 +67,7 @@ class SafetySettings:
     following_error: float = 0.5
     following_time: float = 0.3
     activation_speed: float = 0.5
+    take_up: float = 0.2
     activation_motion: float = 0.02
 
     def __post_init__(self) -> None:

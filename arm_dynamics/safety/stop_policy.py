@@ -53,7 +53,7 @@ class Ramp:
     def __init__(self, arm: ArmModel, state: State) -> None:
         self.arm = arm
         self._start = state
-        self._stop = SafeStop(arm, state, state.tau)
+        self._stop = safe_stop(arm, state, state.tau)
         self._D = np.diag(mass_matrix(arm, state.q)) / STOP_TIME
 
     def command(self, state: State) -> Command:
@@ -111,7 +111,13 @@ def begin_stop(policy: str, interface: str, arm: ArmModel, state: State, last: V
         return HoldStill(arm, state, last)
     if policy == "damp":
         return Damp(arm, state)
-    return Ramp(arm, state) if policy == "ramp" else SafeStop(arm, state, last)
+    return Ramp(arm, state) if policy == "ramp" else safe_stop(arm, state, last)
+
+
+def safe_stop(arm: ArmModel, state: State, last: Vector) -> SafeStop:
+    """One that leads no joint back that begins beyond its limit: a hand may be in between."""
+    bounds = np.minimum(arm.lower, state.q), np.maximum(arm.upper, state.q)
+    return SafeStop(arm, state, last, bounds)
 
 
 def require_policy(policy: str, interface: str) -> None:

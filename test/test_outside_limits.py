@@ -1,0 +1,104 @@
+"""A joint that stands beyond its position limit: it is held there, and may be led back."""
+
+import numpy as np
+import pytest
+from conftest import chain
+from motor_rig import SAFETY, WIRING, Rig, arm, weight
+
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.safety.judgement import Judgement
+from arm_dynamics.safety.limits import Limits
+from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.safety.stop_policy import begin_stop
+from arm_dynamics.state import State
+
+UPPER = 3.0
+OUTSIDE = (0.3, UPPER + 0.15, 0.0)
+INSIDE = (0.3, UPPER - 0.1, 0.0)
+
+
+def outside(interface="effort", q=OUTSIDE):
+    """An arm that reaches further than its limits say."""
+    joint = {"effort": 40.0, "damping": 0.1, "upper": 4.0}
+    real = chain({**joint, "mass": 2.0}, joint, {**joint, "mass": 0.5})
+    rig = Rig(interface, q=q, model=real)
+    rig.driver = MotorArm(arm(), rig.bus, wiring=WIRING, interface=interface, safety=SAFETY)
+    return rig
+
+
+@pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
+def test_an_arm_that_is_taken_up_outside_stays_where_it_is(interface):
+    rig = outside(interface).up()
+    rig.cycles(300)
+    assert rig.driver.status is Status.ACTIVE
+    assert rig.body.moved.max() < (2e-3 if interface == "effort" else 0.02)
+    assert rig.counts == {}
+
+
+def asked(rig, way):
+    """What moves J2 by ``way`` on the rig's interface."""
+    if rig.driver.interface == "effort":
+        return weight(rig, 0, 20 * way)
+    return [0, way, 0] if rig.driver.interface == "velocity" else rig.body.start + [0, way, 0]
+
+
+@pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
+def test_it_is_led_inward_and_not_further_out(interface):
+    rig = outside(interface).up()
+    rig.cycles(200, lambda: asked(rig, 0.5))
+    assert rig.body.state.q[1] < OUTSIDE[1] + 0.02
+    assert rig.driver.status is Status.ACTIVE
+    for _ in range(1500):
+        rig.cycle(asked(rig, -0.5))
+        if rig.body.state.q[1] < INSIDE[1]:
+            break
+    assert rig.body.state.q[1] < INSIDE[1]
+    assert rig.driver.status is Status.ACTIVE
+    assert rig.body.fastest[1] < 7.5
+
+
+def test_a_goal_far_inside_is_gone_to_at_the_speed_that_is_allowed():
+    limits = Limits(arm(), SAFETY)
+    limits.start(np.array(OUTSIDE))
+    goal, dt = np.zeros(3), 2e-3
+    step = limits.table[2] * dt
+    for _ in range(100):
+        before = limits.last
+        after = limits.apply("position", goal, before, 0 * goal, 0 * goal, dt)
+        assert (np.abs(after - before) <= step + 1e-12).all()
+
+
+def test_what_is_gained_is_not_lost_again():
+    judge = Judgement(arm(), SafetySettings(position_margin=0.01, take_up=0.2))
+    rest = np.zeros(3)
+    judge.restart(np.array(OUTSIDE))
+
+    def trips(q):
+        return [t.kind for t in judge.limits(0.0, np.array([0.3, q, 0.0]), rest, rest)]
+
+    assert trips(UPPER + 0.155) == []
+    assert trips(UPPER + 0.165) == ["position"]
+    assert trips(UPPER + 0.05) == []
+    assert trips(np.nan) == []
+    assert trips(UPPER + 0.065) == ["position"]
+    assert trips(UPPER - 0.5) == []
+    assert trips(UPPER + 0.015) == ["position"]
+
+
+def test_too_far_outside_is_refused():
+    rig = outside(q=(0.3, UPPER + 0.25, 0.0))
+    rig.driver.configure()
+    rig.cycle()
+    with pytest.raises(DriverFault, match="'J2': position 3.25 rad, limit 3.22"):
+        rig.driver.activate()
+    assert rig.torque == [False] * 3
+
+
+@pytest.mark.parametrize("policy", ["hold", "ramp"])
+def test_a_stop_outside_holds_where_it_begins(policy):
+    state = State.of(OUTSIDE)
+    path, speed = begin_stop(policy, "effort", arm(), state, np.zeros(3)).path(1.0)
+    np.testing.assert_array_equal(path, OUTSIDE)
+    np.testing.assert_array_equal(speed, 0)

@@ -8,7 +8,7 @@ TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # Nodes that end at once, and those whose motion in lockstep is looked at here and there, do not.
 PATIENT := test/ros/test_bad_start.py test/ros/test_control.py
 ALONE := $(filter-out $(PATIENT),$(wildcard test/ros/test_*.py)) \
-	$(foreach name,launch make package cli viewer,test/test_$(name).py)
+	$(foreach name,launch make package cli viewer driver_processes soak,test/test_$(name).py)
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -52,9 +52,9 @@ lint: setup-test ## ruff, mypy and the contracts between layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: ## measure a step, rollouts, the gain search, laws of control and the loop over ROS 2
-	@$(SETUP) $(RUN_EXTRAS),bench
-	@for what in step rollout gain_search control ros_loop; do \
+bench: ## measure a step, rollouts, the gain search, laws, drivers and the loop over ROS 2
+	@$(SETUP) $(RUN_EXTRAS),hardware,bench
+	@for what in step rollout gain_search control drivers ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
 
 gallery: setup-test ## draw all pictures of docs/gallery.md anew

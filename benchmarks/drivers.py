@@ -6,7 +6,8 @@ A cycle reads all motors and writes a goal to each. The motors are emulated in a
 the other end of a pseudo terminal: "unpaced" as fast as that answers, "paced" with ten bits a byte
 at the line's rate. CPU is the host's alone. LeRobot's rows appear where it is installed; one of
 its cycles reads positions only, one of dynamixel-sdk's position, velocity and current, one of the
-buses here temperature, supply, faults and torque too. "good of 5" is how many motors are read while the third is silent.
+buses here temperature, supply, faults and torque too. "good of 5" is how many motors are read
+while the third is silent.
 """
 
 from __future__ import annotations

@@ -79,6 +79,18 @@ def run(host: Host, seconds: float) -> float:
     return resident() - before
 
 
+def comes_back(host: Host) -> bool:
+    """Whether the arm is active once more when the line is good, within a few seconds."""
+    for _ in range(5):
+        for _ in range(100):
+            host.cycle()
+            host.pacer.wait()
+        if host.driver.status is Status.ACTIVE:
+            return True
+        revive(host)
+    return False
+
+
 def main() -> int:
     """Serve, drive, judge."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -99,11 +111,7 @@ def main() -> int:
             print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
             grown = run(host, asked.seconds)
             arm.tell("heal")
-            for _ in range(400):  # what is stopped by the last loss comes back
-                host.cycle()
-                host.pacer.wait()
-            revive(host)
-            alive = host.driver.status is Status.ACTIVE
+            alive = comes_back(host)
             host.driver.close()
     print(f"memory grew by {grown:.1f} MiB; {'active' if alive else 'not active'} at the end")
     return int(grown > LEAK or not alive)

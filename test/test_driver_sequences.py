@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 
-COUNT = int(os.environ.get("SEQUENCES", "12"))
+COUNT = int(os.environ.get("SEQUENCES", "8"))
 BEGINS = {fault.name: fault.begin for fault in FAULTS if not fault.configuring}
 ACTS = ("configure", "activate", "reset", "deactivate", "safe_stop", "emergency", "close", "boot")
 EVENTS = st.sampled_from([*BEGINS, *ACTS, "mended", "mended"])

@@ -1,0 +1,19 @@
+"""A short soak: the driver's loop in real time on an arm in another process; an hour is by hand."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SOAK = Path(__file__).parents[1] / "benchmarks" / "soak.py"
+
+
+SECONDS = 30
+
+
+def test_it_lasts():
+    """Nothing raised, active at the end, no leak; how fast it was is no matter here."""
+    words = [sys.executable, str(SOAK), "--maker", "dynamixel", "--seconds", str(SECONDS)]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=180, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    cycles = int(ran.stdout.splitlines()[-2].split("|")[2])
+    assert cycles > 5 * SECONDS

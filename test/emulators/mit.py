@@ -170,8 +170,8 @@ class MitMotors(EmulatedMotors):
         return [frame for motor, frames in answers if not motor.shaft.silent for frame in frames]
 
     def _command(self, line, now):
-        if line[:1] in (b"O", b"C"):
-            self._open = line[:1] == b"O"
+        if line in (b"O", b"C"):
+            self._open = line == b"O"
         elif line[:1] == b"S":
             self._speed = line[1:]
         elif line[:1] == b"t":

@@ -96,7 +96,7 @@ class ControlLoop:
 
     def _tick(self, state: State) -> Command | None:
         dt = 0.0 if self.state is None else state.time - self.state.time
-        if self._laws.pending:
+        if self._laws.due(state.time):
             self._change_law(state)
         self.state = state
         self.reference = self.following.reference(state.time, self.reference, _measured(state))

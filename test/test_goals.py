@@ -62,6 +62,15 @@ def within(position, velocity=0.0):
     return dict.fromkeys(NAMES, (position, velocity))
 
 
+def test_a_single_waypoint_due_at_once_is_taken_as_far_as_limits_allow():
+    """As joint_trajectory_controller does; a step of the position is refused with its joint."""
+    session = Session()
+    session.goals.accept(Request(NAMES, [0.0], [session.loop.reference.q]))
+    far = session.loop.reference.q + np.array([0, 0.2, 0, 0, 0])
+    with pytest.raises(GoalRefused, match=r"joint 'R2'.*velocity"):
+        session.goals.accept(Request(NAMES, [0.0], [far]))
+
+
 def test_a_goal_is_reached():
     session = Session()
     start = session.now

@@ -60,6 +60,20 @@ def test_the_torque_does_not_step(before, after):
     assert (steps(again) <= 5 * steps(usual) + OFFSET).all()
 
 
+def test_a_change_during_a_change_waits_for_its_end():
+    """Whatever is told meanwhile: the newest counts, and no tick has a step."""
+    loop, _ = running("pid")
+    usual = ticks(loop, 20)
+    efforts = [usual[-1]]
+    for name in ("gravity_compensation", "pid", "gravity_compensation", "computed_torque"):
+        loop.use(law(name))
+        efforts.extend(ticks(loop, 15))
+    assert type(loop.controller).__name__ == "GravityCompensation"  # the first, still fading in
+    efforts.extend(ticks(loop, 600))
+    assert type(loop.controller).__name__ == "ComputedTorque"
+    assert (steps(np.vstack(efforts)) <= 5 * steps(usual) + OFFSET).all()
+
+
 def test_the_trajectory_goes_on_and_is_finished_by_the_new_law():
     loop, simulation = running("pid_gravity", payload=0.0)
     loop.use(law("pid"))

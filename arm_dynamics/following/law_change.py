@@ -20,13 +20,16 @@ class LawInForce:
         self._next: Controller | None = None
         self._handover: Handover | None = None
 
-    @property
-    def pending(self) -> bool:
-        """Whether another law is to take over."""
-        return self._next is not None
+    def due(self, time: float) -> bool:
+        """Whether another law is to take over at ``time`` [s]: not while one still fades."""
+        fading = self._handover is not None and self._handover.share(time) > 0.0
+        return self._next is not None and not fading
 
     def use(self, controller: Controller) -> None:
-        """Have another law take over; raises InvalidValue for another command interface."""
+        """Have another law take over, the newest where several are told before one can.
+
+        Raises InvalidValue for another command interface.
+        """
         law = _checked(controller)
         if law.interface != self.law.interface:
             raise InvalidValue(

@@ -17,6 +17,9 @@ from arm_dynamics.goals.tolerances import Given
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
+AT_ONCE = 0.05
+"""Time [s] that a single waypoint has which is due the moment it comes."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
@@ -90,12 +93,16 @@ def _extended(row: ArrayLike, more: list[float]) -> ArrayLike:
 
 
 def trajectory_of(arm: ArmModel, request: Request, now: float) -> JointTrajectory:
-    """The trajectory of a request for all joints; raises GoalRefused."""
+    """The trajectory of a request for all joints; raises GoalRefused.
+
+    A single waypoint due at once has AT_ONCE, as far as the joints' limits allow.
+    """
+    at_once = not request.start and list(request.times) == [0.0]
     with refusing(Code.INVALID_GOAL):
         trajectory = parse(
             arm,
             request.names,
-            request.times,
+            [AT_ONCE] if at_once else request.times,
             request.positions,
             request.velocities,
             request.accelerations,

@@ -16,6 +16,7 @@ from arm_dynamics.state import State
 
 UPPER = 3.0
 OUTSIDE = (0.3, UPPER + 0.15, 0.0)
+J2 = np.array([0.0, 1.0, 0.0])
 INSIDE = (0.3, UPPER - 0.1, 0.0)
 
 
@@ -41,7 +42,7 @@ def asked(rig, way):
     """What moves J2 by ``way`` on the rig's interface."""
     if rig.driver.interface == "effort":
         return weight(rig, 0, 20 * way)
-    return [0, way, 0] if rig.driver.interface == "velocity" else rig.body.start + [0, way, 0]
+    return [0, way, 0] if rig.driver.interface == "velocity" else rig.body.start + way * J2
 
 
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
@@ -91,7 +92,7 @@ def test_too_far_outside_is_refused():
     rig = outside(q=(0.3, UPPER + 0.25, 0.0))
     rig.driver.configure()
     rig.cycle()
-    with pytest.raises(DriverFault, match="'J2': position 3.25 rad, limit 3.22"):
+    with pytest.raises(DriverFault, match=r"'J2': position 3\.25 rad, limit 3\.22"):
         rig.driver.activate()
     assert rig.torque == [False] * 3
 

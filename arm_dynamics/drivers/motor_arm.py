@@ -37,6 +37,8 @@ class MotorArm(MotorLife):
         readings = self._call(self.bus.read)
         now = self.bus.now()
         self._senses.take(readings, now)
+        if self._senses.plausibility.any:
+            self._tell_doubts()
         self.feedback = self._senses.feedback(now)
         self._judge_or_let_go(now)
         if self._senses.freshness.silent.all():

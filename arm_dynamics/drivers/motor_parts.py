@@ -64,6 +64,7 @@ class MotorParts(Driver):
         self._stop: Stop | None = None
         self._good, self._sent, self._closed = 0, 0.0, False
         self._senses = Senses(self._shafts, safety)
+        self._senses.take({}, 0.0)  # its laws are compiled before time runs
         self.feedback = self._senses.feedback(0.0)
         """What the motors told last."""
 
@@ -145,6 +146,13 @@ class MotorParts(Driver):
         self._lose_sight()
         self._trips.pass_by()
         self.status = Status.INACTIVE
+
+    def _tell_doubts(self) -> None:
+        """An event for every joint whose reading was held back."""
+        for i in np.flatnonzero(self._senses.plausibility.doubted).tolist():
+            name, q = self.arm.joint_names[i], self._senses.plausibility.held[i]
+            text = f"joint '{name}': a reading of {q:.4g} is not believed before the next one"
+            self.events.report("implausible", text)
 
     def _lose_sight(self) -> None:
         """Nothing is known of the motors: no old value is shown, none is of any age."""

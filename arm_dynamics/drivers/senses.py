@@ -12,6 +12,8 @@ from arm_dynamics.drivers.feedback import Feedback
 from arm_dynamics.drivers.motor_bus import Reading
 from arm_dynamics.drivers.shaft_map import ShaftMap
 from arm_dynamics.safety.freshness import Flags, Freshness
+from arm_dynamics.safety.limits import LARGEST_SPEED
+from arm_dynamics.safety.plausibility import Plausibility
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.state import State
 
@@ -29,6 +31,8 @@ class Senses:
         size = len(shafts.ids)
         self.shafts = shafts
         self.freshness = Freshness(size, safety.silent_cycles, safety.silent_time)
+        speed = np.minimum(shafts.arm.velocity_limit, LARGEST_SPEED)
+        self.plausibility = Plausibility(speed)
         self.table: Vector = np.full((5, size), nan)
         self.fault = [""] * size
         self.enabled: list[bool | None] = [None] * size
@@ -40,18 +44,19 @@ class Senses:
 
     def take(self, readings: Mapping[int, Reading], now: float) -> Flags:
         """One cycle's answers at ``now`` [s]; which joints (nv,) told something new."""
-        rows, found = [], [readings.get(id) for id in self.shafts.ids]
+        found = [readings.get(id) for id in self.shafts.ids]
+        rows = np.array([NOTHING if r is None else _row(r) for r in found])
+        self.shafts.to_joints(rows)
+        times, *told = columns = rows.T.copy()
+        usable = np.isfinite(told[Q] + told[V])
+        times = np.where(usable, times, nan)
+        before, fresh = self.table[Q], self.freshness
+        times = self.plausibility.sift(times, told[Q], told[V], fresh.time, before)
+        new = fresh.take(times, now)
+        self.table = np.where(new, columns[1:], self.table)
         for i, r in enumerate(found):
-            if r is None:
-                rows.append(NOTHING)
-                continue
-            rows.append((r.time, r.q, r.v, r.tau, r.temperature, r.supply))
-            self.fault[i], self.enabled[i] = r.fault, r.enabled
-        times, *told = np.array(rows).T.copy()
-        usable = np.isfinite(told[Q]) & np.isfinite(told[V])
-        new = self.freshness.take(np.where(usable, times, nan), now)
-        told[Q], told[V], told[TAU] = self.shafts.joints(told[Q], told[V], told[TAU])
-        self.table = np.where(new, told, self.table)
+            if r is not None and not self.plausibility.doubted[i]:
+                self.fault[i], self.enabled[i] = r.fault, r.enabled
         if self.shafts.by_voltage:
             self._estimate()
         return new
@@ -83,3 +88,7 @@ class Senses:
         if unknown.any():
             guess = self.shafts.estimated(self.table[V], self.table[WARM])
             self.table[TAU, unknown] = guess[unknown]
+
+
+def _row(r: Reading) -> tuple[float, ...]:
+    return r.time, r.q, r.v, r.tau, r.temperature, r.supply

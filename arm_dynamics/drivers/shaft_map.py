@@ -16,6 +16,7 @@ from arm_dynamics.drivers.motor_bus import Goal, MotorBus
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.scalar import compiled
 
 AMBIENT = 25.0
 """Temperature [°C] of a winding that does not tell its own."""
@@ -65,9 +66,9 @@ class ShaftMap:
         """Whether efforts are made from volts."""
         return self.interface == "voltage"
 
-    def joints(self, q: Vector, v: Vector, tau: Vector) -> tuple[Vector, Vector, Vector]:
-        """Positions, velocities and efforts (nv,) of the joints from those of the shafts."""
-        return q / self._ratio + self._offset, v / self._ratio, tau * self._ratio
+    def to_joints(self, rows: Vector) -> None:
+        """Rows (nv, 6) of readings, time q v τ ..., of shafts become those of joints, in place."""
+        _to_joints(rows, self._ratio, self._offset)
 
     def goals(self, interface: str, value: Vector, v: Vector, warm: Vector) -> dict[int, Goal]:
         """What each motor is asked for efforts, positions or velocities of the joints (nv,)."""
@@ -98,6 +99,14 @@ class ShaftMap:
     def estimated(self, v: Vector, warm: Vector) -> Vector:
         """Efforts (nv,) [N·m] of the voltages sent last; NaN before any."""
         return self.efforts(self._volts, v, warm)
+
+
+@compiled
+def _to_joints(rows: Vector, ratio: Vector, offset: Vector) -> None:
+    for i in range(ratio.size):
+        rows[i, 1] = rows[i, 1] / ratio[i] + offset[i]
+        rows[i, 2] /= ratio[i]
+        rows[i, 3] *= ratio[i]
 
 
 def _settled(volts: float, v: float, temperature: float, constants: Vector) -> float:

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.scalar import compiled
 
 Flags = NDArray[np.bool_]
 
 LET_GO = 0.5
 """Age [s] from which an unseen joint's effort fades; at twice this age it is none."""
+
+
+@compiled
+def renew(
+    times: Vector, now: float, longest: float, cycles: int, time: Vector, missed: Vector,
+    new: Flags, stale: Flags, silent: Flags,
+) -> bool:  # fmt: skip
+    """One cycle of ``Freshness``, in place; whether no joint is silent."""
+    count = 0
+    for i in range(times.size):
+        t = times[i]
+        new[i] = t > time[i] and t <= now and now - t <= longest
+        stale[i] = isfinite(t) and not new[i]
+        time[i] = t if new[i] else time[i]
+        missed[i] = 0 if new[i] else missed[i] + 1
+        # a host that stood still has missed no cycle
+        silent[i] = missed[i] > cycles or now - time[i] > longest
+        count += silent[i]
+    return count == 0
 
 
 class Freshness:
@@ -23,7 +45,7 @@ class Freshness:
     def __init__(self, size: int, silent_cycles: int, silent_time: float = np.inf) -> None:
         """Joints are silent after more than so many cycles, or so long [s]."""
         self.silent_cycles = silent_cycles
-        self.silent_time = silent_time
+        self.silent_time = float(silent_time)
         self.time: Vector = np.full(size, -np.inf)
         self.missed = np.full(size, silent_cycles + 1)
         self.stale: Flags = np.zeros(size, bool)
@@ -35,13 +57,11 @@ class Freshness:
 
     def take(self, times: Vector, now: float) -> Flags:
         """One cycle's times (nv,) [s], NaN where no answer came; which of them are new."""
-        new = (times > self.time) & (times <= now) & (now - times <= self.silent_time)
-        self.stale = ~new & np.isfinite(times)
-        self.time = np.where(new, times, self.time)
-        self.missed = np.where(new, 0, self.missed + 1)
-        old = now - self.time > self.silent_time  # a host that stood still has missed no cycle
-        self.silent = (self.missed > self.silent_cycles) | old
-        self.complete = not self.silent.any()
+        new, longest = np.empty(times.size, np.bool_), self.silent_time
+        self.complete = renew(
+            times, now, longest, self.silent_cycles, self.time, self.missed,
+            new, self.stale, self.silent,
+        )  # fmt: skip
         return new
 
     @property

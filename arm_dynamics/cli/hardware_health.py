@@ -93,7 +93,8 @@ class Health:
         yield from self._limits(joint, motor, told)
 
     def _limits(self, joint: Joint, motor: MotorWiring, told: Reading) -> Iterator[str]:
-        q, margin, hottest = motor.position(told.q), self._safety.position_margin, "hottest"
+        q, hottest = motor.position(told.q), "hottest"
+        margin = self._safety.position_margin + self._safety.take_up  # so far it may be led back
         if not joint.lower - margin <= q <= joint.upper + margin:
             inside = f"[{joint.lower:.4g}, {joint.upper:.4g}] {joint.unit}"
             yield f"position {q:.4g} is outside {inside}: lead it inside, or calibrate"

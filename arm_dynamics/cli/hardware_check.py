@@ -29,10 +29,13 @@ def run(arguments: Sequence[str]) -> int:
     return 0 if all_well(arm, hardware_line.motors(given, arm), seconds) else 1
 
 
-def all_well(arm: ArmModel, bus: MotorBus, seconds: float = SECONDS) -> bool:
-    """Look at the joints, print what is seen; whether nothing is wrong."""
+def all_well(arm: ArmModel, bus: MotorBus, seconds: float = SECONDS, led_back: float = 0.0) -> bool:
+    """Look at the joints, print what is seen; whether nothing is wrong.
+
+    Joints may be ``led_back`` [rad or m] beyond a position limit.
+    """
     seen = look(bus, seconds)
-    health = Health(arm, bus, seen)
+    health = Health(arm, bus, seen, led_back)
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDEST)

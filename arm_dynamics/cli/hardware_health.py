@@ -28,8 +28,9 @@ ON_OFF = {True: "ON", False: "off", None: "?"}
 class Health:
     """Problems and a table of what ``look`` saw of ``arm``, whose motors are those of ``bus``."""
 
-    def __init__(self, arm: ArmModel, bus: MotorBus, look: Look) -> None:
-        self._bus, self._look = bus, look
+    def __init__(self, arm: ArmModel, bus: MotorBus, look: Look, led_back: float = 0.0) -> None:
+        """``led_back``: way [rad or m] beyond a position limit that is no problem."""
+        self._bus, self._look, self._led_back = bus, look, led_back
         self._safety = SafetySettings()
         by_joint = {motor.joint: motor for motor in bus.motors.values()}
         self._pairs = [(joint, by_joint[joint.name]) for joint in arm.joints]
@@ -94,7 +95,7 @@ class Health:
 
     def _limits(self, joint: Joint, motor: MotorWiring, told: Reading) -> Iterator[str]:
         q, hottest = motor.position(told.q), "hottest"
-        margin = self._safety.position_margin + self._safety.take_up  # so far it may be led back
+        margin = self._safety.position_margin + self._led_back
         if not joint.lower - margin <= q <= joint.upper + margin:
             inside = f"[{joint.lower:.4g}, {joint.upper:.4g}] {joint.unit}"
             yield f"position {q:.4g} is outside {inside}: lead it inside, or calibrate"

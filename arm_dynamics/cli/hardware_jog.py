@@ -56,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
     law = _law(given, arm)
     if given.reset:
         _clear_faults(driver)
-    if not all_well(arm, driver.bus, LOOK):
+    if not all_well(arm, driver.bus, LOOK, driver.safety.take_up):
         print("no torque before all is well")
         return 1
     driver.configure()

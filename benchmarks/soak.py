@@ -48,7 +48,7 @@ def revive(host: Host) -> None:
         if driver.status is Status.INACTIVE:
             if driver.trips:
                 driver.reset()
-            driver.activate()
+            host.activate()
     except DriverFault:
         pass  # tried again a second later
 
@@ -105,9 +105,11 @@ def main() -> int:
         with served(maker.name, port) as arm:
             host = Host(built(maker, str(port), {}), maker.interface)
             host.pacer = Pacer(1 / asked.rate)
-            error = host.begin()
+            if error := host.begin():
+                print(error)
+                return 1
             arm.tell(f"loss {asked.loss}")
-            print(f"{machine()}\n{maker.title}, {asked.rate:g} cycles/s asked {error}")
+            print(f"{machine()}\n{maker.title}, {asked.rate:g} cycles/s asked")
             print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
             grown = run(host, asked.seconds)
             arm.tell("heal")

@@ -25,12 +25,14 @@ from arm_dynamics.safety.settings import SafetySettings
 
 PERIOD = 5e-3
 TRIES = 10
+PATIENT = {"latency": "0.02", "reply_timeout": "0.02"}
+"""A busy machine is no fault of the motors."""
 SAFETY = SafetySettings(soft_zone=0.05, silent_cycles=20, watchdog=0.3)
 
 
 def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorArm:
     """A driver on ``port``."""
-    told = {"port": port, "interface": "slcan", **settings}
+    told = {"port": port, "interface": "slcan", **PATIENT, **settings}
     made = build_driver(maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface)
     assert isinstance(made, MotorArm)
     return made
@@ -57,7 +59,7 @@ class Host:
             for _ in range(3):
                 self.loop.step()
             try:
-                self.driver.activate()
+                self.activate()
             except DriverFault as fault:
                 error = str(fault)
             else:
@@ -84,13 +86,18 @@ class Host:
             goal = zip(self.driver.arm.joint_names, self.middle, strict=True)
             self.loop.hold({name: q + side for name, q in goal})
 
+    def activate(self) -> None:
+        """Torque on; the arm swings about where it was found then."""
+        self.driver.activate()
+        self.middle = tuple(self.driver.feedback.q.tolist())
+
     def _obey(self, line: str) -> None:
         said = ""
         try:
-            if line != "status":
+            if line == "activate":
+                self.activate()
+            elif line != "status":
                 getattr(self.driver, line)()
-            if line == "activate":  # where the arm was found
-                self.middle = tuple(self.driver.feedback.q.tolist())
         except DriverFault as error:
             said = str(error)
         print(json.dumps(self.status(said)), flush=True)

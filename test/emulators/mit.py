@@ -172,7 +172,7 @@ class MitMotors(EmulatedMotors):
     def _command(self, line, now):
         if line in (b"O", b"C"):
             self._open = line == b"O"
-        elif line[:1] == b"S":
+        elif line[:1] == b"S" and len(line) == 2 and not self._open:
             self._speed = line[1:]
         elif line[:1] == b"t":
             return self._sent(line, now)

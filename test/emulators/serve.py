@@ -33,7 +33,7 @@ WAYS = {
 }  # fmt: skip
 IDLE = 5e-4
 """Longest sleep [s]."""
-BEHIND = 0.25
+BEHIND = 0.02
 """Time [s] that is skipped rather than caught up when the machine was busy."""
 
 

@@ -429,6 +429,20 @@ def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy
     assert rig.driver.status is Status.STOPPED
 
 
+def test_a_host_that_only_reads_gets_the_stop_all_the_same():
+    rig = Rig(safety=settings(policy="disable")).up()
+    rig.cycles(5, lambda: weight(rig, 0.5))
+    for _ in range(200):  # the motors' watchdogs hear that somebody is there
+        rig.look()
+    assert rig.kinds == ["command_timeout"]
+    assert rig.torque == [False] * 3
+    rig = Rig().up()
+    rig.driver.emergency_stop("hand")
+    for _ in range(10):
+        rig.look()
+    assert rig.torque == [False] * 3
+
+
 @pytest.mark.parametrize(("value", "kind"), [("q", "position"), ("v", "velocity")])
 def test_readings_that_no_arm_can_have_trip_and_raise_nothing(value, kind):
     rig = Rig().up()

@@ -17,7 +17,8 @@ from arm_dynamics.state import Command, State
 class MotorArm(MotorLife):
     """Drives an arm's motors through one bus; the only place that decides what they get.
 
-    One cycle is ``read`` and then ``write`` or ``idle``. Nothing but DriverFault leaves ``read``
+    One cycle is ``read`` and then ``write`` or ``idle``, which follows by itself after some reads
+    without one. Nothing but DriverFault leaves ``read``
     and the changes of life; ``write``, ``idle`` and ``close`` raise nothing for a bus that fails.
     All calls come from one thread, but for ``emergency_stop`` and ``close``.
     Raises ConfigError for motors that do not take ``interface`` or the stop policy.
@@ -41,6 +42,9 @@ class MotorArm(MotorLife):
             self._tell_doubts()
         self.feedback = self._senses.feedback(now)
         self._judge_or_let_go(now)
+        self._unanswered += 1
+        if self._unanswered > max(1, self.safety.silent_cycles):
+            self.idle()  # reading alone keeps watchdogs fed: the last goal would stay for ever
         if self._senses.freshness.silent.all():
             raise DriverFault("no motor answers")
         told = self.feedback
@@ -58,6 +62,7 @@ class MotorArm(MotorLife):
     def idle(self) -> None:
         """Send what safety says: the command in force, a stop, or torque off."""
         with self._link.turn:
+            self._unanswered = 0
             try:
                 self._obey_button()
                 if self._off.pending:

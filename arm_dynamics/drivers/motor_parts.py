@@ -63,6 +63,7 @@ class MotorParts(Driver):
         self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
         self._stop: Stop | None = None
         self._good, self._sent, self._closed = 0, 0.0, False
+        self._unanswered = 0  # reads since the last write or idle
         self._senses = Senses(self._shafts, safety)
         self._senses.take({}, 0.0)  # its laws are compiled before time runs
         self.feedback = self._senses.feedback(0.0)

@@ -161,7 +161,7 @@ def test_the_tour_moves_the_sliders_of_the_page(servos, page):
 
 
 def test_a_browser_moves_a_slider_and_the_arm_follows(servos, page):
-    with Client(page) as client:
+    with Client(page.url) as client:
         sliders = [m for m in client.until_quiet(0.5) if m["type"] == "GuiSliderMessage"]
         assert [m["props"]["label"] for m in sliders] == list(ARM.joint_names)
         assert [(m["props"]["min"], m["props"]["max"]) for m in sliders] == [(0.0, 2 * pi)] * 6
@@ -176,7 +176,7 @@ def test_a_browser_moves_a_slider_and_the_arm_follows(servos, page):
 
 def test_a_browser_edits_parameters(servos, page):
     page.parameters.settled = 0.05
-    with Client(page) as client:
+    with Client(page.url) as client:
         texts = {
             m["props"]["label"] + str(k): m["uuid"]
             for k, m in enumerate(

@@ -24,7 +24,8 @@ ACTS = ("configure", "activate", "reset", "deactivate", "safe_stop", "emergency"
 EVENTS = st.sampled_from([*BEGINS, *ACTS, "mended", "mended"])
 SEQUENCE = st.lists(st.tuples(EVENTS, st.integers(1, 15)), min_size=1, max_size=6)
 LONGEST, FASTEST, BEYOND = 0.5, 25.0, 0.4
-"""Of any cycle, one in which the arm is closed too [s]; of any joint, falling [rad/s]; of any joint beyond its limits [rad]."""
+"""Of any cycle, one in which the arm is closed too [s]; of any joint, falling too [rad/s]; of any
+joint beyond its limits [rad]."""
 
 
 def act(bench, name):

@@ -381,7 +381,9 @@ def test_faults_are_told_and_cleared(fault):
     assert readings[2].fault
     assert (readings[1].fault, readings[3].fault) == ("", "")
     assert shafts[1].effort == 0.0
+    bus.write(effort({1: 1.0, 2: 1.0, 3: 1.0}))  # its answers still tell the fault
     assert set(bus.clear_faults([2])) == {2}
+    assert not bus.read()[2].fault
 
 
 def test_heat_stays_a_fault_until_it_has_passed():

@@ -163,6 +163,7 @@ class MitCan(MotorBus):
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
         """Damiao: clear the fault and disable; CubeMars motors clear theirs when it has passed."""
+        self._heard, self._told = {}, set()  # what was answered before tells the old fault
         return self._power.clear_faults(ids)
 
     def zero(self, ids: Collection[int]) -> Collection[int]:

@@ -34,6 +34,7 @@ LARGEST_SPEED = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
 FAR_AHEAD = 3600.0
 """Start of a trajectory [s from now] beyond which its clock must be another one."""
+FORGOTTEN = "one that came while no states did is forgotten: nobody may be waiting for it now"
 LED = 0.05
 """Distance from the reference [rad or m] beyond which a new law does not bring the arm back."""
 
@@ -120,6 +121,8 @@ class ControlLoop:
 
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference at the measured position."""
+        if self.following.pending:
+            self.events.report("trajectory_refused", FORGOTTEN)
         self._laws.restart(state)
         self.following.begin(self.controller.rest(state))
         self.takeovers += 1

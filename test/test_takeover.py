@@ -94,6 +94,32 @@ def test_a_reset_is_taken_over_where_the_arm_was_put():
     assert "elsewhere" in loop.events.latest["took_over"]
 
 
+def test_a_trajectory_that_came_in_a_gap_is_forgotten_and_that_is_said():
+    simulation, loop = controlled()
+    loop.step()
+    loop.follow(parse(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1]))
+    for _ in range(200):
+        simulation.advance()
+    loop.step()
+    loop.step()
+    np.testing.assert_allclose(loop.reference.q, loop.state.q, atol=0.01)
+    assert "forgotten" in loop.events.latest["trajectory_refused"]
+
+
+def test_a_trajectory_that_is_posted_at_a_take_over_is_followed():
+    """As another thread may that looked at the loop before."""
+    simulation, loop = controlled()
+    loop.step()
+    goal = parse(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1])
+    begin, loop.following.begin = loop.following.begin, lambda way: (begin(way), post(goal))
+    post = loop.following.post
+    simulation.reset(HOME + np.array([0.5, 0, 0, 0, 0]))
+    loop.step()
+    loop.following.begin = begin
+    loop.step()
+    assert loop.trajectory.end == 9.0
+
+
 def test_two_references_within_a_tick_both_count():
     _, loop = controlled()
     loop.step()

@@ -54,19 +54,19 @@ class Following:
     ) -> Reference:
         """Reference at the time ``now`` [s]; a posted trajectory is entered here.
 
-        From the ``present`` reference; one of the joints that follows one of the tool, whose
-        posture is none that the arm takes up, from where the ``joints`` are.
+        From the ``present`` reference, once there is one; one of the joints that follows one of
+        the tool, whose posture is none that the arm takes up, from where the ``joints`` are.
         """
-        if self._next is not None:
+        if self._next is not None and present is not None:
             self._enter(now, present, joints)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
         return self.clock.scaled(self.trajectory.at(self.time))
 
-    def _enter(self, now: float, present: Reference | None, joints: Reference | None) -> None:
+    def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
         with self._lock:
             following, self._next = self._next, None
-        if following is not None and present is not None:
+        if following is not None:
             self.begin(self.entered_at(now, following, present, joints))
 
     def entered_at(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from arm_dynamics import plugins
 from arm_dynamics.ros import launch_parts as parts
-from arm_dynamics.ros.transport import by_udp
 
 OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 NOT_MOTORS = ("topic",)
@@ -56,7 +55,7 @@ def _nodes(given):
     files = parts.params_files(given)
     controlled = given["controller"] != "none"
     law = parts.controller_parameters(given) if controlled else {}
-    controller = [_controller(files, law)] if controlled else []
+    controller = [parts.node("joint_controller", *files, law)] if controlled else []
     shown = {**given, "port": given["page_port"]}
     page = [parts.page("viewer", shown, "page")] if given["page"] == "true" else []
     return [_arm(given, files), *controller, *page]
@@ -64,10 +63,6 @@ def _nodes(given):
 
 def _is_law(name):
     return name not in ("", "none")
-
-
-def _controller(files, law):
-    return parts.node("joint_controller", *files, law, additional_env=by_udp())
 
 
 def _arm(given, files):

@@ -1,4 +1,4 @@
-"""How the messages of an arm that moves travel: not through shared memory.
+"""How the messages of what moves an arm travel: not through shared memory.
 
 Fast DDS may stop every publisher of a process for 333 ms when a reader comes, to look after its
 shared memory (eProsima/Fast-DDS, issue 6535): longer than a motor's watchdog waits. UDP does not.
@@ -8,14 +8,7 @@ from __future__ import annotations
 
 import os
 
-UDP = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
-
-
-def by_udp() -> dict[str, str]:
-    """Environment in which Fast DDS uses UDP alone; empty where the user has chosen already."""
-    return {name: value for name, value in UDP.items() if name not in os.environ}
-
 
 def use_udp() -> None:
-    """Put it in force; to be called before ROS starts."""
-    os.environ.update(by_udp())
+    """Have Fast DDS use UDP alone, unless the user has chosen; to be called before ROS starts."""
+    os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")

@@ -5,11 +5,10 @@ import re
 import time
 from pathlib import Path
 
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState, GetState
 from std_msgs.msg import Bool
 
-from .link import INTRODUCTION, ROOT, Ros
+from .driven import Driven
+from .link import INTRODUCTION, ROOT
 
 ENTRY = "[arm_dynamics.drivers]\ntoy = toy_motors:ToyMotors\n"
 WIRED = '<param name="actuator">ideal</param>'
@@ -21,17 +20,16 @@ GAINS = {
 JOINTS = ("J1", "J2")
 
 
-class Motors:
+class Motors(Driven):
     """A domain with the node hardware on toy motors, and the means to break them."""
 
     def __init__(self, folder, **parameters):
-        self.ros = Ros()
+        super().__init__()
         self.port = folder / "port"
         self.port.mkdir()
         self.arm = _wired_arm(folder)
         paths = [str(_installed(folder)), os.environ.get("PYTHONPATH", "")]
         self._environment = {"PYTHONPATH": os.pathsep.join(paths), "TOY_ARM": str(self.arm)}
-        self.states = self.ros.states()
         self.process = self.start("hardware", **self._own(parameters))
 
     def _own(self, parameters):
@@ -67,37 +65,11 @@ class Motors:
         time.sleep(INTRODUCTION)
         return found.group()
 
-    def ask(self, transition):
-        """Whether a transition happened."""
-        number = getattr(Transition, f"TRANSITION_{transition.upper()}")
-        request = ChangeState.Request(transition=Transition(id=number))
-        return self.ros.call(ChangeState, "hardware/change_state", request).success
-
-    @property
-    def life(self):
-        return self.ros.call(GetState, "hardware/get_state").current_state.label
-
-    def comes_to(self, life):
-        self.ros.wait_for(lambda: self.life == life, f"not {life}")
-
     def broken(self, name):
         (self.port / name).touch()
 
     def mend(self, name):
         (self.port / name).unlink()
-
-    def news(self):
-        """The next state that is published from now on."""
-        seen = len(self.states)
-        self.ros.wait_for(lambda: len(self.states) > seen, "no joint_states")
-        return self.states.newest
-
-    def diagnosis(self, predicate, joint=""):
-        name = f"hardware: {joint}" if joint else "hardware"
-        return self.ros.diagnosis(name, predicate)
-
-    def close(self):
-        self.ros.close()
 
 
 def _wired_arm(folder):

@@ -1,0 +1,40 @@
+"""A domain with the node hardware in it, whatever motors it has."""
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+
+from .link import Ros
+
+
+class Driven:
+    """Asks the node, and listens to what it publishes."""
+
+    def __init__(self):
+        self.ros = Ros()
+        self.states = self.ros.states()
+
+    def ask(self, transition):
+        """Whether a transition happened."""
+        number = getattr(Transition, f"TRANSITION_{transition.upper()}")
+        request = ChangeState.Request(transition=Transition(id=number))
+        return self.ros.call(ChangeState, "hardware/change_state", request).success
+
+    @property
+    def life(self):
+        return self.ros.call(GetState, "hardware/get_state").current_state.label
+
+    def comes_to(self, life):
+        self.ros.wait_for(lambda: self.life == life, f"not {life}")
+
+    def news(self):
+        """The next state that is published from now on."""
+        seen = len(self.states)
+        self.ros.wait_for(lambda: len(self.states) > seen, "no joint_states")
+        return self.states.newest
+
+    def diagnosis(self, predicate, joint=""):
+        name = f"hardware: {joint}" if joint else "hardware"
+        return self.ros.diagnosis(name, predicate)
+
+    def close(self):
+        self.ros.close()

@@ -1,0 +1,180 @@
+"""The node with real drivers, whose motors are another process at the end of a line."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from emulators.makers import MAKERS
+from emulators.served import served
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+
+from arm_dynamics.ros.hardware_cycle import PAUSE
+
+from .driven import Driven
+from .link import stamp, trajectory
+
+PATIENT = {
+    "rate": 100.0,
+    "safety.soft_zone": 0.05,
+    "safety.silent_cycles": 30.0,
+    "safety.silent_time": 0.5,
+    "safety.command_timeout": 0.4,
+    "safety.watchdog": 0.5,
+}
+"""A busy machine is no fault of the motors."""
+SETTINGS = {"dynamixel": "latency=0.02", "mit_can": "interface=slcan reply_timeout=0.02"}
+RESOLUTION = 2e-3
+"""Of the coarsest encoder [rad]."""
+AWAY = np.array([0.3, -0.3, 0.3])
+
+
+class Line(Driven):
+    """Three motors on a line that can be pulled, the node, and a controller."""
+
+    def __init__(self, maker, folder):
+        super().__init__()
+        self.arm, self.urdf = served(maker.name, folder / "line"), folder / "arm.urdf"
+        self.urdf.write_text(maker.arm.urdf)
+        self.joints = maker.arm.joint_names
+        own = {"arm": self.urdf, "port": folder / "line", "settings": SETTINGS[maker.name]}
+        self.process = self.ros.start("hardware", **own, **PATIENT)
+        self.law = self.controller()
+
+    def controller(self):
+        return self.ros.start("joint_controller", arm=self.urdf, controller="computed_torque")
+
+    def is_activated(self):
+        """With torque, and taken up by the controller."""
+        assert self.ask("activate"), self.ros.told("not activated")
+        fresh, commands = time.time() + PAUSE, self.ros.record(JointState, "joint_commands")
+        self.ros.wait_for(lambda: commands.raw and stamp(commands.newest) > fresh, "no commands")
+
+    @property
+    def torque(self):
+        return self.arm.tell("state")["torque"]
+
+    @property
+    def q(self):
+        """Where the emulated arm is, which nobody but the test is told."""
+        return np.array(self.arm.tell("state")["q"])
+
+    def is_moved_to(self, q):
+        """A trajectory of the controller, followed to its end."""
+        message = trajectory((1.0, q, np.zeros(3)), names=self.joints)
+        self.ros.publish(message, "joint_controller/joint_trajectory")
+        self.ros.wait_for(lambda: np.abs(self.q - q).max() < 0.05, f"the arm did not get to {q}")
+
+    def sets_off_to(self, q):
+        """A trajectory that has begun to move the arm."""
+        self.arm.tell("forget")
+        message = trajectory((2.0, q, np.zeros(3)), names=self.joints)
+        self.ros.publish(message, "joint_controller/joint_trajectory")
+        self.ros.wait_for(
+            lambda: min(self.arm.tell("state")["moved"]) > 0.02, "the arm does not move"
+        )
+
+    def is_reset(self):
+        """Then held: torque is off."""
+        answer = self.ros.trigger("hardware/reset_emergency_stop")
+        assert answer.success, answer.message
+        self.is_held()
+
+    def is_held(self):
+        """A hand under the arm, as whoever takes its torque off should have."""
+        self.arm.tell("hold")
+
+    def close(self):
+        super().close()
+        self.arm.close()
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def line(request, tmp_path_factory):
+    """An arm that is read, and whose controller waits."""
+    found = Line(MAKERS[request.param], tmp_path_factory.mktemp(request.param))
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.fixture
+def shared(line):
+    """For the report of a failure."""
+    return line.ros
+
+
+@pytest.fixture
+def active(line, shared):
+    """The arm with torque, under its controller, at its start; inactive again afterwards."""
+    if line.life == "unconfigured":
+        assert line.ask("configure"), shared.told("not configured")
+        line.start = line.q
+    assert not any(line.torque)
+    line.arm.tell("forget")
+    line.is_activated()
+    assert all(line.torque)
+    yield line
+    line.is_held()
+    line.ask("deactivate")
+    assert not any(line.torque)
+
+
+def test_torque_on_moves_nothing_and_a_trajectory_is_followed(active):
+    assert max(active.arm.tell("state")["moved"]) < RESOLUTION
+    active.is_moved_to(active.start + AWAY)
+    told = active.news()
+    assert np.abs(np.array(told.position) - active.q).max() < 0.05
+    active.is_moved_to(active.start)
+
+
+def test_an_emergency_stop_takes_the_torque_off_until_a_reset(active):
+    active.sets_off_to(active.start + AWAY)
+    active.ros.publish(Bool(data=True), "emergency_stop")
+    active.ros.wait_for(lambda: not any(active.torque), "torque stays on")
+    active.is_held()
+    active.comes_to("inactive")
+    assert not active.ask("activate"), "it is latched"
+    active.is_reset()
+    assert not any(active.torque), "a reset alone gives no torque"
+    active.is_activated()
+    active.is_moved_to(active.start)
+
+
+def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active):
+    active.sets_off_to(active.start + AWAY)
+    os.kill(active.process.pid, signal.SIGSTOP)
+    time.sleep(0.5)
+    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+    os.kill(active.process.pid, signal.SIGCONT)
+    active.diagnosis(lambda values: "trip 1" in values)
+    active.is_reset()
+    active.comes_to("inactive")
+    active.is_activated()
+    active.is_moved_to(active.start)
+
+
+def test_unplugged_while_it_moves_it_comes_back_inactive(active):
+    active.sets_off_to(active.start + AWAY)
+    active.arm.tell("unplug")
+    active.diagnosis(lambda values: values["state"] == "error")
+    active.comes_to("inactive")
+    active.arm.tell("plug")
+    active.diagnosis(lambda values: values["state"] == "inactive")
+    assert not any(active.torque), "it never activates itself"
+    active.is_reset()  # motors that lost the line tripped
+    active.is_activated()
+    active.is_moved_to(active.start)
+
+
+def test_an_arm_whose_controller_is_killed_is_held(active):
+    active.sets_off_to(active.start + AWAY)
+    active.law.kill()
+    active.diagnosis(lambda values: "command_timeout" in values)
+    active.ros.wait_for(lambda: np.abs(active.arm.tell("state")["v"]).max() < 0.01, "it goes on")
+    assert all(active.torque), "its weight is held"
+    active.law = active.controller()
+    active.diagnosis(lambda values: values["state"] == "active")

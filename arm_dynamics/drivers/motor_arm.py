@@ -37,6 +37,7 @@ class MotorArm(MotorLife):
         self._require_open()
         readings = self._call(self.bus.read)
         now = self.bus.now()
+        self._reads.append(now)
         self._senses.take(readings, now)
         if self._senses.plausibility.any:
             self._tell_doubts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -27,6 +28,8 @@ from arm_dynamics.safety.watch import CommandWatch
 from arm_dynamics.state import State
 
 T = TypeVar("T")
+PERIODS = 10
+"""Cycles that tell the host's period."""
 CLOSED = (Status.UNCONFIGURED, Status.ERROR)
 
 
@@ -63,6 +66,7 @@ class MotorParts(Driver):
         self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
         self._stop: Stop | None = None
         self._good, self._sent, self._closed = 0, 0.0, False
+        self._reads: deque[float] = deque(maxlen=PERIODS)  # when the last cycles were read
         self._unanswered = 0  # reads since the last write or idle
         self._senses = Senses(self._shafts, safety)
         self._senses.take({}, 0.0)  # its laws are compiled before time runs
@@ -115,7 +119,13 @@ class MotorParts(Driver):
             self._off.ask(self._ids)
 
     def _begin(self, policy: str, state: State) -> Stop:
-        return begin_stop(policy, self._asked, self.arm, state, self._limits.last)
+        last, period = self._limits.last, self._period()
+        return begin_stop(policy, self._asked, self.arm, state, last, period)
+
+    def _period(self) -> float:
+        """Of the host's cycle [s], the median of the last ones; 0 before there are any."""
+        gaps = np.diff(self._reads)
+        return float(np.median(gaps)) if gaps.size else 0.0
 
     def _hold(self, state: State) -> Stop:
         """What the watch does before the first command."""

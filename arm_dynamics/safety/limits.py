@@ -7,6 +7,7 @@ import numpy as np
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.positive import solve_positive
 from arm_dynamics.safety.derating import derated_share
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.safety.soft_zone import FADE, faded_effort, room_share, speed_brake, zone_damping
@@ -31,16 +32,21 @@ def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
 
 @compiled
 def fade_efforts(
-    wanted: Vector, q: Vector, v: Vector, weight: Vector, inertia: Vector, table: Vector,
+    wanted: Vector, q: Vector, v: Vector, weight: Vector, M: Vector, table: Vector,
     zone: float, dt: float, out: Vector,
 ) -> None:  # fmt: skip
-    """``faded_effort`` of every joint, into ``out`` (nv,)."""
+    """``faded_effort`` of every joint, into ``out`` (nv,).
+
+    D <= m / dt and B <= m / dt, m = 1 / (M⁻¹)_ii what the joint weighs while the others give way,
+    which may be far below M_ii: a damper of a slow cycle would swing it up.
+    """
+    inverse = solve_positive(M, np.eye(q.size))
     for i in range(q.size):
-        push = table[EFFORT, i] + abs(weight[i])
-        damping = zone_damping(inertia[i], push, table[SPEED, i], zone, dt)
+        push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (inverse[i, i] * maximum(dt, 1e-6))
+        damping = minimum(zone_damping(M[i, i], push, table[SPEED, i], zone, dt), most)
         below = room_share(q[i] - table[LOWER, i], zone)
         above = room_share(table[UPPER, i] - q[i], zone)
-        speed, brake = table[SPEED, i], speed_brake(inertia[i], dt)
+        speed, brake = table[SPEED, i], minimum(speed_brake(M[i, i], dt), most)
         out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping, brake)
 
 
@@ -91,10 +97,10 @@ class Limits:
         """Have the laws compiled before time runs, for arrays that are read-only or not."""
         size, zone, out = self.arm.nv, self.settings.soft_zone, np.empty(self.arm.nv)
         own = np.zeros(size)
-        weight, inertia = gravity(self.arm, own), np.diag(mass_matrix(self.arm, own)).copy()
+        weight, M = gravity(self.arm, own), mass_matrix(self.arm, own)
         for seen in (own, frozen(own)):
             near_limits(seen, seen, self.table, zone)
-            fade_efforts(own, seen, seen, weight, inertia, self.table, zone, 1.0, out)
+            fade_efforts(own, seen, seen, weight, M, self.table, zone, 1.0, out)
             fade_speeds(own, seen, self.table, zone, out)
         bound_efforts(own, own, own, self.table, self._hot, 1.0, out)
 
@@ -107,8 +113,8 @@ class Limits:
     def _effort(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
         out, zone = np.empty(q.size), self.settings.soft_zone
         if near_limits(q, v, self.table, zone):
-            weight, inertia = gravity(self.arm, q), np.diag(mass_matrix(self.arm, q)).copy()
-            fade_efforts(wanted, q, v, weight, inertia, self.table, zone, dt, out)
+            weight, M = gravity(self.arm, q), mass_matrix(self.arm, q)
+            fade_efforts(wanted, q, v, weight, M, self.table, zone, dt, out)
             wanted = out
         step = self.settings.effort_rate * dt
         bound_efforts(wanted, self.last, warm, self.table, self._hot, step, out)

@@ -17,6 +17,8 @@ BANDWIDTH = 20.0
 """Natural frequency [rad/s] that holds the stopping path against model error."""
 FASTEST = 100.0
 """Highest natural frequency [rad/s] that a control period of some milliseconds allows."""
+REACTION = 0.8
+"""Share of 1 / T that a loop of period T may be as fast as, and swing no joint up."""
 GRIP = 0.4
 """Stiffness per effort limit [1/rad]: a light wrist must hold a load it knows nothing of."""
 
@@ -29,8 +31,8 @@ class SafeStop:
     blended from the last command over RAMP. T is shortened per joint so that the path ends
     short of its limit. A joint that goes where it is told is held at q0.
     K = w² M_ii, or GRIP of the effort limit where that is more and not
-    faster than FASTEST; D = 1.6 sqrt(K M_ii). Source: PD control with computed feedforward,
-    Siciliano et al. (2009), 8.5.1.
+    faster than FASTEST, and no faster than ``largest_rate``; D = 1.6 sqrt(K M_ii).
+    Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
     """
 
     def __init__(
@@ -39,16 +41,22 @@ class SafeStop:
         state: State,
         last_effort: Vector,
         bounds: tuple[Vector, Vector] | None = None,
+        period: float = 0.0,
     ) -> None:
-        """``bounds``: positions (nv,), (nv,) that the path stays between, by default the limits."""
+        """``bounds``: positions (nv,), (nv,) that the path stays between, by default the limits.
+
+        ``period`` [s] of the loop: a slow one is given no more stiffness than it can follow.
+        """
         self.arm = arm
         self._start = state
         self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
         self._lower, self._upper = bounds or (arm.lower, arm.upper)
         self._rest = np.clip(state.q, self._lower, self._upper)
         self._times = self._stop_times(state)
-        m = np.diag(mass_matrix(arm, state.q))
-        self._K = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
+        M = mass_matrix(arm, state.q)
+        m = np.diag(M)
+        stiff = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
+        self._K = np.minimum(stiff, largest_rate(M, period) ** 2 * m)
         self._D = 1.6 * np.sqrt(self._K * m)
         self._told = np.array([actuator.prescribes for actuator in arm.actuators])
         forced = MIXED if self._told.any() else "effort"
@@ -74,5 +82,18 @@ class SafeStop:
     def _stop_times(self, state: State) -> Vector:
         """T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""
         ahead = np.where(state.v > 0, self._upper - self._rest, self._rest - self._lower)
-        speed = np.maximum(np.abs(state.v), 1e-9)
+        speed = np.maximum(np.abs(state.v), 1e-6)
         return np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)
+
+
+def largest_rate(M: Vector, period: float) -> float:
+    """w = REACTION / (λ T) [rad/s],  λ the largest eigenvalue of M⁻¹ diag(M).
+
+    Gains K = w² M_ii, D = 1.6 w M_ii of a loop of period T [s] swing no joint of the mass matrix M
+    (nv, nv) up: of x'' = -λ (w² x + 1.6 w x'), its effort constant over T, the fastest of the
+    coupled joints, Jury's criterion asks for 1.6 w λ T < 2. Infinite for T = 0.
+    """
+    if period <= 0:
+        return float("inf")
+    fastest = np.linalg.eigvals(np.linalg.solve(M, np.diag(np.diag(M)))).real.max()
+    return REACTION / (float(fastest) * period)

@@ -10,7 +10,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.safety.safe_stop import STOP_TIME, SafeStop
+from arm_dynamics.safety.safe_stop import STOP_TIME, SafeStop, largest_rate
 from arm_dynamics.state import Command, State
 
 RAMP_ENDS = 0.5
@@ -31,12 +31,12 @@ class Stop(Protocol):
 
 
 class Damp:
-    """τ = -D v,  D = M_ii / STOP_TIME at the start: the arm sinks slowly under its weight."""
+    """τ = -D v,  D = ``damping`` at the start: the arm sinks slowly under its weight."""
 
-    def __init__(self, arm: ArmModel, state: State) -> None:
+    def __init__(self, arm: ArmModel, state: State, period: float = 0.0) -> None:
         self.arm = arm
         self._start = state
-        self._D = np.diag(mass_matrix(arm, state.q)) / STOP_TIME
+        self._D = damping(arm, state, period)
 
     def command(self, state: State) -> Command:
         """Efforts (nv,) [N·m]."""
@@ -50,11 +50,11 @@ class Damp:
 class Ramp:
     """``SafeStop`` until RAMP_ENDS, then gravity held without stiffness: τ = g(q) - D v."""
 
-    def __init__(self, arm: ArmModel, state: State) -> None:
+    def __init__(self, arm: ArmModel, state: State, period: float = 0.0) -> None:
         self.arm = arm
         self._start = state
-        self._stop = safe_stop(arm, state, state.tau)
-        self._D = np.diag(mass_matrix(arm, state.q)) / STOP_TIME
+        self._stop = safe_stop(arm, state, state.tau, period)
+        self._D = damping(arm, state, period)
 
     def command(self, state: State) -> Command:
         """Efforts (nv,) [N·m]."""
@@ -103,21 +103,33 @@ class HoldStill:
         return self._start.q + self._goal * STOP_TIME * (1 - decay), self._goal * decay
 
 
-def begin_stop(policy: str, interface: str, arm: ArmModel, state: State, last: Vector) -> Stop:
-    """The stop of ``policy`` on ``interface``, from ``state`` after the ``last`` command (nv,)."""
+def begin_stop(
+    policy: str, interface: str, arm: ArmModel, state: State, last: Vector, period: float = 0.0
+) -> Stop:
+    """The stop of ``policy`` on ``interface``, from ``state`` after the ``last`` command (nv,).
+
+    ``period`` [s] is that of the loop: gains are no higher than it can follow.
+    """
     if interface == "position":
         return HoldPosition(arm, state, last)
     if interface == "velocity":
         return HoldStill(arm, state, last)
     if policy == "damp":
-        return Damp(arm, state)
-    return Ramp(arm, state) if policy == "ramp" else safe_stop(arm, state, last)
+        return Damp(arm, state, period)
+    return Ramp(arm, state, period) if policy == "ramp" else safe_stop(arm, state, last, period)
 
 
-def safe_stop(arm: ArmModel, state: State, last: Vector) -> SafeStop:
+def damping(arm: ArmModel, state: State, period: float) -> Vector:
+    """D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w the ``largest_rate`` of the loop."""
+    M = mass_matrix(arm, state.q)
+    found: Vector = np.diag(M) * min(1 / STOP_TIME, largest_rate(M, period))
+    return found
+
+
+def safe_stop(arm: ArmModel, state: State, last: Vector, period: float) -> SafeStop:
     """One that leads no joint back that begins beyond its limit: a hand may be in between."""
     bounds = np.minimum(arm.lower, state.q), np.maximum(arm.upper, state.q)
-    return SafeStop(arm, state, last, bounds)
+    return SafeStop(arm, state, last, bounds, period)
 
 
 def require_policy(policy: str, interface: str) -> None:

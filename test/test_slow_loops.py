@@ -1,0 +1,85 @@
+"""Stops and limits of a loop that is slow for its arm: they brake, and swing nothing up."""
+
+import numpy as np
+import pytest
+from conftest import chain
+from hypothesis import given
+from hypothesis import strategies as st
+from motor_rig import WIRING, Rig, arm, weight
+
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.dynamics import gravity, mass_matrix
+from arm_dynamics.safety.limits import SPEED, Limits, fade_efforts
+from arm_dynamics.safety.safe_stop import REACTION, largest_rate
+from arm_dynamics.safety.settings import SafetySettings
+
+LOOSE = {"velocity_share": 0.06, "watchdog": 1.0, "command_timeout": 1.0}
+POSTURES = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
+PERIODS = st.floats(1e-3, 0.1)
+
+
+@given(POSTURES, PERIODS)
+def test_the_largest_rate_of_a_sampled_stop_is_stable(q, period):
+    """x'' = -M⁻¹ (K x + D x') by steps of the period: no eigenvalue beyond the unit circle."""
+    M = mass_matrix(arm(), q)
+    w, m = largest_rate(M, period), np.diag(np.diag(M))
+    A, B = np.linalg.solve(M, w**2 * m), np.linalg.solve(M, 1.6 * w * m)
+    speed = np.hstack([-period * A, np.eye(3) - period * B])  # constant effort over a period
+    place = np.hstack([np.eye(3) - period**2 / 2 * A, period * np.eye(3) - period**2 / 2 * B])
+    assert np.abs(np.linalg.eigvals(np.vstack([place, speed]))).max() < 1
+
+
+def test_a_loop_without_a_period_is_not_bound():
+    assert largest_rate(np.eye(2), 0.0) == np.inf
+    assert largest_rate(np.eye(2), 0.01) == pytest.approx(REACTION / 0.01)
+
+
+@given(POSTURES, PERIODS, st.integers(0, 2))
+def test_no_damper_of_a_limit_swings_a_joint_up(q, period, i):
+    """A joint beyond its speed, alone and for one cycle: v' = v - (D v + B v_over) T (M⁻¹)_ii."""
+    limits = Limits(arm(), SafetySettings(velocity_share=0.06, effort_rate=1e9))
+    M, load, v = mass_matrix(arm(), q), gravity(arm(), q), np.zeros(3)
+    v[i], dt = 8.0, min(period, 0.05)
+    out = np.empty(3)
+    fade_efforts(load, np.array(q), v, load, M, limits.table, 0.1, dt, out)
+    after = v + dt * np.linalg.solve(M, out - load)
+    assert limits.table[SPEED, i] - v[i] - 1e-9 <= after[i] <= v[i]
+
+
+@pytest.mark.parametrize("policy", ["hold", "ramp", "damp"])
+@pytest.mark.parametrize("period", [5e-3, 1e-2, 2e-2, 4e-2])
+def test_a_stop_of_a_slow_loop_ends_in_rest(policy, period, monkeypatch):
+    """Of an arm whose joints weigh a tenth of M_ii once the others give way."""
+    monkeypatch.setattr("motor_rig.PERIOD", period)
+    rig = Rig(safety=SafetySettings(policy=policy, **LOOSE))
+    rig.driver.configure()
+    rig.cycles(10)
+    rig.driver.activate()
+    rig.cycles(round(0.3 / period), lambda: weight(rig, 0.2, -0.2, 0.1))
+    rig.driver.safe_stop()
+    rig.cycles(round(1.0 / period))
+    assert rig.kinds == ["safe_stop"]
+    assert np.abs(rig.body.state.v).max() < (2.0 if policy == "damp" else 0.5)
+
+
+def test_a_slow_loop_that_pushes_into_a_narrow_range_stays_near_it(monkeypatch):
+    monkeypatch.setattr("motor_rig.PERIOD", 1e-2)
+    joint, end = {"effort": 40.0, "damping": 0.1}, 0.08
+    narrow, wide = joint | {"lower": -end, "upper": end}, joint | {"lower": -9, "upper": 9}
+    heavy, light = {"mass": 2.0}, {"mass": 0.5}
+    real = chain(wide | heavy, wide, wide | light)
+    rig = Rig(q=(-0.06,) * 3, model=real, safety=SafetySettings(**LOOSE))
+    told = chain(narrow | heavy, narrow, narrow | light)
+    rig.driver = MotorArm(told, rig.bus, wiring=WIRING, safety=rig.driver.safety)
+    rig.up()
+    for _ in range(200):
+        rig.cycle([0.0, 39.0, 39.0])
+        assert np.abs(rig.body.state.q).max() < end + 0.1
+
+
+def test_the_period_is_that_of_the_last_cycles_and_a_pause_is_none():
+    rig = Rig().up()
+    rig.cycles(20)
+    rig.bus.pass_time(0.3)
+    rig.cycles(2)
+    assert rig.driver._period() == pytest.approx(2.1e-3, rel=0.1)

@@ -41,20 +41,24 @@ def pair(request, tmp_path_factory):
         yield arm, program
 
 
-def until(what, seconds=10.0):
-    """What ``what`` says once it is true."""
+def until(what, seconds=20.0, why=lambda: "it did not come to be"):
+    """What ``what`` says once it is true; ``why`` tells of it where it never is."""
     end = time.monotonic() + seconds
     while not (found := what()):
-        assert time.monotonic() < end, "it did not come to be"
+        assert time.monotonic() < end, why()
         time.sleep(0.02)
     return found
 
 
 def swings(arm, program):
     """Active, if need be (a busy machine) once more, and the arm moves from side to side."""
-    until(lambda: program.tell("status")["status"] == "active" or taken_up(arm, program))
+
+    def is_active():
+        return program.tell("status")["status"] == "active" or taken_up(arm, program)
+
+    until(is_active, why=lambda: program.tell("status"))
     arm.tell("forget")
-    until(lambda: min(arm.tell("state")["moved"]) > 0.05)
+    until(lambda: min(arm.tell("state")["moved"]) > 0.05, why=lambda: program.tell("status"))
 
 
 def taken_up(arm, program):

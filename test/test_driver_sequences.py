@@ -48,7 +48,7 @@ def is_bounded(bench):
     assert (arm.lower - BEYOND < state.q).all(), state.q
     assert (state.q < arm.upper + BEYOND).all(), state.q
     assert np.abs(state.v).max() < FASTEST, state.v
-    assert (bench.body.strongest <= 1.02 * arm.effort_limit).all()
+    assert (bench.body.strongest <= 1.02 * bench.maker.most * arm.effort_limit).all()
     assert bench.longest < LONGEST
 
 

@@ -15,6 +15,7 @@ from arm_dynamics.drivers.dynamixel import codec
 from arm_dynamics.drivers.dynamixel.bus import Dynamixel
 from arm_dynamics.drivers.dynamixel.control_table import BUS_WATCHDOG, TORQUE_ENABLE
 from arm_dynamics.drivers.dynamixel.models import MODELS, find_model
+from arm_dynamics.drivers.dynamixel.motor_clocks import MEMORY
 from arm_dynamics.drivers.dynamixel.scan import scan
 from arm_dynamics.drivers.motor_bus import Found, Goal
 from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault, UnknownName
@@ -600,3 +601,32 @@ def test_instructions_behind_a_broken_one_are_understood():
     cut = codec.ping(1)[:7]
     assert motors.receive(cut, 0.0) == b""
     assert motors.receive(codec.ping(1), 0.0) != b""
+
+
+def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():
+    """Twelve questions late, of the length that is asked for: four of the lengths' turns."""
+    made, motors, wire = running(settings={"fast": "0"})
+    for _ in range(3):
+        made.read()
+    late = [b""] * 12
+
+    def hold_back(data):
+        late.append(data)
+        return late.pop(0)
+
+    wire.spoil = hold_back
+    for _ in range(40):
+        assert made.read() == {}
+    wire.spoil = lambda data: data
+    assert any(made.read() for _ in range(4))
+
+
+def test_a_motor_whose_clock_was_off_is_believed_again_after_a_while():
+    made, motors, wire = running(settings={"fast": "0"})
+    made.read()
+    wire.spoil = lambda data: b""
+    wire.advance(20.0)
+    made.read()
+    wire.spoil = lambda data: data
+    wire.advance(MEMORY)
+    assert any(made.read() for _ in range(4))

@@ -26,7 +26,9 @@ class Maker:
     """How a driver is set up for one maker's motors: ``interface`` is what the arm is told.
 
     ``other`` is a model that looks alike from outside; ``split`` tells frames on the line apart;
-    ``watched`` whether the motors stop by themselves when nobody talks to them.
+    ``watched`` whether the motors stop by themselves when nobody talks to them; ``most`` the share
+    of the effort limit that a motor gives for a command that was changed on the way: slcan has no
+    checksum.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Maker:
     motors: Callable[[Sequence[Shaft]], EmulatedMotors]
     split: Callable[[bytes], list[bytes]]
     watched: bool = True
+    most: float = 1.0
     baud: float = 1e6
 
     def at_rest(self, motors: EmulatedMotors, id: int) -> bool:
@@ -81,7 +84,7 @@ _ALL = (
     Maker(
         "mit_can", "Damiao DM4310, MIT mode", "mit_can", "effort",
         Drive("DM4310", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0),
-        "DM4340", MitMotors, after(b"\r"), baud=2e6,
+        "DM4340", MitMotors, after(b"\r"), most=10.0 / 7.0, baud=2e6,
     ),
     Maker(
         "feetech", "Feetech STS3215, position", "feetech", "position",

@@ -34,7 +34,7 @@ WAYS = {
 IDLE = 5e-4
 """Longest sleep [s]."""
 BEHIND = 0.02
-"""Time [s] that is skipped rather than caught up when the machine was busy."""
+"""Time [s] that the arm skips rather than catches up when the machine was busy."""
 
 
 class Server:
@@ -53,8 +53,8 @@ class Server:
         self.plug()
 
     def now(self) -> float:
-        """The arm's time [s]."""
-        return time.monotonic() - self.start - self.skipped
+        """The motors' time [s]."""
+        return time.monotonic() - self.start
 
     def plug(self) -> None:
         """A terminal, and the link to it."""
@@ -172,7 +172,8 @@ class Server:
             self._take()
         self._send()
         behind = self.now() - self.body.time
-        if behind > BEHIND:
+        if behind > BEHIND:  # the arm stood still meanwhile
+            self.body.time += behind
             self.skipped += behind
         self.body.advance(self.now())
         return heard
@@ -181,7 +182,6 @@ class Server:
         with suppress(OSError):
             data = os.read(self.ours, 4096)
             now = self.now()
-            self.body.advance(now)
             told = self.answers.lagging(self.motors.receive(self.requests.spoil(data), now))
             self.free = max(now, self.free) + len(data) * self.byte
             for piece in self.answers.split(told):

@@ -2,8 +2,9 @@
 
 An answer has no number of its question: one that comes a few cycles late would pass for a fresh
 one. Its realtime tick [ms] gives it away. With host time t and tick k of the last answer that was
-beyond doubt, a fresh one has  |(t' - t) - (k' - k)| ≤ TOLERANCE + latency + DRIFT (t' - t).
-Source: e-manual, "Realtime Tick".
+beyond doubt, a fresh one has  (t' - t) - (k' - k) ≤ TOLERANCE + latency + DRIFT (t' - t).
+After MEMORY [s] that answer is forgotten, lest a motor be doubted for ever. Source: e-manual,
+"Realtime Tick".
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ TURN = 32.768
 """Time after which a tick begins again at 0 [s]."""
 TOLERANCE = 2e-3
 """Of two ticks that are told in whole milliseconds [s]."""
+MEMORY = 10.0
+"""How long an answer beyond doubt is compared with [s]."""
 DRIFT = 0.02
 """Of a motor's clock against the host's."""
 
@@ -49,4 +52,5 @@ class MotorClocks:
         then, before = self._known[id]
         passed = arrived - then
         apart = (passed - (tick - before) + TURN / 2) % TURN - TURN / 2
-        return abs(apart) > TOLERANCE + self._line.latency + DRIFT * passed
+        late = apart > TOLERANCE + self._line.latency + DRIFT * passed
+        return late and passed < MEMORY

@@ -605,7 +605,7 @@ def test_instructions_behind_a_broken_one_are_understood():
 
 def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():
     """Twelve questions late, of the length that is asked for: four of the lengths' turns."""
-    made, motors, wire = running(settings={"fast": "0"})
+    made, _, wire = running(settings={"fast": "0"})
     for _ in range(3):
         made.read()
     late = [b""] * 12
@@ -622,7 +622,7 @@ def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():
 
 
 def test_a_motor_whose_clock_was_off_is_believed_again_after_a_while():
-    made, motors, wire = running(settings={"fast": "0"})
+    made, _, wire = running(settings={"fast": "0"})
     made.read()
     wire.spoil = lambda data: b""
     wire.advance(20.0)

@@ -2,6 +2,7 @@
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from std_srvs.srv import Trigger
 
 from .link import Ros
 
@@ -12,6 +13,17 @@ class Driven:
     def __init__(self):
         self.ros = Ros()
         self.states = self.ros.states()
+        self.process = None
+
+    def drives(self, process):
+        """The node, once its services know those who will call them."""
+        self.process = process
+        self.ros.acquaint(
+            hardware__change_state=ChangeState,
+            hardware__get_state=GetState,
+            hardware__emergency_stop=Trigger,
+            hardware__reset_emergency_stop=Trigger,
+        )
 
     def ask(self, transition):
         """Whether a transition happened."""

@@ -44,8 +44,6 @@ PATIENCE = 60.0
 POLL = 0.005
 INTRODUCTION = 0.5
 """Time [s] for a subscriber to know a publisher that already knows it."""
-ACQUAINTANCE = 0.3
-"""Time [s] for a service to know a client that already knows it."""
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
@@ -205,24 +203,26 @@ class Ros:
 
     # --- services
 
+    def client(self, kind, service, timeout=PATIENCE):
+        """A client of a service that is there."""
+        client = self._clients.get(service) or self._caller.create_client(kind, service)
+        self._clients[service] = client
+        assert client.wait_for_service(timeout), self.told(f"no service {service}")
+        return client
+
+    def acquaint(self, **kinds):
+        """Have services know their clients: one that does not for 0.1 s drops its answer."""
+        for service, kind in kinds.items():
+            self.client(kind, service.replace("__", "/"))
+        time.sleep(INTRODUCTION)
+
     def call(self, kind, service, request=None, timeout=PATIENCE):
         """The answer of a service."""
-        client = self._client(kind, service, timeout)
+        client = self.client(kind, service, timeout)
         future = client.call_async(request or kind.Request())
         self._executor.spin_until_future_complete(future, timeout)
         assert future.done(), self.told(f"no answer from {service} within {timeout} s")
         return future.result()
-
-    def _client(self, kind, service, timeout):
-        """One that the service knows too: it waits 0.1 s for that, then drops its answer."""
-        if service not in self._clients:
-            client = self._caller.create_client(kind, service)
-            assert client.wait_for_service(timeout), self.told(f"no service {service}")
-            time.sleep(ACQUAINTANCE)
-            self._clients[service] = client
-        client = self._clients[service]
-        assert client.wait_for_service(timeout), self.told(f"no service {service}")
-        return client
 
     def action(self, kind, name):
         """A client of an action whose server is there."""

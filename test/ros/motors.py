@@ -30,7 +30,7 @@ class Motors(Driven):
         self.arm = _wired_arm(folder)
         paths = [str(_installed(folder)), os.environ.get("PYTHONPATH", "")]
         self._environment = {"PYTHONPATH": os.pathsep.join(paths), "TOY_ARM": str(self.arm)}
-        self.process = self.start("hardware", **self._own(parameters))
+        self.drives(self.start("hardware", **self._own(parameters)))
 
     def _own(self, parameters):
         own = {"driver": "toy", "port": self.port, "rate": RATE}
@@ -48,7 +48,7 @@ class Motors(Driven):
     def restart(self, **parameters):
         """A node anew, after the end of the one before."""
         assert self.process.code is not None
-        self.process = self.start("hardware", **self._own(parameters))
+        self.drives(self.start("hardware", **self._own(parameters)))
 
     def controller(self, law="pid_gravity"):
         gains = GAINS if law == "pid_gravity" else {}

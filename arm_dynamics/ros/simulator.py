@@ -11,34 +11,30 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.arrays import Vector, scalar
+from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.pacer import Pacer, Rate
-from arm_dynamics.parameters import Parameter
+from arm_dynamics.pacer import Pacer
 from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
-from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
-from arm_dynamics.ros.parameters import declare_fixed, declare_list, declare_number, result
+from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.requests import Requests
+from arm_dynamics.ros.simulation_parameters import FACTOR, LIVE, TIMEOUT, declared_simulation
+from arm_dynamics.ros.simulation_report import SimulationReport
 from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.state_topics import StateTopics
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tool_trace import ToolTrace
 from arm_dynamics.round_trip import RoundTrip
-from arm_dynamics.simulation import Simulation
 
-FACTOR = Parameter(
-    "real_time_factor", 1.0, "1", "simulated seconds per second", lower=0.01, upper=1000
-)
-TIMEOUT = Parameter("command_timeout", 0.1, "s", "age at which a command ends", above=0, upper=10)
 REPEAT = 0.1
 """Time [s] after which a state that got no answer in lockstep is published again."""
 
@@ -55,7 +51,10 @@ class SimulatorNode(Node):
         super().__init__("simulator")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self._arm = declare_arm(self, self._nominal)
-        self.simulation = self._build_simulation()
+        self.simulation, factor = declared_simulation(self, self._arm, self._nominal)
+        self.simulation.watch.events.listener = Throttle(self.get_logger()).warn
+        self.pacer = Pacer(self.simulation.period, factor)
+        self._cost = 0.0  # of computing one period [s], smoothed
         self.lockstep = declare_fixed(
             self, "lockstep", False, "wait for the command that answers each state"
         )
@@ -73,37 +72,15 @@ class SimulatorNode(Node):
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
         self._capabilities.publish(simulated(self._nominal))
-        self._efforts: dict[str, str] = {}
         self.control = SimulationServices(self, self._nominal, self._requests.post, self._reset_to)
         self._trace = ToolTrace(
             self, self._nominal, lambda: self.simulation.state, lambda: self.states.stamp
         )
-        self._diagnostics = Diagnostics(self, self._report)
+        report = SimulationReport(
+            self.simulation, self.control, self.pacer, self.round_trip, self._requests.post
+        )
+        self._diagnostics = Diagnostics(self, lambda: report.summary(self._stopped_by))
         self.add_on_set_parameters_callback(self._on_parameters)
-
-    def _build_simulation(self) -> Simulation:
-        rate = declare_fixed(self, "rate", 500.0, "states published per simulated second [Hz]")
-        dt = scalar("dt [s]", declare_fixed(self, "dt", 1e-4, "step of the physics [s]"), above=0)
-        method = declare_fixed(self, "integrator", "semi_implicit_euler", "integration method")
-        start = declare_list(
-            self, "initial_positions", "start pose; empty: the arm's own", read_only=True
-        )
-        timeout = declare_number(self, TIMEOUT.name, TIMEOUT, 0.1)
-        factor = declare_number(self, FACTOR.name, FACTOR, 1.0)
-        simulation = Simulation(
-            self._arm,
-            q=start or None,
-            dt=dt,
-            period=_period(rate, dt),
-            timeout=timeout,
-            method=method,
-            known=self._nominal,
-        )
-        simulation.watch.events.listener = Throttle(self.get_logger()).warn
-        self.pacer = Pacer(simulation.period, factor)
-        self._factor, self._command_rate = Rate(), Rate()
-        self._cost = 0.0  # of computing one period [s], smoothed
-        return simulation
 
     def _listen(self, order: list[str]) -> CommandTopics:
         simulation = self.simulation
@@ -184,7 +161,7 @@ class SimulatorNode(Node):
         values = {p.name: p.value for p in parameters}
         try:
             self.control.check(values)
-            for own in (FACTOR, TIMEOUT):
+            for own in LIVE:
                 if own.name in values:
                     own.check("simulator", values[own.name])
             if concerns_arm(values):
@@ -202,48 +179,6 @@ class SimulatorNode(Node):
         Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
         self._arm = arm
         self._requests.post(lambda: self.simulation.use_arm(arm))
-
-    def _note_efforts(self) -> None:
-        """Asked of the loop: its plant serves one thread."""
-        found = self.simulation.efforts()
-        if found:
-            both = zip(self._arm.joint_names, found.computed, found.applied, strict=True)
-            self._efforts = {
-                f"{name} effort computed / applied [N·m]": f"{computed:.4g} / {applied:.4g}"
-                for name, computed, applied in both
-            }
-
-    def _report(self) -> Report:
-        simulation, watch = self.simulation, self.simulation.watch
-        self._requests.post(self._note_efforts)
-        values = {
-            "simulated time [s]": f"{simulation.state.time:.3f}",
-            "real-time factor": f"{self._factor.of(simulation.state.time):.3f}",
-            "commands per second": f"{self._command_rate.of(watch.accepted):.0f}",
-            "round trip p50 / p99 [ms]": self.round_trip.summary(),
-            "deadlines missed": str(self.pacer.missed),
-            "paused": str(self.control.paused).lower(),
-            **self._efforts,
-            **tally(watch.events),
-        }
-        trouble = "paused" if self.control.paused else "safe stop" if watch.stopping else ""
-        if self._stopped_by:
-            return ERROR, f"emergency stop by {self._stopped_by}", values
-        return not trouble, trouble or "running", values
-
-
-def _period(rate: float, dt: float) -> float:
-    """1 / rate [s]; raises ConfigError naming the nearest rate with a whole number of steps."""
-    if not 0 < rate * dt <= 1:
-        raise ConfigError(f"rate = {rate:g} Hz: above 0 and at most 1 / dt = {1 / dt:g} Hz")
-    steps = round(1 / (rate * dt))
-    if abs(steps * dt * rate - 1) > 1e-9:
-        nearest = 1 / (steps * dt)
-        raise ConfigError(
-            f"rate = {rate:g} Hz: 1 / rate must be a whole multiple of dt = {dt:g} s;"
-            f" nearest allowed: {nearest:.6g} Hz"
-        )
-    return 1 / rate
 
 
 def main() -> None:

@@ -1,0 +1,61 @@
+"""How a simulation is doing, as /diagnostics shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arm_dynamics.pacer import Pacer, Rate
+from arm_dynamics.ros.diagnostics import ERROR, Report, tally
+from arm_dynamics.ros.simulation_services import SimulationServices
+from arm_dynamics.round_trip import RoundTrip
+from arm_dynamics.simulation import Simulation
+
+
+class SimulationReport:
+    """Words on what the loop does; another thread than the loop's may ask.
+
+    ``post`` has the loop do something: its plant serves one thread.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        control: SimulationServices,
+        pacer: Pacer,
+        round_trip: RoundTrip,
+        post: Callable[[Callable[[], object]], None],
+    ) -> None:
+        self._simulation, self._control, self._post = simulation, control, post
+        self._pacer, self._round_trip = pacer, round_trip
+        self._factor, self._commands = Rate(), Rate()
+        self._efforts: dict[str, str] = {}
+
+    def summary(self, stopped_by: str) -> Report:
+        """``stopped_by``: who pressed the emergency stop."""
+        simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
+        self._post(self._note_efforts)
+        values = {
+            "simulated time [s]": f"{simulation.state.time:.3f}",
+            "real-time factor": f"{self._factor.of(simulation.state.time):.3f}",
+            "commands per second": f"{self._commands.of(watch.accepted):.0f}",
+            "round trip p50 / p99 [ms]": self._round_trip.summary(),
+            "deadlines missed": str(self._pacer.missed),
+            "paused": str(paused).lower(),
+            **self._efforts,
+            **tally(watch.events),
+        }
+        trouble = "paused" if paused else "safe stop" if watch.stopping else ""
+        if stopped_by:
+            return ERROR, f"emergency stop by {stopped_by}", values
+        return not trouble, trouble or "running", values
+
+    def _note_efforts(self) -> None:
+        found = self._simulation.efforts()
+        if found:
+            names = self._simulation.arm.joint_names
+            self._efforts = {
+                f"{name} effort computed / applied [N·m]": f"{computed:.4g} / {applied:.4g}"
+                for name, computed, applied in zip(
+                    names, found.computed, found.applied, strict=True
+                )
+            }

@@ -553,6 +553,25 @@ def test_a_reset_needs_the_cause_to_be_gone():
     rig.driver.activate()
 
 
+def test_a_reset_waits_for_a_motor_that_misses_a_cycle_after_its_fault_was_cleared():
+    rig = Rig().up()
+    rig.line.trip(2, "overload")
+    rig.cycle()
+    clear, read, shaft = rig.bus.clear_faults, rig.bus.read, rig.shafts[1]
+
+    def cleared(ids):
+        shaft.silent = True
+        return clear(ids)
+
+    def missed_once():
+        told, shaft.silent = read(), False
+        return told
+
+    rig.bus.clear_faults, rig.bus.read = cleared, missed_once
+    rig.driver.reset()
+    assert rig.driver.trips == ()
+
+
 def test_a_safe_stop_rests_until_reset():
     rig = Rig().up()
     rig.cycles(50, lambda: weight(rig, 5.0, 0, 0))

@@ -10,6 +10,8 @@ from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.trips import Trip
 
+LOOKS = 5
+"""Readings that a reset waits for good news: a motor may miss a cycle, and tell its old fault."""
 LAST_TRIES = 10
 """How often torque off is asked for before a port is released; watchdogs do the rest."""
 
@@ -64,16 +66,23 @@ class MotorLife(MotorParts):
         tripped = [id for id, word in zip(self._ids, self.feedback.fault, strict=True) if word]
         if tripped:
             self._call(self.bus.clear_faults, tripped)
-        self.read()
-        now, told = self.bus.now(), self.feedback
-        still = self._judgement.faults(now, told.fault)
-        found = self._judgement.limits(now, told.q, told.v, told.temperature)
-        still += [trip for trip in found if trip.kind == "temperature"]
+        for _ in range(LOOKS):
+            still = self._still_wrong()
+            if not still:
+                break
         if still:
             raise DriverFault("not reset: " + "; ".join(str(trip) for trip in still))
         if not self._button.release(press):
             raise DriverFault("not reset: the emergency stop was pressed again")
         self._trips.clear()
+
+    def _still_wrong(self) -> list[Trip]:
+        """What one more reading says that no reset can clear."""
+        self.read()
+        now, told = self.bus.now(), self.feedback
+        found = self._judgement.limits(now, told.q, told.v, told.temperature)
+        hot = [trip for trip in found if trip.kind == "temperature"]
+        return self._judgement.faults(now, told.fault) + hot
 
     def close(self) -> None:
         """Torque off as far as the port lets, then release it; counts what is not confirmed."""

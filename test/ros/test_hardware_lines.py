@@ -9,7 +9,7 @@ import pytest
 from emulators.makers import MAKERS
 from emulators.served import served
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Float64MultiArray
 
 from arm_dynamics.ros.hardware_cycle import PAUSE
 
@@ -38,14 +38,14 @@ AWAY = np.array([0.3, -0.3, 0.3])
 class Line(Driven):
     """Three motors on a line that can be pulled, the node, and a controller."""
 
-    def __init__(self, maker, folder):
+    def __init__(self, maker, folder, controlled=True, **more):
         super().__init__()
         self.arm, self.urdf = served(maker.name, folder / "line"), folder / "arm.urdf"
         self.urdf.write_text(maker.arm.urdf)
         self.joints = maker.arm.joint_names
-        own = {"arm": self.urdf, "port": folder / "line", "settings": SETTINGS[maker.name]}
-        self.drives(self.ros.start("hardware", **own, **PATIENT))
-        self.law = self.controller()
+        own = {"arm": self.urdf, "port": folder / "line", "settings": SETTINGS[maker.driver]}
+        self.drives(self.ros.start("hardware", **own, **PATIENT, **more))
+        self.law = self.controller() if controlled else None
 
     def controller(self):
         gains = {f"gains.{joint}.{name}": g for joint in self.joints for name, g in SLOW.items()}
@@ -191,3 +191,25 @@ def test_an_arm_whose_controller_is_killed_is_held(active):
     assert all(active.torque), "its weight is held"
     active.law = active.controller()
     active.diagnosis(lambda values: values["state"] == "active")
+
+
+def test_voltages_turn_motors_that_take_no_currents(tmp_path):
+    """One joint of three is told to; they stop with the last command's age."""
+    line = Line(MAKERS["dynamixel_pwm"], tmp_path, controlled=False, interface="voltage")
+    try:
+        ros = line.ros
+        assert line.ask("configure"), ros.told("not configured")
+        assert line.ask("activate"), ros.told("not activated")
+        voltages = ros.meet(Float64MultiArray, "voltage_commands")
+        line.arm.tell("forget")
+
+        def turned():
+            voltages.publish(Float64MultiArray(data=[0.0, 0.0, 2.0]))
+            return line.arm.tell("state")["moved"][2] > 0.3
+
+        ros.wait_for(turned, "it does not turn")
+        line.diagnosis(lambda values: "command_timeout" in values)
+        ros.wait_for(lambda: np.abs(line.arm.tell("state")["v"]).max() < 0.01, "it goes on")
+        assert all(line.torque)
+    finally:
+        line.close()

@@ -42,8 +42,8 @@ LED = 0.05
 class ControlLoop:
     """Runs one controller on one driver; taking over holds the arm where it is.
 
-    At the first state, after a gap or a jump back in time, and when the arm was put elsewhere,
-    the law is reset and the reference holds the measured position.
+    At the first state, after a gap or a jump back in time, when the arm was put elsewhere, and
+    when its driver begins to obey, the law is reset and the reference holds the measured position.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class ControlLoop:
         self.following = Following()
         self.takeovers = 0
         """How often the loop began anew from the measured state, whatever it followed."""
+        self._begun = driver.begun
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
@@ -126,6 +127,7 @@ class ControlLoop:
         self._laws.restart(state)
         self.following.begin(self.controller.rest(state))
         self.takeovers += 1
+        self._begun = self.driver.begun
         self.state = self.reference = None
 
     def use(self, controller: Controller) -> None:
@@ -211,7 +213,9 @@ class ControlLoop:
         if self.state is None:
             return False
         gap = state.time - self.state.time
-        if not 0 <= gap <= STALE:
+        if self.driver.begun != self._begun:
+            why = "the arm takes commands anew"
+        elif not 0 <= gap <= STALE:
             why = f"state jumped by {gap:.3f} s in time (limit {STALE} s)"
         elif (np.abs(state.q - self.state.q) > JUMP + 2 * gap * self._speed).any():
             why = f"the arm is elsewhere after {gap:.3f} s than it can have moved to"

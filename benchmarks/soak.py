@@ -46,8 +46,7 @@ def revive(host: Host) -> None:
         if driver.status is Status.STOPPED and any(not trip.passes for trip in driver.trips):
             driver.reset()
         if driver.status is Status.INACTIVE:
-            if driver.trips:
-                driver.reset()
+            driver.reset()  # motors may have faults of the time when nobody talked to them
             host.activate()
     except DriverFault:
         pass  # tried again a second later

@@ -73,6 +73,12 @@ class Rig:
         for _ in range(count):
             self.cycle(command() if callable(command) else command)
 
+    def steps(self, loop, count):
+        """Cycles of a control loop on the driver."""
+        for _ in range(count):
+            self.bus.pass_time(PERIOD)
+            loop.step()
+
     @property
     def torque(self):
         return [self.line.torque_is_on(shaft.id) for shaft in self.shafts]

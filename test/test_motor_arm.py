@@ -12,6 +12,7 @@ from arm_dynamics.loop import ControlLoop
 from arm_dynamics.safety.safe_stop import STOP_TIME
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.state import Command, State
+from arm_dynamics.trajectories.joint_trajectory import parse
 
 
 def settings(**changes):
@@ -145,11 +146,42 @@ def test_a_control_loop_runs_on_motors_unchanged():
     loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
     loop.step()
     loop.hold({"J2": START[1] + 0.2})
-    for _ in range(1500):
-        rig.bus.pass_time(2e-3)
-        loop.step()
+    rig.steps(loop, 1500)
     np.testing.assert_allclose(rig.body.state.q, np.add(START, (0, 0.2, 0)), atol=0.02)
     assert rig.counts == {}
+
+
+def test_a_loop_begins_anew_where_an_arm_was_led_before_it_obeyed():
+    rig = Rig()
+    rig.driver.configure()
+    loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
+    rig.steps(loop, 20)
+    rig.body.hold_at(np.add(START, (0.5, -0.6, 0.4)))
+    rig.steps(loop, 500)
+    rig.driver.activate()
+    rig.body.forget()
+    rig.steps(loop, 300)
+    assert rig.body.moved.max() < 5e-3
+    assert rig.counts == {}
+    assert "takes commands anew" in loop.events.latest["took_over"]
+
+
+def test_a_loop_begins_anew_where_a_stop_has_left_the_arm():
+    rig = Rig().up()
+    loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
+    rig.steps(loop, 2)
+    there = {"positions": [np.add(START, (0, 0.8, 0))], "times": [1.0]}
+    loop.follow(parse(arm(), arm().joint_names, **there, start=loop.state.time))
+    rig.steps(loop, 150)
+    rig.shafts[1].silent = True
+    rig.steps(loop, 100)
+    rig.shafts[1].silent = False
+    stands = rig.body.state.q.copy()
+    assert stands[1] < START[1] + 0.5
+    rig.steps(loop, SAFETY.recovery_cycles + 500)
+    assert rig.driver.status is Status.ACTIVE
+    np.testing.assert_allclose(rig.body.state.q, stands, atol=0.03)
+    assert rig.counts == {"silent": 1}
 
 
 # Emergency stop ---------------------------------------------------------------------------

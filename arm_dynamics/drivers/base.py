@@ -14,6 +14,9 @@ class Driver(ABC):
 
     also: tuple[str, ...] = ()
     """Command interfaces that may be taken beside those of the arm's actuators."""
+    begun: int = 0
+    """How often commands began to be obeyed: with torque on, and after every stop. Whoever
+    commands the arm then begins anew from where it is."""
 
     def __init__(self, arm: ArmModel) -> None:
         self.arm = given_arm(arm)

@@ -102,7 +102,8 @@ class MotorArm(MotorLife):
         for trip in (*self._found(now), *link):
             self._trip(trip)
         self._good = 0 if link else self._good + 1
-        if self._good >= self.safety.recovery_cycles and not self._trips.latched:
+        rested = self.status is Status.STOPPED and not self._trips.latched
+        if rested and self._good >= self.safety.recovery_cycles:
             self._go_on()
 
     def _found(self, now: float) -> list[Trip]:
@@ -130,9 +131,9 @@ class MotorArm(MotorLife):
         return [Trip("command_timeout", "", age, limit, "s", now)] if counts and age > limit else []
 
     def _go_on(self) -> None:
+        """The stop is over; it may have left the arm far from where a trajectory is by now."""
         self._trips.pass_by()
-        self._stop = None
-        self.status = Status.ACTIVE
+        self._obey_anew()
 
     def _as_asked(self, command: Command, v: Vector, warm: Vector, now: float) -> Vector:
         """The command's values (nv,): volts as efforts, efforts of joints long unseen fading."""

@@ -116,9 +116,15 @@ class MotorLife(MotorParts):
             self.events.report("activation_refused", str(error))
             raise as_fault(error) from error
         self._trips.clear()
-        self._watch.restart()
         self._judgement.restart(self._senses.table[Q])
-        self._good, self._sent, self._stop = 0, self.bus.now(), None
+        self._good, self._sent = 0, self.bus.now()
+        self._obey_anew()
+
+    def _obey_anew(self) -> None:
+        """Hold the arm where it is until the first command of whoever begins anew."""
+        self._watch.restart()
+        self._stop = None
+        self.begun += 1
         self.status = Status.UNCONFIGURED if self._closed else Status.ACTIVE
 
     def _confirm_off(self) -> None:

@@ -90,7 +90,6 @@ class HardwareNode(LoopedLifecycle):
     def activate(self) -> None:
         """Torque on where the arm stands; whoever commands it begins anew from there."""
         self._open().activate()
-        self._cycle.be_quiet()
 
     def deactivate(self) -> None:
         """Torque off; reading goes on."""

@@ -19,7 +19,7 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Command
 
 PAUSE = 1.2 * STALE
-"""Time [s] without states after torque on: every loop then begins anew where the arm is."""
+"""Time [s] without states after torque on and after a stop: every loop then begins anew where the arm is."""
 REST = 0.02
 """Speed of every joint [rad/s] that counts as rest."""
 
@@ -45,16 +45,11 @@ class HardwareCycle:
             now=lambda: self._states.stamp,
         )
         self._newest: Command | None = None
-        self._cost, self._quiet_until = 0.0, 0.0
+        self._cost, self._quiet_until, self._begun = 0.0, 0.0, 0
 
     def begin(self, rate: float) -> None:
         """Cycles at ``rate`` [Hz] from now on."""
         self.pacer.period = 1 / rate
-        self.pacer.restart()
-
-    def be_quiet(self) -> None:
-        """Neither show states nor obey commands for a while: whoever commands begins anew."""
-        self._quiet_until = time.monotonic() + PAUSE
         self.pacer.restart()
 
     def run(self, driver: MotorArm) -> None:
@@ -85,8 +80,15 @@ class HardwareCycle:
             self.fault = str(error)
             return
         self.fault = ""
+        if driver.begun != self._begun:
+            self._be_quiet(driver)
         if time.monotonic() >= self._quiet_until:
             self._states.publish(state)
+
+    def _be_quiet(self, driver: MotorArm) -> None:
+        """Neither show states nor obey commands for a while: whoever commands begins anew."""
+        self._begun, self._quiet_until = driver.begun, time.monotonic() + PAUSE
+        self.pacer.restart()
 
     def _write(self, driver: MotorArm, command: Command | None) -> None:
         """One command, or word that there is none: exactly one of them a cycle."""

@@ -12,6 +12,7 @@ import os
 import select
 import sys
 
+import numpy as np
 from emulators.makers import MAKERS, Maker
 from emulators.small_arm import START
 
@@ -25,6 +26,8 @@ from arm_dynamics.safety.settings import SafetySettings
 
 PERIOD = 5e-3
 TRIES = 10
+SWING = 0.1
+"""Way [rad] of each joint to both sides."""
 PATIENT = {"latency": "0.02", "reply_timeout": "0.02"}
 """A busy machine is no fault of the motors."""
 SAFETY = SafetySettings(soft_zone=0.05, silent_cycles=20, watchdog=0.3)
@@ -81,7 +84,7 @@ class Host:
         """One cycle, swinging."""
         self.loop.step()
         self.cycles += 1
-        side = 0.1 if self.cycles // 60 % 2 else -0.1
+        side = SWING if self.cycles // 60 % 2 else -SWING
         if self.loop.state is not None and self.cycles % 60 == 0:
             goal = zip(self.driver.arm.joint_names, self.middle, strict=True)
             self.loop.hold({name: q + side for name, q in goal})
@@ -89,7 +92,9 @@ class Host:
     def activate(self) -> None:
         """Torque on; the arm swings about where it was found then."""
         self.driver.activate()
-        self.middle = tuple(self.driver.feedback.q.tolist())
+        arm = self.driver.arm
+        middle = np.clip(self.driver.feedback.q, arm.lower + SWING, arm.upper - SWING)
+        self.middle = tuple(middle.tolist())
 
     def _obey(self, line: str) -> None:
         said = ""

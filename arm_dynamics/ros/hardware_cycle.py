@@ -19,7 +19,7 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Command
 
 PAUSE = 1.2 * STALE
-"""Time [s] without states after torque on and after a stop: every loop then begins anew where the arm is."""
+"""Time [s] without states once the arm obeys: every loop then begins anew where the arm is."""
 REST = 0.02
 """Speed of every joint [rad/s] that counts as rest."""
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from scipy.integrate import DOP853, Radau
-from scipy.optimize import brentq
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import InvalidValue
@@ -117,6 +115,8 @@ def _refuse(modes: Modes, y: Vector, time: float, dt: float, problem: str) -> No
 
 def _solver(modes: Modes, y: Vector, start: float, end: float) -> Any:
     """The explicit solver, or the implicit one where that is cheaper."""
+    from scipy.integrate import DOP853, Radau  # noqa: PLC0415 - slow to import
+
     slope = _slope(modes, y)
     if not np.isfinite(slope).all():
         _refuse(modes, y, start, end, "its acceleration is not finite")
@@ -160,4 +160,6 @@ def _zero(margin: Callable[[float], float], before: float, start: float, end: fl
         start = above[-1]
     if margin(end) >= 0:
         return end
+    from scipy.optimize import brentq  # noqa: PLC0415 - slow to import
+
     return float(brentq(margin, start, end, xtol=1e-16, rtol=8.9e-16))

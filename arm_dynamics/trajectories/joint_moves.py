@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline
 
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
@@ -56,6 +55,8 @@ def smooth(points: Sequence[ArrayLike], times: ArrayLike) -> JointTrajectory:
 
     Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 4.4.1.
     """
+    from scipy.interpolate import CubicSpline  # noqa: PLC0415 - slow to import
+
     q = through(points)
     t = _times(times, len(q))
     v = CubicSpline(t, q, bc_type="clamped")(t, 1)

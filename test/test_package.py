@@ -107,6 +107,13 @@ def test_nodes_hold_no_linear_algebra():
             assert not (isinstance(node, ast.Attribute) and node.attr == "linalg"), file
 
 
+@pytest.mark.parametrize("node", ["simulator", "joint_controller", "hardware"])
+def test_nodes_start_without_scipys_solvers(node):
+    """Importing them takes as long as all the rest."""
+    code = f"import sys, arm_dynamics.ros.{node}; sys.exit('scipy.special' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_scripts_go_where_ros2_run_looks():
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")

@@ -184,6 +184,47 @@ def test_a_loop_begins_anew_where_a_stop_has_left_the_arm():
     assert rig.counts == {"silent": 1}
 
 
+def test_a_stop_that_passes_lasts_until_the_joints_rest():
+    rig = Rig().up()
+    rig.cycles(60, lambda: weight(rig, 12.0, -9.0, 3.0))
+    assert np.abs(rig.body.state.v).max() > 1.5
+    for shaft in rig.shafts:
+        shaft.silent = True
+    rig.cycles(SAFETY.silent_cycles + 2)
+    for shaft in rig.shafts:
+        shaft.silent = False
+    rig.cycles(SAFETY.recovery_cycles + 2, lambda: weight(rig))
+    assert rig.driver.status is Status.STOPPED
+    while rig.driver.status is Status.STOPPED:
+        rig.cycle(weight(rig))
+    assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_speed
+    assert rig.driver.trips == ()
+
+
+def test_goals_of_positions_do_not_sink_with_every_stop_that_passes():
+    rig = Rig("position").up()
+    loop = ControlLoop(rig.driver, build_controller(arm(), "position"))
+    rig.steps(loop, 300)
+    rig.body.forget()
+    for _ in range(10):
+        rig.shafts[1].silent = True
+        rig.steps(loop, SAFETY.silent_cycles + 3)
+        rig.shafts[1].silent = False
+        rig.steps(loop, SAFETY.recovery_cycles + 30)
+        assert rig.driver.status is Status.ACTIVE
+    assert rig.counts == {"silent": 10}
+    assert rig.body.moved.max() < 1e-3
+
+
+def test_an_active_arm_keeps_its_torque_in_a_reset():
+    rig = Rig().up()
+    rig.cycles(5, lambda: weight(rig))
+    rig.driver.reset()
+    rig.cycles(5, lambda: weight(rig))
+    assert rig.driver.status is Status.ACTIVE
+    assert rig.torque == [True] * 3
+
+
 # Emergency stop ---------------------------------------------------------------------------
 
 

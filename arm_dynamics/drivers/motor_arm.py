@@ -6,7 +6,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.drivers.motor_life import MotorLife
-from arm_dynamics.drivers.senses import WARM
+from arm_dynamics.drivers.senses import WARM, V
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.emergency_stop import still_on
@@ -102,8 +102,8 @@ class MotorArm(MotorLife):
         for trip in (*self._found(now), *link):
             self._trip(trip)
         self._good = 0 if link else self._good + 1
-        rested = self.status is Status.STOPPED and not self._trips.latched
-        if rested and self._good >= self.safety.recovery_cycles:
+        stopped = self.status is Status.STOPPED and not self._trips.latched
+        if stopped and self._good >= self.safety.recovery_cycles and self._rests():
             self._go_on()
 
     def _found(self, now: float) -> list[Trip]:
@@ -130,10 +130,21 @@ class MotorArm(MotorLife):
         counts = self._stop is None or self._trips.holds("command_timeout")
         return [Trip("command_timeout", "", age, limit, "s", now)] if counts and age > limit else []
 
+    def _rests(self) -> bool:
+        """Whether every joint is as slow as one that is taken up."""
+        return bool((np.abs(self._senses.table[V]) <= self.safety.activation_speed).all())
+
     def _go_on(self) -> None:
-        """The stop is over; it may have left the arm far from where a trajectory is by now."""
+        """The stop is over; it may have left the arm far from where a trajectory is by now.
+
+        Goals of positions get there no faster than the velocity limits; anew from where the weight
+        has bent the servos, the arm would sink with every stop.
+        """
         self._trips.pass_by()
-        self._obey_anew()
+        if self._asked == "position":
+            self._stop, self.status = None, Status.ACTIVE
+        else:
+            self._obey_anew()
 
     def _as_asked(self, command: Command, v: Vector, warm: Vector, now: float) -> Vector:
         """The command's values (nv,): volts as efforts, efforts of joints long unseen fading."""

@@ -53,9 +53,13 @@ class MotorLife(MotorParts):
         self._button.engage(source)
 
     def reset(self) -> None:
-        """Release what is latched, torque off; raises DriverFault naming what still holds."""
+        """Release what is latched, torque off; raises DriverFault naming what still holds.
+
+        An active arm has nothing to release: it keeps its torque.
+        """
         with self._link.turn:
-            self._reset()
+            if self.status is not Status.ACTIVE or self.engaged:
+                self._reset()
 
     def _reset(self) -> None:
         if self.status in CLOSED:

@@ -85,7 +85,7 @@ class HardwareNode(LoopedLifecycle):
             driver.emergency_stop(self._engaged)
         self._driver = driver
         self._capabilities.publish(driver.capabilities, (driver.interface,))
-        self._cycle.begin(wanted.rate)
+        self._cycle.begin(wanted.rate, wanted.safety.command_timeout)
 
     def activate(self) -> None:
         """Torque on where the arm stands; whoever commands it begins anew from there."""
@@ -153,6 +153,8 @@ class HardwareNode(LoopedLifecycle):
         if self._driver is not None:
             self._driver.reset()
         self._engaged = ""
+        if self._driver is not None and self._driver.status.drives:
+            return "nothing to release: the arm is active"
         return "released; torque is off until activated"
 
     # --- the services' thread

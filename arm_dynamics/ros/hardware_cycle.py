@@ -45,11 +45,11 @@ class HardwareCycle:
             now=lambda: self._states.stamp,
         )
         self._newest: Command | None = None
-        self._cost, self._quiet_until, self._begun = 0.0, 0.0, 0
+        self._cost, self._quiet_until, self._begun, self._oldest = 0.0, 0.0, 0, 0.0
 
-    def begin(self, rate: float) -> None:
-        """Cycles at ``rate`` [Hz] from now on."""
-        self.pacer.period = 1 / rate
+    def begin(self, rate: float, oldest: float) -> None:
+        """Cycles at ``rate`` [Hz]; commands answer a state ``oldest`` [s] ago at most."""
+        self.pacer.period, self._oldest, self._begun = 1 / rate, oldest, 0
         self.pacer.restart()
 
     def run(self, driver: MotorArm) -> None:
@@ -67,8 +67,17 @@ class HardwareCycle:
         self.pacer.wait()
 
     def _note(self, command: Command) -> None:
-        self._newest = command
+        """A command; one without a stamp is of now."""
         self.commands += 1
+        age = self._states.stamp - command.time
+        if command.time and age > self._oldest:
+            self._events.report(
+                "command_refused",
+                f"stamped {age:.3f} s before the newest state; at most {self._oldest:g} s is"
+                f" allowed (a stamp of 0 is none; another computer's clock?)",
+            )
+        else:
+            self._newest = command
 
     def _read(self, driver: MotorArm) -> None:
         """Publish what is known now; a fault leaves it to the driver to come back."""

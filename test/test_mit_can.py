@@ -213,6 +213,31 @@ def test_answers_that_look_alike_are_refused():
         bus.identify()
 
 
+def ids_1_and_17():
+    arm = ((1, "DM4310"), (17, "DM4310"))
+    return connected(arm)
+
+
+def test_an_answer_that_commands_another_motor_is_refused():
+    bus, _, _ = ids_1_and_17()
+    bus.open()
+    with pytest.raises(DriverFault, match="motor 1 answers with CAN id 17, a motor's own"):
+        bus.identify()
+
+
+def test_a_motor_takes_another_ones_answer_for_a_command():
+    """What that refusal is for: 17 pushes though nobody told it to."""
+    bus, _, shafts = ids_1_and_17()
+    shafts[0].q = 1.0
+    bus.open()
+    assert set(bus.enable([17])) == {17}
+    bus.write(effort({17: 0.0}))
+    before = abs(shafts[1].effort)
+    bus.read()  # asks motor 1
+    assert before < 0.01
+    assert abs(shafts[1].effort) > 1.0
+
+
 def test_scan_reads_only():
     _, wire, _ = connected((*ARM, (5, "AK80-9"), (3, "DM4310")), ARM)
     found = MitCan.scan({}, wire)

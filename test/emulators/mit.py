@@ -31,6 +31,7 @@ CUBEMARS_ERRORS = {
     "overload": 7,
 }
 HOT = 100.0  # °C, over-temperature protection
+STORM = 32  # frames that motors may provoke in one another by one frame of the adapter
 FLOATS = (0, 1, 2, 3, 4, 5, 6, 11, 12, *range(17, 35))  # registers that hold a real number
 
 
@@ -164,10 +165,19 @@ class MitMotors(EmulatedMotors):
         return b"".join(self._command(line, now) for line in lines)
 
     def frame(self, id, data, now):
-        """Frames that come back for one frame: what the adapter does, without its ASCII."""
-        answers = [(m, m.frame(id, data, now)) for m in self.motors]
+        """Frames that come back for one frame: what the adapter does, without its ASCII.
+
+        All motors hear what each of them answers, as they hear the adapter.
+        """
+        heard, answers = [(None, (id, data))], []
+        for sender, frame in heard:
+            for motor in self.motors:
+                found = motor.frame(*frame, now) if motor is not sender else []
+                said = [] if motor.shaft.silent else found
+                heard += [(motor, each) for each in said if len(heard) < STORM]
+                answers += said
         self.step(now)
-        return [frame for motor, frames in answers if not motor.shaft.silent for frame in frames]
+        return answers
 
     def _command(self, line, now):
         if line in (b"O", b"C"):

@@ -46,10 +46,12 @@ class Exchange:
         self.ranges[id] = ranges
 
     def ambiguous(self) -> list[str]:
-        """Pairs of motors whose answers look alike, in words."""
+        """Pairs of motors whose answers look alike, or command one another, in words."""
         faults, owners = [], dict[tuple[int, int], int]()
         for id, reply_ids in self._reply_ids.items():
             for reply_id in reply_ids:
+                if reply_id != id and reply_id in self._models:
+                    faults.append(f"motor {id} answers with CAN id {reply_id}, a motor's own")
                 other = owners.setdefault((reply_id, id & 0xF), id)
                 if other != id:
                     faults.append(f"motors {other} and {id} answer alike, with CAN id {reply_id}")

@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from math import inf, nan, pi
+from math import inf, isnan, nan, pi
 
 import pytest
 from dynamixel_line import Wire, bus, wiring
@@ -163,8 +163,9 @@ def test_goals_of_another_interface_or_before_preparation_are_refused():
 
 
 def test_motors_without_a_true_current_take_volts_instead():
-    made, _, _ = bus(("XL430-W250", "XC330-T288", "XM430-W350"))
-    assert [made.interfaces(id)[0] for id in (1, 2, 3)] == ["position", "position", "effort"]
+    made, _, _ = bus(("XL430-W250", "XC330-T288", "XM430-W350", "XL330-M288"))
+    takes = {id: made.interfaces(id) for id in made.motors}
+    assert [id for id, taken in takes.items() if "effort" in taken] == [3]
     made.open()
     with pytest.raises(DriverFault, match="XL430-W250 takes no effort, but position, velocity, v"):
         made.prepare("effort")
@@ -241,9 +242,51 @@ def test_a_silent_host_is_noticed_by_the_motors_and_told_afterwards():
     assert {(r.fault, r.enabled) for r in made.read().values()} == {("", False)}
 
 
-def test_a_motor_without_a_watchdog_is_not_said_to_have_one():
-    assert ready(firmware=37)[0].arm_watchdog(0.1) == set()
-    assert ready(("XL330-M288",), firmware=37)[0].arm_watchdog(0.1) == {1}
+@pytest.mark.parametrize("model", ["XL330-M288", "XC330-T288"])
+def test_the_current_of_a_supply_is_no_torque(model):
+    made, motors, wire = running((model,), "voltage")
+    made.read()
+    made.write({1: Goal("voltage", 1.0)})
+    wire.advance(1e-3)
+    told = made.read()[1]
+    drawn = MODELS[model].kt * motors.get(1, 126) * MODELS[model].current_unit
+    assert 0 < drawn < 0.5 * motors.shafts[0].effort
+    assert isnan(told.tau)
+
+
+@pytest.mark.parametrize(
+    ("model", "firmware", "armed", "said"),
+    [
+        ("XM430-W350", 37, False, "firmware 37 has no bus watchdog, those from 38 on have one"),
+        ("XC330-T288", 37, False, "firmware 37 has no bus watchdog, those from 38 on have one"),
+        ("XM430-W350", 38, True, ""),
+        ("XM430-W350", 51, True, ""),
+        ("XL330-M288", 37, True, ""),
+        ("XL330-M288", 52, True, ""),
+        ("XL330-M288", 51, False, "firmware 51 goes on when its bus watchdog trips, others stop"),
+    ],
+)
+def test_a_watchdog_that_is_told_stops_the_motor_and_no_other_is_told(model, firmware, armed, said):
+    made, motors, wire = bus((model,), firmware=firmware)
+    assert made.watched(1) is None
+    made.open()
+    made.identify()
+    assert (made.watched(1), made.why_unwatched(1)) == (armed, said)
+    made.prepare("voltage")
+    assert made.arm_watchdog(0.1) == ({1} if armed else set())
+    assert made.enable([1]) == {1}
+    made.write({1: Goal("voltage", 3.0)})
+    wire.advance(0.3)
+    assert (motors.shafts[0].effort == 0.0) is armed
+
+
+def test_motors_that_were_not_identified_tell_of_their_watchdogs_once_prepared():
+    made, _, _ = bus(firmware=37)
+    made.open()
+    made.prepare("position")
+    assert made.watched(2) is False
+    made.open()
+    assert made.watched(2) is None
 
 
 @pytest.mark.parametrize("option", [{}, {"chained": True}, {"firmware": 44, "chained": True}])

@@ -36,10 +36,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What one motor is asked at its output shaft: N·m, rad, rad/s or V by ``interface``."""
+    """What one motor is asked at its output shaft: N·m, rad, rad/s or V by ``interface``.
+
+    ``effort`` [N·m] carries the load of a position or a velocity where a bus ``feeds_effort``.
+    """
 
     interface: str
     value: float
+    effort: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class MotorBus(ABC):
 
     estimates_effort: ClassVar[bool] = False
     """Whether a Reading's tau is reckoned from a motor model instead of measured."""
+    feeds_effort: ClassVar[bool] = False
+    """Whether goals of position and velocity take an effort beside; others ignore it."""
     bauds: ClassVar[tuple[int, ...]] = ()
     """Rates [bit/s] at which a scan looks, the most usual first; empty where it is no matter."""
 
@@ -86,6 +92,10 @@ class MotorBus(ABC):
     def watched(self, id: int) -> bool | None:
         """Whether the motor is able to stop by itself when it hears nothing; None: not told."""
         return None
+
+    def why_unwatched(self, id: int) -> str:
+        """Why it is not, and what would help; "" where there is nothing to say."""
+        return ""
 
     @abstractmethod
     def now(self) -> float:

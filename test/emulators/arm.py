@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from .base import EmulatedMotors
 class EmulatedArm:
     """q_m = s N (q - b), τ = s N τ_m on every shaft; written apart from any driver's mapping.
 
-    Until all motors apply torque for the first time somebody holds the arm, with ``hands``.
+    Until all motors apply torque for the first time somebody holds the arm, with ``hands``; or
+    until any does, see ``hold_at``.
     ``moved`` is each joint's largest way [rad] from where it began, ``fastest`` its largest speed
     [rad/s], ``strongest`` the largest effort [N·m] that a motor gave.
     """
@@ -36,6 +37,7 @@ class EmulatedArm:
         ones = np.ones(arm.nv)
         self.plant = Plant(arm)
         self.motors, self.step, self.hands = motors, step, hands
+        self._until: Callable[[Iterable[bool]], bool] = all
         self._gain = (ones if sign is None else np.array(sign)) * (ones if ratio is None else ratio)
         self._offset = np.zeros(arm.nv) if offset is None else np.array(offset)
         self.state = State.of(q)
@@ -43,9 +45,9 @@ class EmulatedArm:
         self.forget()
         self._place()
 
-    def hold_at(self, q: Sequence[float]) -> None:
-        """Somebody takes the arm to ``q`` and holds it there until all motors have torque."""
-        self.state, self.hands = State.of(q, time=self.state.time), True
+    def hold_at(self, q: Sequence[float], until: Callable[[Iterable[bool]], bool] = all) -> None:
+        """Somebody takes the arm to ``q`` and holds it there until all (any) motors have torque."""
+        self.state, self.hands, self._until = State.of(q, time=self.state.time), True, until
         self._place()
 
     def forget(self) -> None:
@@ -67,7 +69,7 @@ class EmulatedArm:
         tau = self._gain * [shaft.effort for shaft in shafts]
         self.strongest = np.maximum(self.strongest, np.abs(tau))
         if self.hands:
-            self.hands = not all(self.motors.torque_is_on(shaft.id) for shaft in shafts)
+            self.hands = not self._until(self.motors.torque_is_on(shaft.id) for shaft in shafts)
             return
         limit = self.plant.arm.effort_limit
         command = Command.checked("effort", np.clip(tau, -limit, limit), tau.size)

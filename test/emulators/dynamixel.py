@@ -307,7 +307,7 @@ class _Motor:
         self.table = {**EEPROM, **MEMORY}
         if not self.sheet.amps_unit:
             del self.table[38], self.table[102]
-        if firmware < 38 and not self.small:
+        if firmware < 38 and not shaft.model.startswith("XL330"):
             del self.table[98]
         first, _, count = self.indirect
         for k in range(count):
@@ -460,6 +460,7 @@ class _Motor:
         self.put(6, self.firmware)
         self.put(120, int(now * 1000) % 32768)
         amps = shaft.effort / (sheet.stall / sheet.amps)
+        amps *= self._duty() if self.small else 1.0  # what is drawn from the supply
         share = shaft.effort / sheet.stall
         self.put(126, round(amps / sheet.amps_unit) if sheet.amps_unit else round(share * 1000))
         self.put(128, round(shaft.v / (0.229 * RPM)))
@@ -501,6 +502,8 @@ class _Motor:
         allowed = self.get(98)
         if allowed > 0 and self.get(64) and now - self.last_heard > allowed * 0.020:
             self.put(98, -1)
+            if self.small and self.firmware == 51:  # as users have found: it turns on
+                return
             self.put(116, self._ticks())
             self.put(104, 0)
             self.put(100, 0 if self.get(11) == 16 else self.get(100))
@@ -530,6 +533,12 @@ class _Motor:
     def _torque_of(self, volts: float) -> float:
         sheet = self.sheet
         return sheet.stall * (volts / sheet.supply - self.shaft.v / (sheet.rpm * RPM))
+
+    def _duty(self) -> float:
+        """Share of the supply that the present torque and speed need."""
+        sheet, shaft = self.sheet, self.shaft
+        volts = shaft.effort / sheet.stall + shaft.v / (sheet.rpm * RPM)
+        return min(1.0, abs(volts * sheet.supply / shaft.supply))
 
     def _most(self, way: int) -> float:
         """Torque that all of the supply gives one way, never less than none."""

@@ -11,11 +11,12 @@ from arm_dynamics.drivers.dynamixel import control_table as table
 from arm_dynamics.drivers.dynamixel import scan as scanning
 from arm_dynamics.drivers.dynamixel.conversion import raw_goal, reading
 from arm_dynamics.drivers.dynamixel.feedback_reader import FeedbackReader
-from arm_dynamics.drivers.dynamixel.identification import longest_return_delay, problem_of
+from arm_dynamics.drivers.dynamixel.identification import firmwares, longest_return_delay, look
 from arm_dynamics.drivers.dynamixel.line import TRIES, Line
 from arm_dynamics.drivers.dynamixel.models import find_model
 from arm_dynamics.drivers.dynamixel.preparation import Preparation
 from arm_dynamics.drivers.dynamixel.settings import BROADCAST_FREE, port_of, read_settings
+from arm_dynamics.drivers.dynamixel.torque import Torque
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
 from arm_dynamics.drivers.serial_port import SerialPort
@@ -32,8 +33,8 @@ _REBOOT_POLL = 0.05
 class Dynamixel(MotorBus):
     """Protocol 2.0; settings: see SETTINGS, and ``port``, the device's path.
 
-    Position 0 is the middle of the motor's turn. Effort is k_t times the motor's current; the
-    XL430, XC430 and XC330, which can not tell that current, take a voltage instead.
+    Position 0 is the middle of the motor's turn. Effort is k_t times the motor's current;
+    motors which can not tell that current (XL430, XC430, XL330, XC330) take a voltage instead.
     """
 
     bauds = scanning.BAUDS
@@ -56,7 +57,8 @@ class Dynamixel(MotorBus):
         self._limits: dict[int, Mapping[str, int]] = {}
         self._supply: dict[int, float] = {}
         self._interface = ""
-        self._aimed: set[int] = set()  # motors that have a goal since their torque was off
+        self._torque = Torque(self._line)
+        self._firmware: dict[int, int] = {}
 
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[Found]:
@@ -64,9 +66,14 @@ class Dynamixel(MotorBus):
         baud = round(read_settings(settings)[0])
         return scanning.scan(partial(SerialPort, port_of(settings)), (baud,))
 
-    def watched(self, id: int) -> bool:
-        """Every motor that is prepared has a bus watchdog."""
-        return True
+    def watched(self, id: int) -> bool | None:
+        """Whether the motor's firmware stops it when nothing is heard; None: never asked."""
+        return None if id not in self._firmware else not self.why_unwatched(id)
+
+    def why_unwatched(self, id: int) -> str:
+        """What its firmware lacks, and which has it."""
+        firmware = self._firmware.get(id)
+        return "" if firmware is None else self.models[id].watchdog_lack(firmware)
 
     def now(self) -> float:
         """The port's clock [s], monotonic."""
@@ -75,7 +82,8 @@ class Dynamixel(MotorBus):
     def open(self) -> None:
         """Open the port for this program alone; motors are taken for unprepared."""
         self._feedback.forget()
-        self._aimed.clear()
+        self._torque.forget()
+        self._firmware.clear()
         self._port.open()
 
     def identify(self) -> None:
@@ -84,8 +92,9 @@ class Dynamixel(MotorBus):
         How long answers take is found out as well: adapters differ by a factor of twenty.
         """
         line = self._line
-        found = [problem_of(self._line, m, self.models[id]) for id, m in self.motors.items()]
-        problems = [problem for problem in found if problem]
+        found = {id: look(line, motor, self.models[id]) for id, motor in self.motors.items()}
+        self._firmware = {id: said for id, (_, said) in found.items() if said is not None}
+        problems = [problem for problem, _ in found.values() if problem]
         if problems:
             none = len(problems) == len(self.motors) and all("no answer" in p for p in problems)
             hint = f"; none at all at {self._baud:g} baud: a scan finds the rate" if none else ""
@@ -96,7 +105,7 @@ class Dynamixel(MotorBus):
 
     def prepare(self, interface: str) -> None:
         """Torque off, operating mode, limits, the feedback's block; DriverFault if one can not."""
-        self._interface, off = interface, self._off(TRIES)
+        self._interface, off = interface, self._torque.off(self.motors, TRIES)
         problems: list[str] = []
         for id, motor in self.motors.items():
             try:
@@ -108,7 +117,11 @@ class Dynamixel(MotorBus):
         if problems:
             raise DriverFault("; ".join(problems))
         self._feedback.rebooted.clear()
-        self._feedback.fast = self._fast and self._preparation.all_fast()
+        self._firmware |= firmwares(self._line, self.motors.keys() - self._firmware.keys())
+        fast = {id: model.fast_firmware for id, model in self.models.items()}
+        self._feedback.fast = self._fast and all(
+            self._firmware.get(id, 0) >= first for id, first in fast.items()
+        )
 
     def interfaces(self, id: int) -> tuple[str, ...]:
         """What the motor takes."""
@@ -130,26 +143,29 @@ class Dynamixel(MotorBus):
         """
         raw = {id: self._raw(id, goal) for id, goal in goals.items()}
         if raw:
-            self._line.sync_write(table.GOALS[self._interface], raw)
-            self._aimed |= raw.keys()
+            self._torque.aim(self._interface, raw)
 
     def arm_watchdog(self, timeout: float) -> set[int]:
-        """Bus watchdog, in steps of 20 ms up to 2.54 s; a trip before is cleared by it."""
+        """Bus watchdog, in steps of 20 ms up to 2.54 s; a trip before is cleared by it.
+
+        Those that took it and whose firmware stops them then.
+        """
         steps = ceil(timeout / table.WATCHDOG_UNIT - 1e-9)
         value = max(1, min(table.WATCHDOG_LONGEST, steps))
         self._line.sync_write(table.BUS_WATCHDOG, dict.fromkeys(self.motors, 0))
-        return self._line.put_all(table.BUS_WATCHDOG, dict.fromkeys(self.motors, value), TRIES)
+        took = self._line.put_all(table.BUS_WATCHDOG, dict.fromkeys(self.motors, value), TRIES)
+        return {id for id in took if not self.why_unwatched(id)}
 
     def enable(self, ids: Collection[int]) -> set[int]:
-        """Torque on, at rest where ``write`` has not set a goal before; those that confirmed."""
-        aimed = self._aim([id for id in ids if id not in self._aimed])
-        ready = [id for id in ids if id in self._aimed or id in aimed]
-        return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(ready, 1), TRIES)
+        """Torque on, at rest where ``write`` has not set a goal before; those that confirmed.
+
+        A motor gets no torque before its goal was read back.
+        """
+        return self._torque.on(ids, self._interface) if self._interface else set()
 
     def disable(self, ids: Collection[int]) -> set[int]:
         """Torque off; the ids that confirmed it by reading it back."""
-        self._aimed -= set(ids)
-        return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(ids, 0))
+        return self._torque.off(ids)
 
     def clear_faults(self, ids: Collection[int]) -> set[int]:
         """Restart motors with a hardware error, clear watchdogs; torque goes off before."""
@@ -169,20 +185,6 @@ class Dynamixel(MotorBus):
             said = f"{goal.interface} goal for motor {id}, which is set to {self._interface}"
             raise CommandRefused(said)
         return raw_goal(self.models[id], goal, self._limits[id][goal.interface], self._supply[id])
-
-    def _off(self, tries: int) -> set[int]:
-        self._aimed.clear()
-        return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(self.motors, 0), tries)
-
-    def _aim(self, ids: Collection[int]) -> set[int]:
-        """Goals at which motors stay: where they stand, or nothing."""
-        if not ids or not self._interface:
-            return set()
-        register = table.GOALS[self._interface]
-        still = dict.fromkeys(ids, 0)
-        if self._interface == "position":
-            still = self._line.read(ids, table.PRESENT_POSITION)
-        return self._line.put_all(register, still, TRIES)
 
     def _restart(self, ids: Sequence[int]) -> None:
         for id in ids:

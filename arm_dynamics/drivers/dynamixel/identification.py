@@ -17,25 +17,24 @@ _LIVE = table.Register(table.REALTIME_TICK.address, 27)
 """Values that differ from motor to motor: two with one id can not say them in one voice."""
 
 
-def problem_of(line: Line, motor: MotorWiring, model: DynamixelModel) -> str:
-    """What is wrong with one motor, "" for nothing."""
+def look(line: Line, motor: MotorWiring, model: DynamixelModel) -> tuple[str, int | None]:
+    """What is wrong with one motor, "" for nothing; and its firmware, where it tells."""
     answer, noise = _ping(line, motor.id)
     if answer is None:
         said = "two motors with this id, or a disturbed line" if noise else "no answer"
-        return f"joint '{motor.joint}' (id {motor.id}): {said}"
-    number, firmware = answer
-    if number != model.number:
+    elif answer[0] != model.number:
+        number, firmware = answer
         said = f"is {name_of(number)} with firmware {firmware}, {model.name} expected"
-        return f"joint '{motor.joint}' (id {motor.id}): {said}"
-    if not one_voice(line, motor.id):
-        return f"joint '{motor.joint}' (id {motor.id}): two motors with this id answer at once"
-    return ""
+    else:
+        said = "" if one_voice(line, motor.id) else "two motors with this id answer at once"
+    problem = f"joint '{motor.joint}' (id {motor.id}): {said}" if said else ""
+    return problem, None if answer is None else answer[1]
 
 
-def firmware_of(line: Line, id: int) -> int:
-    """The motor's firmware; 0 where it does not answer."""
-    answer, _ = _ping(line, id)
-    return 0 if answer is None else answer[1]
+def firmwares(line: Line, ids: Iterable[int]) -> dict[int, int]:
+    """The firmware of every motor that answers, by id."""
+    answers = {id: _ping(line, id)[0] for id in ids}
+    return {id: answer[1] for id, answer in answers.items() if answer is not None}
 
 
 def longest_return_delay(line: Line, ids: Iterable[int]) -> float:

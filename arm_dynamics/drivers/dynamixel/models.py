@@ -1,7 +1,9 @@
 """Dynamixel X models as a table: what they are called, how strong they are, what they measure.
 
-Torque per ampere is that of the data sheet's stall at the recommended supply. Source: e-manual,
-"Specifications" and "Control Table" of each model.
+Torque per ampere is that of the data sheet's stall at the recommended supply. Motors of the 330
+size measure the current of their supply: that is the motor's times the duty, so that no torque
+follows from it. Source: e-manual, "Specifications" and "Control Table" of each model (there
+"Current Limit", "Goal Current", "Bus Watchdog"); ROBOTIS forum, topic 4814 (the 330's watchdog).
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from math import nan
 
 from arm_dynamics.errors import UnknownName
 
+WATCHDOG = 38
+"""The first firmware with a bus watchdog; the XL330 never was without."""
+IDLE_WATCHDOG_330 = 51
+"""Firmware of the 330 size that trips its watchdog and goes on turning."""
 INDIRECT_DATA_330, INDIRECT_DATA = 208, 224
 FAST_READ_330, FAST_READ = 46, 45
 
@@ -34,13 +40,13 @@ class DynamixelModel:
 
     @property
     def small(self) -> bool:
-        """Whether it is of the X330 family, whose control table is shorter."""
+        """Whether it is of the 330 size, whose control table is shorter."""
         return "330" in self.name
 
     @cached_property
     def effort(self) -> bool:
-        """Whether its current is its motor's: the XC330 measures that of its supply instead."""
-        return self.current_unit > 0 and not self.name.startswith("XC330")
+        """Whether its current is its motor's: the 330 size measures that of its supply instead."""
+        return self.current_unit > 0 and not self.small
 
     @property
     def kt(self) -> float:
@@ -61,6 +67,14 @@ class DynamixelModel:
     def fast_firmware(self) -> int:
         """The first firmware that knows fast reads."""
         return FAST_READ_330 if self.small else FAST_READ
+
+    def watchdog_lack(self, firmware: int) -> str:
+        """Why ``firmware`` does not stop the motor when nothing is heard; "" where it does."""
+        if firmware < WATCHDOG and not self.name.startswith("XL330"):
+            return f"firmware {firmware} has no bus watchdog, those from {WATCHDOG} on have one"
+        if firmware == IDLE_WATCHDOG_330 and self.small:
+            return f"firmware {firmware} goes on when its bus watchdog trips, others stop"
+        return ""
 
     @property
     def interfaces(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from arm_dynamics.drivers.dynamixel import control_table as table
 from arm_dynamics.drivers.dynamixel.feedback_reader import FeedbackReader
-from arm_dynamics.drivers.dynamixel.identification import firmware_of
 from arm_dynamics.drivers.dynamixel.line import TRIES, Line
 from arm_dynamics.drivers.dynamixel.models import DynamixelModel
 from arm_dynamics.errors import DriverFault
@@ -38,11 +37,6 @@ class Preparation:
         if not any(self._feedback.map(id) for _ in range(TRIES)):
             raise DriverFault("indirect addresses are not taken")
         return limits, self._get(id, table.INPUT_VOLTAGE) * table.VOLTAGE_UNIT
-
-    def all_fast(self) -> bool:
-        """Whether every motor knows fast reads."""
-        models = self._models.items()
-        return all(firmware_of(self._line, id) >= model.fast_firmware for id, model in models)
 
     def _check_drive_mode(self, id: int) -> None:
         mode = self._get(id, table.DRIVE_MODE)

@@ -69,8 +69,8 @@ class HardwareCycle:
     def _note(self, command: Command) -> None:
         """A command; one without a stamp is of now."""
         self.commands += 1
-        age = self._states.stamp - command.time
-        if command.time and age > self._oldest:
+        age = self._states.stamp - command.stamp
+        if command.stamp and age > self._oldest:
             self._events.report(
                 "command_refused",
                 f"stamped {age:.3f} s before the newest state; at most {self._oldest:g} s is"

@@ -298,6 +298,15 @@ def test_position_and_velocity_goals_use_the_settings_gains():
         assert shaft.effort == pytest.approx(law, abs=steps + 500 / 4095 / 2 * 0.1)
 
 
+def test_goals_carry_their_load():
+    """Where a motor is asked to be, or to rest, it gives the effort beside."""
+    bus, _, shafts = connected()
+    enabled(bus, "position")
+    bus.write({1: Goal("position", 0.0, 6.0), 2: Goal("velocity", 0.0, -4.0), 3: Goal("effort", 1)})
+    for shaft, told in zip(shafts, (6.0, -4.0, 1.0), strict=True):
+        assert shaft.effort == pytest.approx(told, abs=0.1)
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_no_finite_goal_is_sent(value):
     bus, wire, _ = connected()

@@ -15,11 +15,18 @@ from arm_dynamics.config import build_controller
 from arm_dynamics.drivers.mit_can import MitCan
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.drivers.status import Status
+from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.safety.limits import Limits
+from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.state import Reference
 
 PERIOD = 2e-3
+PROMPT = {"reply_timeout": "0.001"}
+"""A law that wants a cycle in 2 ms does not wait for 3 ms for an answer that was lost."""
+HEAVY = np.array([2.97, 1.41, 1.16, 0.35, -1.25, -0.26, -0.28])
+"""J2 carries 8.6 N·m, J4 2.7 N·m."""
 
 
 @cache
@@ -30,13 +37,15 @@ def arm():
 class Rig:
     """``answers`` are the faults of what comes back from the motors."""
 
-    def __init__(self):
+    def __init__(self, interface="effort", q=None, **safety):
         wired = read_wiring(arm())
         self.motors = MitMotors([Shaft(m.id, m.motor, supply=24.0) for m in wired.motors])
-        self.body = EmulatedArm(arm(), self.motors, arm().pose("initial"))
+        self.body = EmulatedArm(arm(), self.motors, arm().pose("initial") if q is None else q)
         self.answers = Faults(seed=1, split=after(b"\r"))
         self.port = MemoryPort(self.motors, self.body, baud=4e6, answers=self.answers)
-        self.driver = MotorArm(arm(), MitCan(wired.motors, wired.settings, self.port))
+        self.bus = MitCan(wired.motors, {**wired.settings, **PROMPT}, self.port)
+        safety = SafetySettings(**safety)
+        self.driver = MotorArm(arm(), self.bus, interface=interface, safety=safety)
         self.law, self.goal = build_controller(arm()), arm().pose("initial")
 
     def up(self):
@@ -75,6 +84,63 @@ def test_activation_moves_nothing_and_the_arm_is_held():
     rig.run(500)
     assert rig.error() < 1e-3
     assert not rig.driver.trips
+
+
+def taken_up(interface, **safety):
+    """A heavy arm with torque on and nobody who commands it."""
+    rig = Rig(interface, HEAVY, **safety)
+    rig.driver.configure()
+    rig.driver.read()
+    rig.driver.activate()
+    return rig
+
+
+@pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
+def test_nothing_sags_when_torque_comes_on(interface):
+    """A spring of 50 N·m/rad would give by 10° under 8.6 N·m, a damper for ever."""
+    rig = taken_up(interface)
+    for _ in range(300):
+        rig.port.pass_until(rig.port.now() + PERIOD)
+        rig.driver.read()
+        rig.driver.idle()
+    assert np.abs(rig.body.moved).max() < np.radians(1.0)
+    assert rig.driver.status is Status.ACTIVE
+
+
+def test_what_is_fed_forward_is_bounded():
+    """A tenth of 40 N·m does not carry J2, a tenth of 27 N·m carries J4 nearly."""
+    limits = Limits(arm(), SafetySettings(effort_share=0.1))
+    fed = limits.carried(HEAVY, np.full(7, 30.0))
+    np.testing.assert_allclose(fed[1], -4.0)
+    assert (np.abs(fed) <= np.abs(gravity(arm(), HEAVY))).all()
+    np.testing.assert_allclose(fed[4:], gravity(arm(), HEAVY)[4:])
+
+
+@pytest.mark.parametrize("interface", ["position", "velocity"])
+def test_an_arm_that_gives_way_after_torque_on_is_refused(interface, monkeypatch):
+    monkeypatch.setattr(MitCan, "feeds_effort", False)
+    with pytest.raises(DriverFault, match=r"'J2' moved by 0.02.* rad, limit 0.02"):
+        taken_up(interface)
+
+
+def test_watchdogs_are_fed_while_an_activation_looks():
+    rig = taken_up("position", watchdog=0.03)
+    assert all(rig.motors.torque_is_on(shaft.id) for shaft in rig.motors.shafts)
+
+
+def test_a_motor_that_falls_silent_while_an_activation_looks_is_refused():
+    rig = Rig("position", HEAVY)
+    rig.driver.configure()
+    rig.driver.read()
+    write, late = rig.bus.write, rig.port.now() + 0.1
+
+    def falls_silent(goals):
+        rig.motors.shafts[2].silent = rig.port.now() > late
+        write(goals)
+
+    rig.bus.write = falls_silent
+    with pytest.raises(DriverFault, match=r"'J3' .motor 3. went silent"):
+        rig.driver.activate()
 
 
 def test_it_goes_to_where_it_is_told():

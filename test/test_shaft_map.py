@@ -88,6 +88,21 @@ def test_power_at_shafts_is_power_at_joints():
     np.testing.assert_allclose(np.multiply(speeds, efforts), v * tau)
 
 
+@pytest.mark.parametrize("kind", ["position", "velocity"])
+def test_what_is_fed_forward_carries_the_joints(kind):
+    takes = bus("position", "velocity")
+    assert not ShaftMap(arm(), WIRING, takes, kind).feeds
+    takes.feeds_effort = True
+    shafts = ShaftMap(arm(), WIRING, takes, kind)
+    assert shafts.feeds
+    fed, rest = np.array([3.0, 4.0, -5.0]), np.zeros(3)
+    goals = shafts.goals(kind, rest, rest, WARM, fed)
+    rows = np.zeros((3, 6))
+    rows[:, 3] = [goal.effort for goal in goals.values()]
+    shafts.to_joints(rows)
+    np.testing.assert_allclose(rows[:, 3], fed)
+
+
 def test_drivers_by_name():
     small = MAKERS["dynamixel"].arm
     driver = build_driver(small, "dynamixel", {"port": "/dev/nothing"})

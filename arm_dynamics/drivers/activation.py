@@ -9,14 +9,19 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.drivers.motor_bus import MotorBus
 from arm_dynamics.drivers.senses import WARM, Q, Senses, V
-from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
 from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import Limits
+from arm_dynamics.safety.stop_policy import Stop, begin_stop
+from arm_dynamics.state import State
 
 TRIES = 20
 """Cycles tried for each whole one that is asked for in a row, and for each confirmation."""
+WATCHED = 0.2
+"""Time [s] for which the arm is held and nothing may move, once torque is on."""
+MOST = 200
+"""Cycles of that time at most: a bus whose clock hardly passes."""
 
 
 class Activation:
@@ -30,6 +35,7 @@ class Activation:
         self.off, self.button = off, button
         self._judgement = Judgement(self.arm, self.settings)
         self._ids = senses.shafts.ids
+        self._period = 0.0
 
     def run(self, interface: str) -> None:
         """Raises DriverFault saying what speaks against it; torque is off again then."""
@@ -44,7 +50,7 @@ class Activation:
             self._require_unpressed()
             self._require(self.bus.enable(self._ids), "did not confirm its torque")
             self._send(interface, goal)
-            self._confirm(start)
+            self._confirm(interface, start)
         except BaseException:
             self.off.ask(self._ids)
             self.off.until_confirmed(self.bus.disable, TRIES)
@@ -53,10 +59,12 @@ class Activation:
     def _look(self) -> None:
         """``fresh_cycles`` in a row in which every joint told something new."""
         wanted, row, new = self.settings.fresh_cycles, 0, np.zeros(self.arm.nv, bool)
-        for _ in range(TRIES * wanted):
+        begun = self.bus.now()
+        for cycle in range(1, 1 + TRIES * wanted):
             new = self.senses.take(self.bus.read(), self.bus.now())
             row = row + 1 if new.all() else 0
             if row == wanted:
+                self._period = 2 * (self.bus.now() - begun) / cycle  # goals are sent later on
                 return
         missing = [n for n, ok in zip(self.arm.joint_names, new, strict=True) if not ok]
         said = f"joints {', '.join(missing)} told nothing new" if missing else "answers were missed"
@@ -91,26 +99,42 @@ class Activation:
             return np.array(q)
         if interface == "velocity":
             return np.zeros(self.arm.nv)
-        bound = self.limits.effort_bound(self.senses.table[WARM])
-        held: Vector = np.minimum(np.maximum(gravity(self.arm, q), -bound), bound)
-        return held
+        return self.limits.carried(q, self.senses.table[WARM])
 
     def _send(self, interface: str, goal: Vector) -> None:
-        table = self.senses.table
-        self.bus.write(self.senses.shafts.goals(interface, goal, table[V], table[WARM]))
+        (q, v, _, warm, _), shafts = self.senses.table, self.senses.shafts
+        fed = self.limits.carried(q, warm) if shafts.feeds else None
+        self.bus.write(shafts.goals(interface, goal, v, warm, fed))
 
-    def _confirm(self, start: Vector) -> None:
-        """Every motor heard once more: torque on, and nothing moved."""
+    def _confirm(self, interface: str, start: Vector) -> None:
+        """The arm is held for WATCHED: every motor is heard, has torque, and nothing moves."""
         heard = np.zeros(self.arm.nv, bool)
-        for _ in range(TRIES):
+        begun = before = self.bus.now()
+        hold = begin_stop(
+            "hold", interface, self.arm, self._state(), self.limits.last, self._period
+        )
+        for cycle in range(MOST):
             heard |= self.senses.take(self.bus.read(), self.bus.now())
             self._require_still(start)
             self._require_unpressed()
-            if heard.all():
+            if cycle >= TRIES and self.bus.now() - begun >= WATCHED:
                 break
+            before = self._hold(interface, hold, before)
+        heard &= ~self.senses.freshness.silent
         self._require([id for id, ok in zip(self._ids, heard, strict=True) if ok], "went silent")
         lost = [id for id, on in zip(self._ids, self.senses.enabled, strict=True) if on is False]
         self._require(set(self._ids) - set(lost), "has no torque")
+
+    def _hold(self, interface: str, hold: Stop, before: float) -> float:
+        """Goals that keep the arm where it is, after those of ``before``; when they were sent."""
+        now, (q, v, _, warm, _) = self.bus.now(), self.senses.table
+        wanted = hold.command(self._state()).value
+        self._send(interface, self.limits.apply(interface, wanted, q, v, warm, now - before))
+        return now
+
+    def _state(self) -> State:
+        q, v = self.senses.table[Q], self.senses.table[V]
+        return State(self.bus.now(), q, v, self.limits.last)
 
     def _require_still(self, start: Vector) -> None:
         moved = np.abs(self.senses.table[Q] - start)

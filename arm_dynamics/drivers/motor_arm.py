@@ -84,7 +84,8 @@ class MotorArm(MotorLife):
         wanted = self._as_asked(command, state.v, warm, now)
         dt, self._sent = now - self._sent, now
         value = self._limits.apply(self._asked, wanted, state.q, state.v, warm, dt)
-        self._call(self.bus.write, self._shafts.goals(self._asked, value, state.v, warm))
+        fed = self._limits.carried(state.q, warm) if self._shafts.feeds else None
+        self._call(self.bus.write, self._shafts.goals(self._asked, value, state.v, warm, fed))
 
     def _judge_or_let_go(self, now: float) -> None:
         try:

@@ -54,6 +54,8 @@ class ShaftMap:
         self._volts: Vector = np.full(arm.nv, nan)
         if self.by_voltage:  # its laws are compiled before time runs
             self.efforts(self.volts(*[np.zeros(arm.nv)] * 3), *[np.zeros(arm.nv)] * 2)
+        self.feeds = bus.feeds_effort and interface in ("position", "velocity")
+        """Whether goals take the effort that carries the arm."""
         tells = bus.estimates_effort
         told = ESTIMATED if tells or self.by_voltage else MEASURED
         self.capabilities = tuple(
@@ -70,8 +72,13 @@ class ShaftMap:
         """Rows (nv, 6) of readings, time q v τ ..., of shafts become those of joints, in place."""
         _to_joints(rows, self._ratio, self._offset)
 
-    def goals(self, interface: str, value: Vector, v: Vector, warm: Vector) -> dict[int, Goal]:
-        """What each motor is asked for efforts, positions or velocities of the joints (nv,)."""
+    def goals(
+        self, interface: str, value: Vector, v: Vector, warm: Vector, fed: Vector | None = None
+    ) -> dict[int, Goal]:
+        """What each motor is asked for efforts, positions or velocities of the joints (nv,).
+
+        ``fed`` (nv,) [N·m] carries the joints beside a position or a velocity.
+        """
         if interface == "position":
             asked = (value - self._offset) * self._ratio
         elif interface == "velocity":
@@ -83,7 +90,10 @@ class ShaftMap:
             asked = value / self._ratio
         pairs = zip(self.ids, asked.tolist(), strict=True)
         kind = self.interface
-        return {id: Goal(kind, number) for id, number in pairs}
+        if fed is None:
+            return {id: Goal(kind, number) for id, number in pairs}
+        carried = (fed / self._ratio).tolist()
+        return {id: Goal(kind, x, e) for (id, x), e in zip(pairs, carried, strict=True)}
 
     def volts(self, effort: Vector, v: Vector, warm: Vector) -> Vector:
         """Voltages (nv,) [V] that settle at these efforts (nv,) [N·m]."""

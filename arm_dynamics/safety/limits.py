@@ -110,6 +110,12 @@ class Limits:
         bound: Vector = np.array(shares) * self.table[EFFORT]
         return bound
 
+    def carried(self, q: Vector, temperature: Vector) -> Vector:
+        """clip(g(q), ±s(T) τmax) (nv,) [N·m]."""
+        bound = self.effort_bound(temperature)
+        held: Vector = np.minimum(np.maximum(gravity(self.arm, q), -bound), bound)
+        return held
+
     def _effort(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
         out, zone = np.empty(q.size), self.settings.soft_zone
         if near_limits(q, v, self.table, zone):

@@ -16,6 +16,7 @@ from arm_dynamics.drivers.mit_can import frames, identity
 from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
 from arm_dynamics.drivers.mit_can.fence import Fence
+from arm_dynamics.drivers.mit_can.law import law
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.mit_can.motors import motor
 from arm_dynamics.drivers.mit_can.power import ATTEMPTS, Power
@@ -42,6 +43,8 @@ class MitCan(MotorBus):
     until ``identify`` has asked; ``kp``, ``kd`` (or ``kp_3``, ``kd_3`` for motor 3) of position
     and velocity goals, else those of the table.
     """
+
+    feeds_effort = True
 
     def __init__(
         self,
@@ -133,8 +136,8 @@ class MitCan(MotorBus):
     def write(self, goals: Mapping[int, Goal]) -> None:
         """Send goals and take the answers, which the next ``read`` returns.
 
-        effort: kp = kd = 0 and the torque; position: kp (q - q_m) - kd v_m; velocity:
-        kd (v - v_m). Raises InvalidValue for an unknown motor or interface or for no finite value.
+        Each by its ``law``. Raises InvalidValue for an unknown motor or interface or for no finite
+        value.
         """
         told = {id: (id, self._command(id, goal)) for id, goal in goals.items()}
         self._told |= told.keys()
@@ -203,12 +206,7 @@ class MitCan(MotorBus):
     def _command(self, id: int, goal: Goal) -> bytes:
         if id not in self.motors or goal.interface not in INTERFACES:
             raise InvalidValue(f"motor {id}: {goal.interface} goal: {list(self.motors)} are wired")
-        ranges, (kp, kd) = self._exchange.ranges[id], self._gains[id]
-        if goal.interface == "effort":
-            return frames.command(ranges, torque=goal.value)
-        if goal.interface == "velocity":
-            return frames.command(ranges, velocity=goal.value, kd=kd)
-        return frames.command(ranges, position=goal.value, kp=kp, kd=kd)
+        return frames.command(self._exchange.ranges[id], *law(goal, *self._gains[id]))
 
 
 def _reading(answer: Answer) -> Reading:

@@ -4,11 +4,13 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# Tests of nodes, terminals and whole processes: they wait for others, so nothing runs beside them.
-# Nodes that end at once, and those whose motion in lockstep is looked at here and there, do not.
-PATIENT := test/ros/test_bad_start.py test/ros/test_control.py
-ALONE := $(filter-out $(PATIENT),$(wildcard test/ros/test_*.py)) \
-	$(foreach name,launch make package cli viewer driver_processes soak,test/test_$(name).py)
+# Nothing runs beside nodes that keep pace with each other; what else waits bears company.
+# The longest begin first, so that all end together.
+ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines parameters safety states \
+	task_space,test/ros/test_$(name).py) test/test_viewer.py
+LONG := test/test_soak.py test/test_demos.py test/ros/test_sim.py $(foreach name,controllers \
+	recording closed_loop driver_processes tuning,test/test_$(name).py)
+BESIDE := $(LONG) $(filter-out $(LONG) $(ALONE),$(wildcard test/ros/test_*.py test/test_*.py))
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -40,7 +42,7 @@ sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends 
 test: setup-test ## all tests, most of them two at a time: ARGS="-k motor" chooses
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile $(ALONE:%=--ignore=%) || code=$$?; \
+	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(BESIDE) || code=$$?; \
 		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
 else
 	@$(BIN)/python -m pytest $(ARGS)

@@ -25,6 +25,7 @@ except ModuleNotFoundError:
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import GetState
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
@@ -44,6 +45,12 @@ PATIENCE = 60.0
 POLL = 0.005
 INTRODUCTION = 0.5
 """Time [s] for a subscriber to know a publisher that already knows it."""
+
+REPEAT = 5.0
+"""Time [s] after which a question is asked again: a service drops the answers to those whom it
+does not know yet."""
+REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, GetState)
+"""Questions that twice are as good as once."""
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
@@ -218,9 +225,12 @@ class Ros:
 
     def call(self, kind, service, request=None, timeout=PATIENCE):
         """The answer of a service."""
-        client = self.client(kind, service, timeout)
+        client, until = self.client(kind, service, timeout), time.monotonic() + timeout
         future = client.call_async(request or kind.Request())
-        self._executor.spin_until_future_complete(future, timeout)
+        while not future.done() and time.monotonic() < until:
+            self._executor.spin_until_future_complete(future, min(timeout, REPEAT))
+            if not future.done() and kind in REPEATABLE:
+                future = client.call_async(request or kind.Request())
         assert future.done(), self.told(f"no answer from {service} within {timeout} s")
         return future.result()
 

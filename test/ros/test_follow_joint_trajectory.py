@@ -461,7 +461,8 @@ def test_without_control_msgs_the_rest_works_and_the_log_says_what_is_missing(
     ros.wait_until(states, 0.1)
     ros.publish(trajectory((1.0, AWAY, REST)), "joint_controller/joint_trajectory")
     ros.wait_for(
-        lambda: np.abs(np.array(states.newest.position) - AWAY).max() < 0.01, "it does not get there"
+        lambda: np.abs(np.array(states.newest.position) - AWAY).max() < 0.01,
+        "it does not get there",
     )
     record = ros.record(JointTrajectory, "joint_controller/tracking")
     ros.wait_for(lambda: len(record), "no tracking")

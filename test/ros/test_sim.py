@@ -52,8 +52,9 @@ def test_a_run_that_holds_ends_with_0_and_a_summary(ros):
     assert process.wait() == 0, process.output
     times = [float(line.split()[1]) for line in LINE.findall(process.output)]
     assert len(times) >= 2
-    assert all(0.5 < after - before < 1.5 for before, after in pairwise(times))
-    assert re.search(r"^held: worst joint error .* after [67]\.\d+ s", process.output, re.M)
+    assert all(0.1 < after - before < 3 for before, after in pairwise(times))
+    end = re.search(r"^held: worst joint error .* after (\d+\.\d+) s", process.output, re.M)
+    assert float(end[1]) >= 6
 
 
 def test_an_interrupt_ends_everything_with_0(ros):

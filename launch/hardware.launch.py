@@ -5,8 +5,11 @@ Nothing has torque until somebody activates the node hardware.
 
 from pathlib import Path
 
+from launch.actions import LogInfo
+
 from arm_dynamics import plugins
 from arm_dynamics.ros import launch_parts as parts
+from arm_dynamics.ros.launch_law import SIMULATED, law_for
 
 OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 NOT_MOTORS = ("topic",)
@@ -30,7 +33,8 @@ ARGUMENTS = (
     (
         "controller",
         "",
-        "control law; empty: the parameter file's, else pid_gravity; none: no controller",
+        "control law; empty: the parameter file's, else pid_gravity, or position where the motors"
+        " take positions; none: no controller",
         [
             *("", "none"),
             *(name for name in plugins.names("controllers") if name not in OF_THE_TOOL),
@@ -53,12 +57,18 @@ def generate_launch_description():
 def _nodes(given):
     """The nodes of this package; input that they would refuse ends the launch here."""
     files = parts.params_files(given)
-    controlled = given["controller"] != "none"
-    law = parts.controller_parameters(given) if controlled else {}
-    controller = [parts.node("joint_controller", *files, law)] if controlled else []
+    controller = [] if given["controller"] == "none" else _controller(given, files)
     shown = {**given, "port": given["page_port"]}
     page = [parts.page("viewer", shown, "page")] if given["page"] == "true" else []
     return [_arm(given, files), *controller, *page]
+
+
+def _controller(given, files):
+    """A controller with a law that the arm can follow, and a word where another one is wanted."""
+    law, words = law_for(given, files)
+    parameters = parts.controller_parameters({**given, "controller": law})
+    said = [LogInfo(msg=words)] if words else []
+    return [*said, parts.node("joint_controller", *files, parameters)]
 
 
 def _is_law(name):
@@ -68,7 +78,7 @@ def _is_law(name):
 def _arm(given, files):
     """The arm; with the driver simulated the same topics, at the computer's time."""
     rate = {"rate": parts.positive("rate", given["rate"])} if given["rate"] else {}
-    if given["driver"] == "simulated":
+    if given["driver"] == SIMULATED:
         simulator = parts.simulator_parameters({**given, "use_sim_time": "false"})
         return parts.simulating("simulator", *files, simulator | rate)
     names = ("driver", "port", "settings", "interface")

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 import arm_dynamics.ros
-from arm_dynamics import plugins
+from arm_dynamics import load_arm, plugins
+from arm_dynamics.config import node_parameters
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.state import MIXED
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -213,6 +215,69 @@ def test_the_arm_of_the_hardware_launch_is_the_drivers(stand_in):
     assert parameters(found["simulator"])["publish_clock"] is False
     with pytest.raises(ConfigError, match="rate 'fast'"):
         started("hardware", rate="fast")
+
+
+def law_of(actions):
+    """The law that the controller is told, None for the parameter file's; and all that is said."""
+    law = parameters(nodes(actions)["joint_controller"]).get("controller")
+    return law, "".join(a.msg for a in actions if a.kind == "LogInfo")
+
+
+def bundled(arm, node):
+    return node_parameters(ROOT / f"config/{arm}.yaml", node)
+
+
+@pytest.mark.parametrize(
+    ("given", "law", "words"),
+    [
+        ({}, "position", "take position, and the law pid_gravity commands effort"),
+        ({"interface": "position"}, "position", "the law is position"),
+        ({"interface": "effort"}, None, ""),
+        ({"controller": "position"}, "position", ""),
+        ({"controller": "computed_torque"}, "computed_torque", ""),
+        ({"driver": "simulated"}, None, ""),
+        ({"driver": "simulated", "interface": "position"}, None, ""),
+        ({"driver": "simulated", "controller": "pid"}, "pid", ""),
+        (
+            {"driver": "simulated", "controller": "position"},
+            "pid_gravity",
+            "the simulated arm takes effort, voltage, and the law position commands position",
+        ),
+    ],
+)
+def test_the_law_is_one_that_the_arm_can_follow(stand_in, given, law, words):
+    """The SO-101: motors that take positions, a simulated arm and a parameter file that do not."""
+    assert bundled("so101", "hardware")["interface"] == "position"
+    assert bundled("so101", "joint_controller")["controller"] == "pid_gravity"
+    found, said = law_of(started("hardware", arm="so101", **given))
+    assert found == law
+    assert words in said
+    assert bool(words) == bool(said)
+
+
+@pytest.mark.parametrize("driver", ["", "simulated"])
+@pytest.mark.parametrize("arm", sorted(path.stem for path in ROOT.glob("config/*.yaml")))
+def test_every_arm_with_a_parameter_file_is_launched_with_a_law_that_it_follows(
+    stand_in, arm, driver
+):
+    found, _ = law_of(started("hardware", arm=arm, driver=driver))
+    law = plugins.load("controllers", found or bundled(arm, "joint_controller")["controller"])
+    motors = [(bundled(arm, "hardware").get("interface", "effort"),)]
+    simulated = [actuator.interfaces for actuator in load_arm(arm).actuators]
+    takes = simulated if driver else motors
+    assert all(law.interface in (*one, MIXED) for one in takes)
+
+
+def test_the_law_of_a_parameter_file_of_ones_own_counts(stand_in, tmp_path):
+    """It is the first that takes the place of a law that the simulated arm cannot follow."""
+    file = tmp_path / "mine.yaml"
+    section = {"ros__parameters": {"controller": "computed_torque"}}
+    file.write_text(yaml.safe_dump({"joint_controller": section}))
+    given = {"params_file": str(file), "arm": "so101"}
+    assert law_of(started("hardware", **given)) == (None, "")
+    found, said = law_of(started("hardware", driver="simulated", controller="position", **given))
+    assert found == "computed_torque"
+    assert said.endswith("the law is computed_torque")
 
 
 def test_arguments_reach_the_nodes(stand_in, tmp_path):

@@ -31,6 +31,7 @@ CUBEMARS_ERRORS = {
     "overload": 7,
 }
 HOT = 100.0  # °C, over-temperature protection
+PASSES = 0.1  # s after its cause, for an error of a CubeMars motor
 STORM = 32  # frames that motors may provoke in one another by one frame of the adapter
 FLOATS = (0, 1, 2, 3, 4, 5, 6, 11, 12, *range(17, 35))  # registers that hold a real number
 
@@ -57,6 +58,7 @@ class MitMotor:
     def restart(self):
         self.registers = dict(self.flash)
         self.on, self.error, self.heard = False, 0, 0.0
+        self.time = self.tripped = 0.0
         self.rest()
 
     def rest(self):
@@ -132,14 +134,25 @@ class MitMotor:
     def truncated(x, limit, top):
         return int((min(max(x, -limit), limit) + limit) / (2 * limit) * top)
 
-    def step(self, now):
+    def trip(self, fault):
+        self.error = (DAMIAO_ERRORS if self.damiao else CUBEMARS_ERRORS)[fault]
+        self.tripped = self.time
+
+    def protect(self, now):
+        """Errors come with their causes; Damiao's wait to be cleared, CubeMars' pass."""
+        self.time = now
         watched = self.damiao and self.on and self.registers[9]
         if watched and now - self.heard > self.registers[9] * 50e-6:
             self.error = DAMIAO_ERRORS["communication lost"]
-        if not self.error and self.shaft.temperature >= HOT:
-            self.error = (DAMIAO_ERRORS if self.damiao else CUBEMARS_ERRORS)["overheating"]
+        if self.shaft.temperature >= HOT and (not self.error or not self.damiao):
+            self.trip("overheating")
         if self.error and self.damiao:
             self.on = False
+        if self.error and not self.damiao and now - self.tripped > PASSES:
+            self.error = 0
+
+    def step(self, now):
+        self.protect(now)
         limp = not self.on or self.error
         p, v, kp, kd, t = self.asked
         q = self.shaft.q - self.offset
@@ -211,8 +224,7 @@ class MitMotors(EmulatedMotors):
         self.motor(id).restart()
 
     def trip(self, id, fault):
-        motor = self.motor(id)
-        motor.error = (DAMIAO_ERRORS if motor.damiao else CUBEMARS_ERRORS)[fault]
+        self.motor(id).trip(fault)
 
     def torque_is_on(self, id):
         motor = self.motor(id)

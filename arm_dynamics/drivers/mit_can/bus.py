@@ -5,7 +5,7 @@ asked by a refresh, which changes nothing. The manual of CubeMars knows no such 
 "when there is no state" is done there by the enabling frame itself. A motor that was not enabled
 from here is therefore asked by the **disabling** frame, which is answered too: whoever else holds
 it enabled loses it. CubeMars motors tell neither whether they are enabled nor their ranges, and
-have no watchdog.
+have no watchdog; one that gives nothing of what it is asked for (``Given``) is taken for disabled.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from arm_dynamics.drivers.mit_can import frames, identity
 from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
 from arm_dynamics.drivers.mit_can.fence import Fence
+from arm_dynamics.drivers.mit_can.given import Given
 from arm_dynamics.drivers.mit_can.law import law
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.drivers.mit_can.motors import motor
@@ -67,6 +68,7 @@ class MitCan(MotorBus):
         self._power = Power(self._exchange, self._models)
         known = [id for id, model in self._models.items() if model.maker.registers]
         self._fence = Fence(self._registers, known)
+        self._given = Given(self._models)
         self._heard: dict[int, Answer] = {}
         self._told: set[int] = set()
 
@@ -79,6 +81,7 @@ class MitCan(MotorBus):
         self._heard, self._told = {}, set()
         self._doubt.forget()
         self._power.forget()
+        self._given.forget(self.motors)
         self._fence.doubtful = False
         self._line.open()
 
@@ -131,7 +134,8 @@ class MitCan(MotorBus):
         answers |= self._power.ask(self.motors.keys() - told)
         self._fence.look(answers)
         believed = self._doubt.sift(answers, self._power.ask)
-        return {id: _reading(answer) for id, answer in believed.items()}
+        self._given.look(believed)
+        return {id: _reading(answer, self._given.lost(id)) for id, answer in believed.items()}
 
     def write(self, goals: Mapping[int, Goal]) -> None:
         """Send goals and take the answers, which the next ``read`` returns.
@@ -158,10 +162,12 @@ class MitCan(MotorBus):
 
         A goal that was written since it was disabled follows at once: without one, it is limp.
         """
+        self._given.forget(ids)
         return self._power.enable(ids)
 
     def disable(self, ids: Collection[int]) -> Collection[int]:
         """Torque off; those that answer, and do not say that they are enabled."""
+        self._given.forget(ids)
         return self._power.disable(ids)
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
@@ -206,10 +212,12 @@ class MitCan(MotorBus):
     def _command(self, id: int, goal: Goal) -> bytes:
         if id not in self.motors or goal.interface not in INTERFACES:
             raise InvalidValue(f"motor {id}: {goal.interface} goal: {list(self.motors)} are wired")
-        return frames.command(self._exchange.ranges[id], *law(goal, *self._gains[id]))
+        told = law(goal, *self._gains[id])
+        self._given.sent(id, told)
+        return frames.command(self._exchange.ranges[id], *told)
 
 
-def _reading(answer: Answer) -> Reading:
+def _reading(answer: Answer, lost: bool) -> Reading:
     said = answer.feedback
     return Reading(
         answer.time,
@@ -218,7 +226,7 @@ def _reading(answer: Answer) -> Reading:
         said.torque,
         max(said.rotor_temperature, said.drive_temperature),  # the rotor's beside a NaN
         fault=said.fault,
-        enabled=said.enabled,
+        enabled=False if lost else said.enabled,
     )
 
 

@@ -1,0 +1,119 @@
+"""CubeMars motors tell no state: what they give of what they are asked for tells it."""
+
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+from breaking.faults import FAULTS
+from breaking.outcome import outcome
+from emulators import makers
+from hypothesis import given
+from hypothesis import strategies as st
+from test_mit_can import CUBES, connected, effort, enabled
+
+from arm_dynamics.drivers.mit_can.given import CYCLES, Given
+from arm_dynamics.drivers.mit_can.law import Law
+from arm_dynamics.drivers.mit_can.motors import MOTORS
+from arm_dynamics.drivers.motor_bus import Goal
+
+AK, RANGE = MOTORS["AK60-6"], 15.0
+
+
+def answer(torque, q=0.0, v=0.0):
+    return SimpleNamespace(feedback=SimpleNamespace(position=q, velocity=v, torque=torque))
+
+
+def asked(goals, count=CYCLES):
+    """A bus whose second motor lost its power, after ``count`` cycles of these goals."""
+    bus, wire, _ = connected(CUBES)
+    enabled(bus)
+    wire.motors.reboot(2)
+    for _ in range(count + 2):
+        bus.write(goals)
+        readings = bus.read()
+    return bus, readings
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [Goal("effort", -0.5), Goal("position", 0.1), Goal("velocity", 2.0), Goal("velocity", 0.0, 1)],
+)
+def test_a_motor_that_gives_nothing_is_taken_for_disabled(goal):
+    bus, readings = asked({1: goal, 2: goal, 20: Goal("effort", 0.0)})
+    assert [readings[id].enabled for id in (1, 2, 20)] == [None, False, True]
+    assert set(bus.disable([2])) == {2}
+    assert bus.read()[2].enabled is None
+    assert set(bus.enable([2])) == {2}
+    bus.write({2: goal})
+    assert bus.read()[2].enabled is None
+
+
+def test_little_that_is_asked_for_and_few_answers_tell_nothing():
+    _, readings = asked(effort({1: 0.2, 2: 0.2, 20: 0.0}), 200)
+    assert readings[2].enabled is None
+    _, readings = asked(effort({1: 2.0, 2: 2.0, 20: 0.0}), CYCLES - 4)
+    assert readings[2].enabled is None
+
+
+efforts = st.lists(st.floats(-RANGE, RANGE), min_size=1, max_size=6)
+
+
+@given(efforts, st.floats(0.5, 1.5), st.integers(0, 2), st.integers(1, 2 * CYCLES), st.integers())
+def test_a_motor_that_obeys_is_never_lost(values, gain, late, often, seed):
+    """It tells half as much or more than it should, late, in steps, with noise of 50 mN·m."""
+    rng, known, told = Random(seed), Given({1: AK}), [0.0, 0.0]
+    for value in [value for value in values for _ in range(often)]:
+        known.sent(1, Law(torque=value))
+        told.append(value)
+        known.look({1: answer(gain * told[-1 - late] + rng.uniform(-0.05, 0.05))})
+        assert not known.lost(1)
+
+
+@given(st.floats(-3.0, 3.0), st.sampled_from((0.05, 0.3)))
+def test_a_motor_that_bounds_its_current_is_never_lost(q, share):
+    """A stiff position far away asks for more than any motor gives."""
+    known = Given({1: AK})
+    for _ in range(3 * CYCLES):
+        known.sent(1, Law(kp=500.0, kd=1.0))
+        pull = min(max(-500.0 * q, -share * RANGE), share * RANGE)
+        known.look({1: answer(pull, q)})
+    assert not known.lost(1)
+
+
+@given(st.floats(0.35, RANGE), st.integers())
+def test_a_motor_without_torque_is_lost_in_time_however_noisy(value, seed):
+    rng, known = Random(seed), Given({1: AK})
+    for _ in range(CYCLES):
+        known.sent(1, Law(torque=rng.choice((-1.0, 1.0)) * value))
+        known.look({1: answer(rng.uniform(-0.08, 0.08))})
+    assert known.lost(1)
+
+
+def test_motors_that_tell_their_state_are_not_judged():
+    known = Given({1: MOTORS["DM4310"]})
+    for _ in range(2 * CYCLES):
+        known.sent(1, Law(torque=5.0))
+        known.look({1: answer(0.0)})
+    assert not known.lost(1)
+
+
+KINDS = (
+    "one motor rebooted", "one motor at 110 °C", "one motor overloaded", "one motor silent",
+    "10 % of packets lost", "a byte of 20 % changed", "answers 0 to 10 ms late",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_arm_of_them_stops_and_goes_on(name, monkeypatch):
+    """As every maker's; a reboot is noticed by what is not given, which takes longer."""
+    monkeypatch.setitem(makers.MAKERS, "mit_can_cubemars", makers.CUBEMARS)
+    fault = next(fault for fault in FAULTS if fault.name == name)
+    came = outcome("mit_can_cubemars", name)
+    rebooted = name == "one motor rebooted"
+    assert came.after is not None
+    assert came.after <= (2 * CYCLES if rebooted else fault.within)
+    assert ("torque lost" in came.seen) == rebooted, "healthy motors never lose it"
+    assert came.moved <= fault.far
+    assert came.torque <= 1.02
+    assert came.wrong <= 3.0
+    assert came.went_on == "by itself" if fault.alone else came.went_on

@@ -53,6 +53,11 @@ def command(*words):
     return hardware.run([str(word) for word in words])
 
 
+def reached(line):
+    """Options for a line, whose motors answer late on a busy machine."""
+    return "--port", line.name, "--set", "latency=0.05"
+
+
 def at_terminal(monkeypatch, does, *words):
     """The exit code of a command, and what a user who ``does`` saw of it."""
     with monkeypatch.context() as patch:
@@ -120,7 +125,7 @@ def test_scan_of_can_motors_needs_no_rate(lines, capsys):
 
 
 def checked(line, arm="so101"):
-    return command("check", arm, "--port", line.name, "--seconds", 0.05)
+    return command("check", arm, *reached(line), "--seconds", 0.05)
 
 
 def test_check_of_a_good_arm_ends_with_0_and_moves_nothing(arm_line, capsys):
@@ -237,7 +242,7 @@ def test_jog_refuses_what_is_out_of_bounds(monkeypatch, arm_line, words, said):
             user.wait("Type yes:")
             user.press("yes\n")
 
-    jog = ("jog", "so101", "--joint", "elbow_flex", "--port", arm_line.name, *words)
+    jog = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line), *words)
     with pytest.raises(ArmDynamicsError, match=said):
         at_terminal(monkeypatch, user, *jog)
     assert arm_line.most == 0
@@ -247,7 +252,7 @@ def test_jog_refuses_what_is_out_of_bounds(monkeypatch, arm_line, words, said):
 
 
 def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
-    words = ("jog", "so101", "--joint", joint, "--port", line.name, *more)
+    words = ("jog", "so101", "--joint", joint, *reached(line), *more)
 
     def user(user):
         user.wait("Type yes:")
@@ -268,7 +273,7 @@ def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
 
 def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
-    words = ("jog", "so101", "--joint", "elbow_flex", "--port", arm_line.name)
+    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
     code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert code == 1
     assert "no torque before all is well" in said
@@ -277,7 +282,7 @@ def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
 
 def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
-    words = ("jog", "so101", "--joint", "elbow_flex", "--port", arm_line.name, "--reset")
+    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line), "--reset")
 
     def user(user):
         user.wait("Type yes:")
@@ -390,7 +395,7 @@ def led(user, line, q, key, words):
 
 
 def calibrated(monkeypatch, line, does, output, *more):
-    words = ("calibrate", "so101", "--port", line.name, "--output", output, *more)
+    words = ("calibrate", "so101", *reached(line), "--output", output, *more)
     return at_terminal(monkeypatch, does, *words)
 
 
@@ -521,7 +526,7 @@ def test_ctrl_c_at_a_real_terminal_ends_a_jog_with_torque_off(arm_line):
     said, code = "", 0
     pid, terminal = os.forkpty()
     if not pid:
-        words = ["jog", "so101", "--joint", "shoulder_pan", "--port", arm_line.name]
+        words = ["jog", "so101", "--joint", "shoulder_pan", *reached(arm_line)]
         os.execv(
             sys.executable,
             [sys.executable, "-m", "arm_dynamics.cli.main", "hardware", *words],

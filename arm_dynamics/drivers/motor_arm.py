@@ -113,6 +113,8 @@ class MotorArm(MotorLife):
         found += judge.limits(now, told.q, told.v, told.temperature)
         if self._asked == "position":
             found += judge.following(now, told.q, self._limits.last)
+        elif self._asked == "effort":
+            found += self._swinging.look(now, self._limits.last)
         return found
 
     def _link_trips(self, now: float) -> list[Trip]:

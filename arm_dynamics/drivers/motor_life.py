@@ -122,6 +122,7 @@ class MotorLife(MotorParts):
         self._trips.clear()
         self._judgement.restart(self._senses.table[Q])
         self._good, self._sent = 0, self.bus.now()
+        self._swinging.restart(self._sent)
         self._obey_anew()
 
     def _obey_anew(self) -> None:

@@ -23,6 +23,7 @@ from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import Limits
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.safety.stop_policy import Stop, begin_stop, require_policy
+from arm_dynamics.safety.swinging import Swinging
 from arm_dynamics.safety.trips import Trip, Trips
 from arm_dynamics.safety.watch import CommandWatch
 from arm_dynamics.state import State
@@ -30,6 +31,8 @@ from arm_dynamics.state import State
 T = TypeVar("T")
 PERIODS = 10
 """Cycles that tell the host's period."""
+SLOWER = 5
+"""Periods that a loop that swings up is taken to be late by: nobody knows its delay."""
 CLOSED = (Status.UNCONFIGURED, Status.ERROR)
 
 
@@ -61,6 +64,7 @@ class MotorParts(Driver):
         _require_able(arm, self._asked)
         self._link = BusLink(bus, self._shafts.interface, safety.reopen_period)
         self._limits, self._judgement = Limits(arm, safety), Judgement(arm, safety)
+        self._swinging = Swinging(arm, safety)
         timeout = safety.command_timeout
         self._watch = CommandWatch(arm, timeout, self.events, also=self.also, stop=self._hold)
         self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
@@ -119,7 +123,8 @@ class MotorParts(Driver):
             self._off.ask(self._ids)
 
     def _begin(self, policy: str, state: State) -> Stop:
-        last, period = self._limits.last, self._period()
+        last = self._limits.last
+        period = self._period() * (SLOWER if self._trips.holds("swinging") else 1)
         return begin_stop(policy, self._asked, self.arm, state, last, period)
 
     def _period(self) -> float:

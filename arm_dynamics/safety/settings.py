@@ -32,6 +32,7 @@ PARAMETERS = (
     Parameter("derate_to", 0.3, "1", "share of the effort limit that is left when hottest", 0, 1),
     Parameter("following_error", 0.5, "rad", "way behind a position goal that trips", 0, above=0),
     Parameter("following_time", 0.3, "s", "how long it may be exceeded", 0, _LONG),
+    Parameter("swing_turns", 8, "1", "turns of an effort, end to end in 1 s, that trip", 2, _MANY),
     Parameter("activation_speed", 0.5, "rad/s", "speed of a joint that is taken up", 0, above=0),
     Parameter("take_up", 0.2, "rad", "way beyond a position limit that may be led back", 0, 1),
     Parameter("activation_motion", 0.02, "rad", "motion by torque on that trips", 0, 1, 0),
@@ -66,6 +67,7 @@ class SafetySettings:
     derate_to: float = 0.3
     following_error: float = 0.5
     following_time: float = 0.3
+    swing_turns: int = 8
     activation_speed: float = 0.5
     take_up: float = 0.2
     activation_motion: float = 0.02
@@ -76,7 +78,7 @@ class SafetySettings:
             raise UnknownName("stop policy", self.policy, POLICIES)
         for parameter in PARAMETERS:
             number = parameter.check("safety", getattr(self, parameter.name))
-            if parameter.name.endswith("_cycles"):
+            if parameter.name.endswith(("_cycles", "_turns")):
                 number = _whole(parameter.name, number)
             object.__setattr__(self, parameter.name, number)
         if not self.derate_from < self.hottest:

@@ -1,0 +1,84 @@
+"""Efforts from end to end, again and again: tripped, and braked by a stop that is not as fast."""
+
+import numpy as np
+import pytest
+from motor_rig import PERIOD, arm
+from test_motor_arm_makers import Line
+
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.safety.swinging import END, WINDOW, Swinging
+
+LIMIT = arm().effort_limit
+
+
+def trips(efforts, period=PERIOD, **settings):
+    """What ``look`` says in the end of a series of efforts of the second joint."""
+    swinging = Swinging(arm(), SafetySettings(**settings))
+    found = []
+    for k, effort in enumerate(efforts):
+        found = found or swinging.look(k * period, np.array([0.0, effort, 0.0]))
+    return found
+
+
+@pytest.mark.parametrize("hertz", [5.0, 10.0, 50.0])
+def test_a_joint_that_swings_end_to_end_trips_within_two_windows(hertz):
+    t = np.arange(0, 2.1 * WINDOW, PERIOD)
+    (trip,) = trips(LIMIT[1] * np.sin(2 * np.pi * hertz * t))
+    assert (trip.kind, trip.joint, trip.limit) == ("swinging", "J2", 8)
+    assert "lower gains" in str(trip)
+    assert not trip.passes
+
+
+def test_motions_that_need_all_of_the_effort_do_not():
+    t = np.arange(0, 10 * WINDOW, PERIOD)
+    assert not trips(LIMIT[1] * np.sin(2 * np.pi * 3.0 * t))  # six turns a second
+    assert not trips(0.99 * END * LIMIT[1] * np.sin(2 * np.pi * 20.0 * t))
+    assert not trips(LIMIT[1] * np.abs(np.sin(2 * np.pi * 20.0 * t)))
+
+
+def test_a_lower_limit_of_the_effort_counts():
+    t = np.arange(0, 2.1 * WINDOW, PERIOD)
+    efforts = 0.3 * LIMIT[1] * np.sin(2 * np.pi * 10.0 * t)
+    assert not trips(efforts)
+    assert trips(efforts, effort_share=0.3)
+
+
+def test_the_number_of_turns_is_a_whole_one():
+    with pytest.raises(InvalidValue, match="swing_turns"):
+        SafetySettings(swing_turns=2.5)
+
+
+def test_a_loop_that_is_too_late_for_its_gains_is_stopped_and_begins_to_count_anew():
+    """Gains that bear 2 ms meet 20 ms between reading and writing."""
+    line = Line("dynamixel").up()
+    loop = ControlLoop(line.driver, build_controller(line.driver.arm, "pid_gravity"))
+    write = line.driver.write
+
+    def late(command):
+        line.port.pass_until(line.port.now() + 0.02)
+        write(command)
+
+    def cycles(count):
+        for _ in range(count):
+            line.port.pass_until(line.port.now() + 0.01)
+            loop.step()
+
+    line.driver.write = late
+    cycles(20)
+    loop.hold({"J1": line.body.state.q[0] + 0.1})
+    cycles(200)
+    assert {trip.kind for trip in line.driver.trips} == {"swinging"}
+    assert line.driver.status is Status.STOPPED
+    assert np.abs(line.body.state.v).max() < 0.1
+    assert all(line.torque)
+    line.driver.reset()
+    line.body.hold_at(line.body.state.q)
+    line.driver.write = write
+    cycles(3)
+    line.driver.activate()
+    cycles(100)
+    assert line.driver.status is Status.ACTIVE

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from test_mit_can import CUBES, connected, effort, enabled
 
 from arm_dynamics.drivers.mit_can.given import CYCLES, Given
-from arm_dynamics.drivers.mit_can.law import Law
 from arm_dynamics.drivers.mit_can.motors import MOTORS
 from arm_dynamics.drivers.motor_bus import Goal
 
@@ -63,7 +62,7 @@ def test_a_motor_that_obeys_is_never_lost(values, gain, late, often, seed):
     """It tells half as much or more than it should, late, in steps, with noise of 50 mN·m."""
     rng, known, told = Random(seed), Given({1: AK}), [0.0, 0.0]
     for value in [value for value in values for _ in range(often)]:
-        known.sent(1, Law(torque=value))
+        known.sent(1, (0.0, 0.0, 0.0, 0.0, value))
         told.append(value)
         known.look({1: answer(gain * told[-1 - late] + rng.uniform(-0.05, 0.05))})
         assert not known.lost(1)
@@ -74,7 +73,7 @@ def test_a_motor_that_bounds_its_current_is_never_lost(q, share):
     """A stiff position far away asks for more than any motor gives."""
     known = Given({1: AK})
     for _ in range(3 * CYCLES):
-        known.sent(1, Law(kp=500.0, kd=1.0))
+        known.sent(1, (0.0, 0.0, 500.0, 1.0, 0.0))
         pull = min(max(-500.0 * q, -share * RANGE), share * RANGE)
         known.look({1: answer(pull, q)})
     assert not known.lost(1)
@@ -84,17 +83,19 @@ def test_a_motor_that_bounds_its_current_is_never_lost(q, share):
 def test_a_motor_without_torque_is_lost_in_time_however_noisy(value, seed):
     rng, known = Random(seed), Given({1: AK})
     for _ in range(CYCLES):
-        known.sent(1, Law(torque=rng.choice((-1.0, 1.0)) * value))
+        known.sent(1, (0.0, 0.0, 0.0, 0.0, rng.choice((-1.0, 1.0)) * value))
         known.look({1: answer(rng.uniform(-0.08, 0.08))})
     assert known.lost(1)
 
 
 def test_motors_that_tell_their_state_are_not_judged():
-    known = Given({1: MOTORS["DM4310"]})
+    assert Given({1: MOTORS["DM4310"], 2: AK}).ids == {2}
+    bus, _, shafts = connected(CUBES)
+    enabled(bus)
     for _ in range(2 * CYCLES):
-        known.sent(1, Law(torque=5.0))
-        known.look({1: answer(0.0)})
-    assert not known.lost(1)
+        bus.write(effort({20: 5.0}))
+        shafts[2].effort = 0.0
+        assert bus.read()[20].enabled
 
 
 KINDS = (

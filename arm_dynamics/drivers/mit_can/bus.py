@@ -213,7 +213,8 @@ class MitCan(MotorBus):
         if id not in self.motors or goal.interface not in INTERFACES:
             raise InvalidValue(f"motor {id}: {goal.interface} goal: {list(self.motors)} are wired")
         told = law(goal, *self._gains[id])
-        self._given.sent(id, told)
+        if id in self._given.ids:
+            self._given.sent(id, told)
         return frames.command(self._exchange.ranges[id], *told)
 
 

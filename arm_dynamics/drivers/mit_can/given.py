@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from arm_dynamics.drivers.mit_can.exchange import Answer
-from arm_dynamics.drivers.mit_can.law import Law
+from arm_dynamics.drivers.mit_can.law import Law, effort_of
 from arm_dynamics.drivers.mit_can.motors import MitMotor
 
 ASKED = 0.02
@@ -33,6 +33,7 @@ class Given:
         """Those of ``models`` that do not tell whether they are on."""
         untold = {id: model for id, model in models.items() if not model.maker.registers}
         self._range = {id: model.ranges.torque for id, model in untold.items()}
+        self.ids = frozenset(untold)
         self._sent: dict[int, tuple[Law, Law]] = {}
         self._missed: dict[int, int] = {}
 
@@ -43,15 +44,14 @@ class Given:
             self._missed.pop(id, None)
 
     def sent(self, id: int, law: Law) -> None:
-        """A command."""
-        if id in self._range:
-            self._sent[id] = self._sent.get(id, (law, law))[1], law
+        """A command to one of ``ids``."""
+        self._sent[id] = self._sent.get(id, (law, law))[1], law
 
     def look(self, answers: Mapping[int, Answer]) -> None:
         """What they gave."""
         for id in self._sent.keys() & answers.keys():
             said, top = answers[id].feedback, self._range[id]
-            asked = min(abs(law.effort(said.position, said.velocity)) for law in self._sent[id])
+            asked = min(abs(effort_of(law, said.position, said.velocity)) for law in self._sent[id])
             if asked > ASKED * top:
                 missing = abs(said.torque) < GIVEN * min(asked, MOST * top)
                 self._missed[id] = self._missed.get(id, 0) + 1 if missing else 0

@@ -215,8 +215,10 @@ class ControlLoop:
         gap = state.time - self.state.time
         if self.driver.begun != self._begun:
             why = "the arm takes commands anew"
-        elif not 0 <= gap <= STALE:
-            why = f"state jumped by {gap:.3f} s in time (limit {STALE} s)"
+        elif gap > STALE:
+            why = f"no state came for {gap:.3f} s (limit {STALE} s)"
+        elif gap < 0:
+            why = f"states went back by {-gap:.3f} s in time"
         elif (np.abs(state.q - self.state.q) > JUMP + 2 * gap * self._speed).any():
             why = f"the arm is elsewhere after {gap:.3f} s than it can have moved to"
         else:

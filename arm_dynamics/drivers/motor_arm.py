@@ -102,6 +102,8 @@ class MotorArm(MotorLife):
         link = self._link_trips(now)
         for trip in (*self._found(now), *link):
             self._trip(trip)
+        if not any(on is not False for on in self.feedback.enabled):
+            self._off.ask(self._ids)  # nothing is left to hold the arm with
         self._good = 0 if link else self._good + 1
         stopped = self.status is Status.STOPPED and not self._trips.latched
         if stopped and self._good >= self.safety.recovery_cycles and self._rests():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import AbstractContextManager, closing, nullcontext
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
@@ -13,6 +14,7 @@ from arm_dynamics.drivers.build import build_driver
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
@@ -47,6 +49,7 @@ class HardwareNode(LoopedLifecycle):
         self._engaged = ""  # who pressed the emergency stop, with a driver or without
         self._events = Events(Throttle(self.get_logger()).warn)
         self._cycle = HardwareCycle(self, self._arm, self._events)
+        self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self._capabilities = CapabilityPublisher(self)
         self._emergency = EmergencyStop(self, self.requests, self._engage, self._reset)
         self._report = HardwareReport(self._events, self._cycle)
@@ -86,10 +89,15 @@ class HardwareNode(LoopedLifecycle):
         self._driver = driver
         self._capabilities.publish(driver.capabilities, (driver.interface,))
         self._cycle.begin(wanted.rate, wanted.safety.command_timeout)
+        self.get_logger().info(
+            f"inactive: {len(driver.wiring)} motors answer, torque is off;"
+            f" `ros2 lifecycle set {self.get_fully_qualified_name()} activate` turns it on"
+        )
 
     def activate(self) -> None:
         """Torque on where the arm stands; whoever commands it begins anew from there."""
         self._open().activate()
+        self.get_logger().info("active: torque is on, commands are obeyed")
 
     def deactivate(self) -> None:
         """Torque off; reading goes on."""
@@ -110,12 +118,18 @@ class HardwareNode(LoopedLifecycle):
 
     def run(self, stop: Stop) -> None:
         """One cycle after the other until told to stop."""
-        try:
-            while not stop.is_set():
-                self._live()
-        finally:
-            self.requests.close()
-            self._end()
+        with self._log() as self._cycle.log:
+            try:
+                while not stop.is_set():
+                    self._live()
+            finally:
+                self.requests.close()
+                self._end()
+
+    def _log(self) -> AbstractContextManager[StateLog | None]:
+        if not self._record:
+            return nullcontext()
+        return closing(StateLog(self._arm, self._record, self._events))
 
     def _live(self) -> None:
         """What is asked for, then one cycle of the motors."""
@@ -163,12 +177,14 @@ class HardwareNode(LoopedLifecycle):
         """An arm that has lost its torque is not active: the lifecycle says so too."""
         driver = self._driver
         if self.life == ACTIVE and driver is not None and not driver.status.drives:
-            self.get_logger().error(f"no longer active: the arm is {driver.status.value}")
+            why = driver.trips[0] if driver.trips else f"the arm is {driver.status.value}"
+            self.get_logger().error(f"no longer active: {why}")
             self.trigger_deactivate()
 
     def _configure_once(self) -> None:
         if self._driver is None:
-            self.trigger_configure()
+            with self.once_told():
+                self.trigger_configure()
         if self._driver is not None:
             self._start.cancel()
 

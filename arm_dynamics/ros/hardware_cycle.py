@@ -12,6 +12,7 @@ from arm_dynamics.errors import ArmDynamicsError, DriverFault
 from arm_dynamics.loop import STALE
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.pacer import Pacer
+from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
 from arm_dynamics.ros.state_topics import StateTopics
 from arm_dynamics.round_trip import RoundTrip
@@ -34,6 +35,8 @@ class HardwareCycle:
         """Commands that came so far."""
         self.fault = ""
         """Why nothing is known of the arm at present."""
+        self.log: StateLog | None = None
+        """Where states and commands are written down."""
         self._states = StateTopics(node, arm, self.round_trip, publish_clock=False)
         self._topics = CommandTopics(
             node,
@@ -93,6 +96,8 @@ class HardwareCycle:
             self._be_quiet(driver)
         if time.monotonic() >= self._quiet_until:
             self._states.publish(state)
+            if self.log is not None:
+                self.log.state(self._states.stamp, state)
 
     def _be_quiet(self, driver: MotorArm) -> None:
         """Neither show states nor obey commands for a while: whoever commands begins anew."""
@@ -107,6 +112,8 @@ class HardwareCycle:
                 driver.idle()
             else:
                 driver.write(command)
+                if self.log is not None:
+                    self.log.command(self._states.stamp, command)
         except ArmDynamicsError as error:
             self._events.report("command_refused", str(error))
         self._cost += 0.1 * (time.monotonic() - started - self._cost)

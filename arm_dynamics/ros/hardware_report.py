@@ -13,6 +13,7 @@ from arm_dynamics.pacer import Rate
 from arm_dynamics.ros.diagnostics import ERROR, OK, WARN, Report, status, tally
 from arm_dynamics.ros.hardware_cycle import HardwareCycle
 from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.trips import Trip
 
 LEVELS = {
     Status.UNCONFIGURED: WARN,
@@ -21,6 +22,8 @@ LEVELS = {
     Status.STOPPED: ERROR,
     Status.ERROR: ERROR,
 }
+LATE = 0.05
+"""Share of late cycles that is worth a warning."""
 TORQUE = {True: "on", False: "off", None: "unknown"}
 
 
@@ -29,18 +32,19 @@ class HardwareReport:
 
     def __init__(self, events: Events, cycle: HardwareCycle) -> None:
         self._events, self._cycle = events, cycle
-        self._rate = Rate()
+        self._rate, self._misses = Rate(), Rate()
 
     def summary(self, driver: MotorArm | None, engaged: str, refusal: str) -> Report:
         """``engaged``: who pressed the emergency stop; ``refusal``: of the last transition."""
         state = Status.UNCONFIGURED if driver is None else driver.status
         trips = () if driver is None else driver.trips
+        late = min(1.0, self._misses.of(self._cycle.pacer.missed) * self._cycle.pacer.period)
         values = {
             "state": state.value,
             "emergency stop": engaged or "released",
             "commands per second": f"{self._rate.of(self._cycle.commands):.0f}",
             "round trip p50 / p99 [ms]": self._cycle.round_trip.summary(),
-            "deadlines missed": str(self._cycle.pacer.missed),
+            "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
             **({"last refusal": refusal} if refusal else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
             **tally(self._events),
@@ -50,7 +54,9 @@ class HardwareReport:
         if state is Status.ERROR and self._cycle.fault:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
-            return ERROR, f"{state.value}: {trips[-1]}", values
+            return ERROR, f"{state.value}: {_cause(trips)}", values
+        if late > LATE:
+            return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values
 
     def joints(self, name: str, driver: MotorArm | None) -> Sequence[DiagnosticStatus]:
@@ -58,6 +64,13 @@ class HardwareReport:
         if driver is None or driver.status is Status.UNCONFIGURED:
             return ()
         return [_joint(name, driver, i) for i in range(driver.arm.nv)]
+
+
+def _cause(trips: Sequence[Trip]) -> str:
+    """The first of them, how many came of it, and what helps."""
+    more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
+    latched = any(not trip.passes for trip in trips)
+    return f"{trips[0]}{more}{'; reset, then activate' if latched else ''}"
 
 
 def _joint(name: str, driver: MotorArm, i: int) -> DiagnosticStatus:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lifecycle_msgs.srv import ChangeState
@@ -28,6 +29,7 @@ class LoopedLifecycle(LifecycleNode):
         self.requests = Requests()
         self.refusal = ""
         """Why the last transition that was asked for did not happen."""
+        self._told_once = False
         service: Any = self._service_change_state
         self._change, service.callback = service.callback, self._on_change
 
@@ -76,12 +78,22 @@ class LoopedLifecycle(LifecycleNode):
         self._ask("clean up", self.clean_up)
         return SUCCESS
 
+    @contextmanager
+    def once_told(self) -> Iterator[None]:
+        """Transitions that are tried again and again: a refusal is told when it is another one."""
+        self._told_once = True
+        try:
+            yield
+        finally:
+            self._told_once = False
+
     def _ask(self, what: str, work: Callable[[], None]) -> TransitionCallbackReturn:
         try:
             self.requests.ask(work)
         except ArmDynamicsError as error:
-            self.refusal = f"{what}: {error}"
-            self.get_logger().error(self.refusal)
+            before, self.refusal = self.refusal, f"{what}: {error}"
+            if not self._told_once or self.refusal != before:
+                self.get_logger().error(self.refusal)
             return FAILURE
         except Exception:  # rclpy would swallow it, and goes on with on_error
             self.get_logger().fatal(traceback.format_exc())

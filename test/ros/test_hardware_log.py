@@ -1,0 +1,86 @@
+"""What the node of a physical arm writes down and says, and how old a command may be."""
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+
+from arm_dynamics.recording.bag import COMMANDS, STATES, messages
+
+from .link import to_time
+from .motors import JOINTS, Motors
+
+MICROSECOND = 1000
+"""More than the rounding of a time in seconds [ns]."""
+pytest.importorskip("rosbags", reason="rosbags is not installed")
+
+
+@pytest.fixture(scope="module")
+def motors(tmp_path_factory):
+    """An arm that is read."""
+    arm = Motors(tmp_path_factory.mktemp("motors"))
+    try:
+        assert arm.ask("configure")
+        yield arm
+    finally:
+        arm.close()
+
+
+@pytest.fixture
+def shared(motors):
+    """For the report of a failure."""
+    return motors.ros
+
+
+def test_it_says_what_comes_next(motors, shared):
+    shared.wait_for(lambda: "2 motors answer" in motors.process.output, "nothing was said")
+    assert "ros2 lifecycle set /hardware activate" in motors.process.output
+
+
+def test_commands_that_answer_old_states_are_refused(motors, shared):
+    old = to_time(motors.news().header.stamp.sec - 5.0)
+    message = JointState(name=list(JOINTS), effort=[1.0, 1.0])
+    message.header.stamp = old
+    shared.publish(message, "joint_commands")
+    told = motors.diagnosis(lambda values: "command_refused" in values)
+    assert "before the newest state; at most 0.1 s is allowed" in str(told)
+
+
+def test_what_was_shown_and_told_is_in_a_recording(tmp_path):
+    folder = tmp_path / "run"
+    arm = Motors(tmp_path, record=folder)
+    try:
+        assert arm.ask("configure")
+        assert arm.ask("activate")
+        law = arm.controller()
+        commands = arm.ros.record(JointState, "joint_commands")
+        arm.ros.wait_for(lambda: len(commands) > 50, "no commands")
+        assert law.stop() == 0
+        assert arm.process.stop() == 0, arm.ros.told("")
+        shown = arm.states.messages()
+    finally:
+        arm.close()
+    found = {STATES: [], COMMANDS: []}
+    for topic, time, message in messages(folder):
+        found[topic].append((time, message))
+    assert len(found[COMMANDS]) > 40
+    assert {tuple(m.name) for _, m in found[STATES]} == {JOINTS}
+    times = np.array([time for time, _ in found[STATES]])
+    assert (np.diff(times) > 0).all()
+    at = np.searchsorted(times, [nanoseconds(m) - MICROSECOND for m in shown])
+    written = [found[STATES][i][1] for i in at]
+    assert all(
+        abs(nanoseconds(w) - nanoseconds(m)) < MICROSECOND
+        for w, m in zip(written, shown, strict=True)
+    )
+    assert [list(w.position) for w in written] == [list(m.position) for m in shown]
+
+
+def test_a_folder_that_exists_is_refused(ros, tmp_path):
+    node = ros.start("hardware", arm="so101", record=tmp_path)
+    assert node.wait() == 2
+    assert "exists already" in node.output
+
+
+def nanoseconds(message):
+    """The stamp of a message."""
+    return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec

@@ -113,6 +113,7 @@ def test_a_killed_host_leaves_motors_that_stop_and_another_program_takes_over(pa
     arm, program = pair
     program.process.send_signal(signal.SIGKILL)
     program.process.wait()
+    arm.tell("release")
     until(lambda: arm.tell("state")["stopped"])
 
     def taken_over():

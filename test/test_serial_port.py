@@ -7,6 +7,7 @@ import time
 import tty
 from collections.abc import Iterator
 from contextlib import suppress
+from fcntl import ioctl
 
 import pytest
 from dynamixel_line import wiring
@@ -19,6 +20,7 @@ from arm_dynamics.drivers.motor_bus import Goal
 from arm_dynamics.drivers.serial_port import SerialPort
 from arm_dynamics.errors import DriverFault
 
+TIOCGEXCL = 0x80045440  # Linux, asm-generic/ioctls.h
 PATIENT = {"baud": "1000000", "latency": "0.1"}  # a busy machine is no fault of the motors
 
 
@@ -35,6 +37,10 @@ class Terminal:
     def serve(self, motors: EmulatedDynamixels) -> None:
         self._thread = threading.Thread(target=self._run, args=(motors,), daemon=True)
         self._thread.start()
+
+    def exclusive(self) -> bool:
+        """Whether it is closed to whoever wants to open it now."""
+        return ioctl(self._theirs, TIOCGEXCL, bytes(4)) != bytes(4)
 
     def unplug(self) -> None:
         """As a cable that is pulled: the device has nothing behind it any more."""
@@ -99,11 +105,24 @@ def test_what_came_is_forgotten(terminal):
 def test_a_port_belongs_to_one_program(terminal):
     first, second = (SerialPort(terminal.name, 1_000_000) for _ in range(2))
     first.open()
-    with pytest.raises(DriverFault, match="lock"):
+    with pytest.raises(DriverFault, match=r"lock|busy"):
         second.open()
     first.close()
     second.open()
     second.close()
+
+
+def test_a_port_is_busy_for_programs_that_lock_nothing(terminal):
+    """Root's are let in all the same: what is asked is the terminal's own mark."""
+    port = SerialPort(terminal.name, 1_000_000)
+    assert not terminal.exclusive()
+    port.open()
+    assert terminal.exclusive()
+    port.close()
+    assert not terminal.exclusive()
+    port.open()
+    terminal.unplug()
+    port.close()
 
 
 @pytest.mark.parametrize("name", ["/dev/no-such-port", "/dev/null"])

@@ -6,6 +6,7 @@ import os
 import select
 import termios
 from contextlib import suppress
+from fcntl import ioctl
 from threading import Lock
 from typing import Any
 
@@ -17,7 +18,11 @@ WRITE_TIMEOUT = 0.1
 
 
 class SerialPort(Port):
-    """``name`` is the device's path, ``baud`` its rate [bit/s]: 8 data bits, no parity, 1 stop."""
+    """``name`` is the device's path, ``baud`` its rate [bit/s]: 8 data bits, no parity, 1 stop.
+
+    While it is open nobody else can open it: programs that lock ports find it locked, others find
+    it busy (but for those of root). Source: Linux, ioctl_tty(2), "Exclusive mode".
+    """
 
     def __init__(self, name: str, baud: int) -> None:
         self.name, self.baud = name, baud
@@ -36,6 +41,8 @@ class SerialPort(Port):
             raise DriverFault(f"port '{self.name}' at {self.baud} baud: {error}") from error
         with suppress(OSError, ValueError, NotImplementedError, AttributeError):
             opened.set_low_latency_mode(True)  # an adapter's own doing; ptys have none
+        with suppress(OSError, AttributeError):  # where the system knows it; it is locked anyway
+            ioctl(opened.fileno(), termios.TIOCEXCL)
         self._serial = opened
 
     def write(self, data: bytes) -> None:
@@ -76,6 +83,8 @@ class SerialPort(Port):
         with self._lock:
             serial, self._serial = self._serial, None
             if serial is not None:
+                with suppress(Exception):  # else it lasts as long as anybody has it open
+                    ioctl(serial.fileno(), termios.TIOCNXCL)
                 with suppress(Exception):
                     serial.close()
 

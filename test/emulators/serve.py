@@ -18,10 +18,12 @@ import json
 import os
 import select
 import sys
+import termios
 import time
 import tty
 from collections import deque
 from contextlib import suppress
+from fcntl import ioctl
 from pathlib import Path
 
 from .faults import Faults
@@ -76,6 +78,10 @@ class Server:
         self.ours = self.theirs = -1
         self.waiting.clear()
 
+    def release(self) -> None:
+        """As a device whose user was killed: free again, though this end is open still."""
+        ioctl(self.theirs, termios.TIOCNXCL)
+
     def run(self) -> None:
         """Until stdin ends."""
         text = ""
@@ -104,7 +110,7 @@ class Server:
             self._replace(name, int(more[0]), more[1:])
         elif name == "hold":
             self.body.hold_at(self.body.state.q)
-        elif name in ("plug", "unplug"):
+        elif name in ("plug", "unplug", "release"):
             getattr(self, name)()
         elif name == "forget":
             self.body.forget()

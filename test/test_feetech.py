@@ -266,6 +266,43 @@ def test_a_servo_that_does_not_confirm_is_not_enabled():
     assert not wire.motors.torque_is_on(2)
 
 
+@pytest.mark.parametrize("interface", ["position", "voltage"])
+def test_torque_that_is_on_already_is_no_confirmation_of_a_goal(interface):
+    """Somebody else switched it on; the packet with the present position is lost."""
+    bus, wire, shafts = started(interface, q=0.7)
+    for servo in wire.motors.servos:
+        servo.put(servo.memory, 42, 100)
+        servo.put(servo.memory, 44, 900)
+        servo.memory[40] = 1
+    obey, lost = wire.motors.receive, []
+
+    def receive(data, now):
+        if data[4:6] == bytes((0x83, 40)) and not lost:
+            lost.append(data)
+            return b""
+        return obey(data, now)
+
+    wire.motors.receive = receive
+    assert set(bus.enable(IDS)) == set(IDS)
+    assert lost
+    wire.motors.step(wire.time)
+    assert [shaft.effort for shaft in shafts.values()] == pytest.approx([0.0] * 6, abs=0.05)
+
+
+def test_a_servo_that_does_not_take_its_goal_gets_no_torque():
+    bus, wire, _ = started(q=0.7)
+    servo = wire.motors.servos[1]
+    take = servo.write
+
+    def write(address, data):
+        take(address, data)
+        servo.put(servo.memory, 42, 100)  # stays as it was
+
+    servo.write = write
+    assert set(bus.enable(IDS)) == set(IDS) - {2}
+    assert not wire.motors.torque_is_on(2)
+
+
 def test_a_servo_that_lost_its_mode_with_its_power_takes_it_again():
     bus, wire, _ = started("voltage")
     bus.enable(IDS)

@@ -8,7 +8,8 @@ maker's baud. One command a line on stdin; one line of JSON answers each:
     loss 0.1    corrupt 0.1    truncate 0.1    duplicate 0.1    noise 0.1    delay 0.01 [s]
     jitter 0.01 [s]    lag 1    baud 1 (another one)    heal    unplug    plug
     silent ID    heat ID 90    reboot ID    trip ID overload
-    wrong_id ID 9    double ID 2    wrong_model ID NAME    forget    hold    state    quit
+    wrong_id ID 9    double ID 2    wrong_model ID NAME    forget    hold    release
+    state    quit
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from arm_dynamics.drivers.feetech import registers as table
 from arm_dynamics.drivers.feetech.conversion import Turns
 from arm_dynamics.drivers.feetech.line import Line
 from arm_dynamics.drivers.feetech.memory import ATTEMPTS, Memory
-from arm_dynamics.drivers.feetech.settings import serial_port, values
+from arm_dynamics.drivers.feetech.settings import SETTINGS, serial_port, values
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
 from arm_dynamics.errors import DriverFault, InvalidValue, UnknownName
@@ -28,10 +28,12 @@ class Feetech(MotorBus):
 
     Settings: ``port``, and those of ``settings.SETTINGS``. These servos have no watchdog of
     commands: in position mode one holds its last goal for ever, with a PWM it goes on turning.
-    The effort is reckoned from the measured current.
+    The effort is reckoned from the measured current; LOAD tells but its direction, as it is the
+    duty that a servo applies and no torque.
     """
 
     estimates_effort = True
+    setting_names = tuple(parameter.name for parameter in SETTINGS)
     bauds = identity.BAUDS
 
     def __init__(
@@ -133,15 +135,15 @@ class Feetech(MotorBus):
         """Torque on where they stand, or without PWM; those that confirmed it.
 
         Switch and goal go in one packet, made of what the servo said just before, so that no old
-        goal is ever driven to; the mode is looked at again, as a loss of power undoes it. Torque is
-        switched off again where it is not confirmed.
+        goal is ever driven to, and both are read back; the mode is looked at again, as a loss of
+        power undoes it. Torque is switched off again where it is not confirmed.
         """
         able, done = self._take_mode(ids), set[int]()
         for _ in range(ATTEMPTS):
             here = self.read().keys() & (able - done)
             left = {id: self._switch_on(self._blocks[id]) for id in here}
             self._line.write(table.TORQUE.address, left)
-            done |= {id for id, on in self._line.read(left, table.TORQUE).items() if on == 1}
+            done |= self._line.hold(table.TORQUE.address, left)
         self._on |= done
         self.disable(set(ids) - done)
         return done

@@ -1,9 +1,10 @@
 """Raw values of STS servos in SI at the output shaft, and back.
 
-    q = (position - 2048) 2π / 4096,   V = PWM / 1000 · V_supply,   τ = k_t i sign(PWM)
+    q = (position - 2048) 2π / 4096,   V = PWM / 1000 · V_supply,   τ = k_t i sign(LOAD)
 
 The current is measured (in steps of 6.5 mA, its sign only by some firmware), the torque is not:
-it is reckoned from it, the friction of a gear of 1:345 left out.
+it is reckoned from it, the friction of a gear of 1:345 left out. LOAD is no torque either, but
+the duty that is applied (in thousandths): where the current has no sign it gives the direction.
 """
 
 from __future__ import annotations

@@ -83,6 +83,12 @@ class Line:
         found = self.ask(ids, register.address, 2, MANY_LENGTHS) if ids else {}
         return {id: register.unpack(p.data, register.address) for id, (_, p) in found.items()}
 
+    def hold(self, address: int, shares: Mapping[int, bytes]) -> set[int]:
+        """The servos that hold these bytes at ``address``, as they answer."""
+        size = max(map(len, shares.values()), default=0)
+        found = self.ask(shares, address, size, MANY_LENGTHS) if shares else {}
+        return {id for id, (_, p) in found.items() if p.data.startswith(shares[id])}
+
     def write(self, address: int, shares: Mapping[int, bytes]) -> None:
         """Have servos take bytes of one length at ``address``; none answers."""
         if shares:

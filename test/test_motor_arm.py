@@ -94,15 +94,22 @@ def test_activation_is_refused_for_a_moving_arm():
 
 def test_a_motor_without_a_watchdog_is_driven_only_if_that_is_accepted():
     rig = ready()
-    rig.bus.watched = False
+    rig.bus.has_watchdog = False
     refused(rig, "motor 1.*watchdog")
     rig.bus.settings["unwatched"] = "accept"
     rig.driver.activate()
     assert rig.torque == [True] * 3
     rig = ready(interface="position")  # holds its last goal by itself
-    rig.bus.watched = False
+    rig.bus.has_watchdog = False
     rig.driver.activate()
     assert rig.torque == [True] * 3
+
+
+@pytest.mark.parametrize("interface", ["effort", "position"])
+def test_a_watchdog_that_does_not_arm_is_no_watchdog(interface):
+    rig = ready(interface=interface)
+    rig.bus.arms = False
+    refused(rig, "motor 1.*watchdog")
 
 
 def test_a_failed_activation_takes_torque_off_again():

@@ -31,8 +31,8 @@ def run(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if not given.driver:
         raise ConfigError("--driver is missing: it says which protocol the motors speak")
-    kind = motors_of(given.driver)
     asked = hardware_line.settings(given)
+    kind = motors_of(given.driver, asked)
     bauds = _bauds(kind, asked.pop("baud", ALL))
     found = [motor for baud in bauds for motor in _at(kind, asked, baud)]
     if not found:

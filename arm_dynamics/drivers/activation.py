@@ -13,7 +13,7 @@ from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
 from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import Limits
-from arm_dynamics.safety.stop_policy import Stop, begin_stop
+from arm_dynamics.safety.stop_policy import SAG, Stop, begin_stop
 from arm_dynamics.state import State
 
 TRIES = 20
@@ -87,9 +87,11 @@ class Activation:
             raise DriverFault(f"not activated: {said}; at most {limit:g} is allowed")
 
     def _arm_watchdogs(self, interface: str) -> None:
-        armed = self.bus.arm_watchdog(self.settings.watchdog)
-        accepted = self.bus.settings.get("unwatched") == "accept"
-        if interface != "position" and not accepted:
+        """A servo that keeps its position by itself may go without, if it has none."""
+        armed = set(self.bus.arm_watchdog(self.settings.watchdog))
+        if interface == "position":
+            armed |= {id for id in self._ids if not self.bus.watched(id)}
+        if self.bus.settings.get("unwatched") != "accept":
             self._require(armed, "has no watchdog (setting unwatched: accept goes without)")
 
     def _goal(self, interface: str) -> Vector:
@@ -115,7 +117,7 @@ class Activation:
         )
         for cycle in range(MOST):
             heard |= self.senses.take(self.bus.read(), self.bus.now())
-            self._require_still(start)
+            self._require_still(interface, start)
             self._require_unpressed()
             if cycle >= TRIES and self.bus.now() - begun >= WATCHED:
                 break
@@ -136,11 +138,13 @@ class Activation:
         q, v = self.senses.table[Q], self.senses.table[V]
         return State(self.bus.now(), q, v, self.limits.last)
 
-    def _require_still(self, start: Vector) -> None:
-        moved = np.abs(self.senses.table[Q] - start)
-        if not (moved <= self.settings.activation_motion).all():
+    def _require_still(self, interface: str, start: Vector) -> None:
+        """A position servo that is not told the weight gives way until its spring carries it."""
+        moved, limit = np.abs(self.senses.table[Q] - start), self.settings.activation_motion
+        if interface == "position" and not self.senses.shafts.feeds:
+            limit += SAG
+        if not (moved <= limit).all():
             i = int(np.argmax(moved))
-            limit = self.settings.activation_motion
             said = f"joint '{self._name(i)}' moved by {moved[i]:.4g} rad, limit {limit:g}"
             raise DriverFault(f"not activated: {said}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -9,13 +10,15 @@ from arm_dynamics import plugins
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.drivers.motor_bus import MotorBus
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.wiring import read_wiring
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.settings import SafetySettings
 
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+UNWATCHED = "unwatched"
+"""Setting of every driver: "accept" goes without motors' watchdogs."""
 WITHOUT_MOTORS = ("simulated", "topic")
 
 
@@ -48,14 +51,21 @@ def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTING
 
     Raises ConfigError for a driver that has no motors.
     """
-    kind, wiring = motors_of(name), read_wiring(arm)
+    kind, wiring = motors_of(name, settings), read_wiring(arm)
     return kind(wiring.motors, {**wiring.settings, **settings})
 
 
-def motors_of(name: str) -> type[MotorBus]:
-    """The kind of motors that the driver ``name`` speaks to; errors as of ``build_bus``."""
+def motors_of(name: str, settings: Mapping[str, str] = NO_SETTINGS) -> type[MotorBus]:
+    """The kind of motors that the driver ``name`` speaks to; errors as of ``build_bus``.
+
+    Raises UnknownName for a setting that it does not know.
+    """
     kind = None if name in WITHOUT_MOTORS else plugins.load("drivers", name)
     if not (isinstance(kind, type) and issubclass(kind, MotorBus)):
         known = ", ".join(n for n in plugins.names("drivers") if n not in WITHOUT_MOTORS)
         raise ConfigError(f"driver '{name}' has no motors; known with motors: {known}")
+    known_names = (*kind.setting_names, "port", "baud", UNWATCHED)
+    for given in settings if kind.setting_names else ():
+        if re.sub(r"_\d+$", "", given) not in known_names:
+            raise UnknownName(f"setting of driver '{name}'", given, known_names)
     return kind

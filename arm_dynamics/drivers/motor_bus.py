@@ -72,6 +72,8 @@ class MotorBus(ABC):
     """Whether a Reading's tau is reckoned from a motor model instead of measured."""
     feeds_effort: ClassVar[bool] = False
     """Whether goals of position and velocity take an effort beside; others ignore it."""
+    setting_names: ClassVar[tuple[str, ...]] = ()
+    """Names of settings, NAME_3 meaning motor 3; empty where any name is taken."""
     bauds: ClassVar[tuple[int, ...]] = ()
     """Rates [bit/s] at which a scan looks, the most usual first; empty where it is no matter."""
 

@@ -28,14 +28,18 @@ PERIOD = 5e-3
 TRIES = 10
 SWING = 0.1
 """Way [rad] of each joint to both sides."""
-PATIENT = {"latency": "0.02", "reply_timeout": "0.02"}
+PATIENT = {
+    "dynamixel": {"latency": "0.02"},
+    "feetech": {"latency": "0.02"},
+    "mit_can": {"interface": "slcan", "reply_timeout": "0.02"},
+}
 """A busy machine is no fault of the motors."""
 SAFETY = SafetySettings(soft_zone=0.05, silent_cycles=20, watchdog=0.3)
 
 
 def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorArm:
     """A driver on ``port``."""
-    told = {"port": port, "interface": "slcan", **PATIENT, **settings}
+    told = {"port": port, **PATIENT[maker.driver], **settings}
     made = build_driver(maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface)
     assert isinstance(made, MotorArm)
     return made

@@ -90,8 +90,8 @@ class IdealBus(MotorBus):
     """Calls the motors; reading them takes WIRE.
 
     ``gone``: the port is unplugged. ``deaf`` motors hear nothing, ``silent`` shafts tell nothing;
-    ``frozen`` motors tell the same reading again; ``watched`` is False for motors
-    without; ``tells`` whether motors tell that their torque is on.
+    ``frozen`` motors tell the same reading again; ``has_watchdog`` is False for motors without,
+    ``arms`` for those whose watchdog does not; ``tells`` whether motors tell of their torque.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class IdealBus(MotorBus):
         super().__init__([], {})
         self.arm, self.takes = arm, tuple(takes)
         self.line: IdealMotors = arm.motors  # type: ignore[assignment]
-        self.gone, self.watched, self.is_open = False, True, False
+        self.gone, self.is_open = False, False
+        self.has_watchdog = self.arms = True
         self.tells = True
         self.deaf: set[int] = set()
         self.frozen: set[int] = set()
@@ -159,8 +160,16 @@ class IdealBus(MotorBus):
         self._check()
         for shaft in self._able():
             motor = self.line.each[shaft.id]
-            motor.watchdog, motor.heard = timeout if self.watched else 0.0, self.time
-        return [shaft.id for shaft in self._able()] if self.watched else []
+            motor.watchdog, motor.heard = timeout if self._watches else 0.0, self.time
+        return [shaft.id for shaft in self._able()] if self._watches else []
+
+    @property
+    def _watches(self) -> bool:
+        return self.has_watchdog and self.arms
+
+    def watched(self, id: int) -> bool:
+        """Whether the motor has a watchdog, armed or not."""
+        return self.has_watchdog
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
         return self._switch(ids, True)

@@ -15,7 +15,7 @@ from arm_dynamics.drivers.dynamixel.identification import firmwares, longest_ret
 from arm_dynamics.drivers.dynamixel.line import TRIES, Line
 from arm_dynamics.drivers.dynamixel.models import find_model
 from arm_dynamics.drivers.dynamixel.preparation import Preparation
-from arm_dynamics.drivers.dynamixel.settings import BROADCAST_FREE, port_of, read_settings
+from arm_dynamics.drivers.dynamixel.settings import BROADCAST_FREE, SETTINGS, port_of, read_settings
 from arm_dynamics.drivers.dynamixel.torque import Torque
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
@@ -37,6 +37,7 @@ class Dynamixel(MotorBus):
     motors which can not tell that current (XL430, XC430, XL330, XC330) take a voltage instead.
     """
 
+    setting_names = tuple(parameter.name for parameter in SETTINGS)
     bauds = scanning.BAUDS
 
     def __init__(

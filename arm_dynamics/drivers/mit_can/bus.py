@@ -23,7 +23,7 @@ from arm_dynamics.drivers.mit_can.motors import motor
 from arm_dynamics.drivers.mit_can.power import ATTEMPTS, Power
 from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
 from arm_dynamics.drivers.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
-from arm_dynamics.drivers.mit_can.settings import BAUD, BITRATE, gains, number
+from arm_dynamics.drivers.mit_can.settings import BAUD, BITRATE, NAMES, gains, number
 from arm_dynamics.drivers.mit_can.slcan import SlcanLine
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
@@ -46,6 +46,7 @@ class MitCan(MotorBus):
     """
 
     feeds_effort = True
+    setting_names = NAMES
 
     def __init__(
         self,

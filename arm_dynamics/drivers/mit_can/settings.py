@@ -12,6 +12,11 @@ QUIET = Parameter("reply_timeout", 3e-3, "s", "longest silence that is waited fo
 OFFSET = Parameter("reply_offset", 16, "1", "from a motor's id to that of its answers", lower=0)
 BITRATE = Parameter("bitrate", 1e6, "bit/s", "of the CAN line", above=0.0)
 BAUD = Parameter("baud", 1e6, "bit/s", "of the serial port to an slcan adapter", above=0.0)
+NAMES = (
+    *("interface", "channel", "codec", "sleep_after_open", "udp_port", "kp", "kd"),
+    *(parameter.name for parameter in (QUIET, OFFSET, BITRATE)),
+)
+"""All that a CAN line is told, beside ``port`` and ``baud``."""
 
 
 def number(settings: Mapping[str, str], parameter: Parameter, owner: str = "CAN") -> float:

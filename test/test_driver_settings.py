@@ -1,0 +1,25 @@
+"""Settings of drivers by name: what none knows is refused before anything is opened."""
+
+import pytest
+from emulators.makers import MAKERS
+
+from arm_dynamics.drivers.build import build_bus
+from arm_dynamics.errors import UnknownName
+
+DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_setting_that_a_driver_does_not_know_is_refused_by_name(driver):
+    arm = DRIVERS[driver]
+    known = {"port": "/dev/null", "baud": "1000000", "unwatched": "accept"}
+    with pytest.raises(UnknownName, match=f"setting of driver '{driver}' 'unwached'.*unwatched"):
+        build_bus(arm, driver, {**known, "unwached": "accept"})
+    assert build_bus(arm, driver, known).settings["unwatched"] == "accept"
+
+
+def test_a_setting_of_one_motor_is_known_by_its_name():
+    bus = build_bus(DRIVERS["mit_can"], "mit_can", {"interface": "virtual", "kp_2": "30"})
+    assert bus.settings["kp_2"] == "30"
+    with pytest.raises(UnknownName, match="ki_2"):
+        build_bus(DRIVERS["mit_can"], "mit_can", {"interface": "virtual", "ki_2": "30"})

@@ -286,12 +286,38 @@ def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_l
 
     def user(user):
         user.wait("Type yes:")
+        user.press("yes\n")
+        user.wait("Torque on? Type yes:")
         user.press("no\n")
 
     code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1
     assert "all is well" in said
     assert arm_line.most == 0
+
+
+@pytest.mark.parametrize(("answer", "holding"), [("no\n", 1), ("yes\n", 0)])
+def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answer, holding):
+    break_in(arm_line, "torque")
+    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
+    code, said = at_terminal(monkeypatch, lambda user: None, *words)
+    assert (code, arm_line.torques) == (1, 1)
+    assert "hardware jog --reset takes it off, and so does the supply's switch" in said
+    seen = []
+
+    def user(user):
+        user.wait("Torque goes off: the arm falls unless it is held.")
+        user.wait("Type yes:")
+        user.look(0.1)
+        seen.append(arm_line.torques)
+        user.press(answer)
+        if not holding:
+            user.wait("Torque on? Type yes:")
+            user.press("no\n")
+
+    code, _ = at_terminal(monkeypatch, user, *words, "--reset")
+    assert code == 1
+    assert (seen, arm_line.torques) == ([1], holding)
 
 
 def test_jog_leads_the_joint_while_a_key_is_held_and_lets_go_at_the_end(monkeypatch, arm_line):
@@ -447,7 +473,9 @@ def test_calibration_doubts_ends_that_are_not_the_urdfs(monkeypatch, turned, tmp
         tmp_path / "mine.urdf",
         *("--joint", "elbow_flex"),
     )
-    assert code == 0
+    assert code == 1, "it is written, and not all is well"
+    assert (tmp_path / "mine.urdf").exists()
+    assert "in DOUBT, see above: elbow_flex" in said
     assert "DOUBT: upper end at 1.30 rad, the URDF's limit is 1.69" in said
     assert "lower end at" not in said.replace("lower end (", "")
 

@@ -29,7 +29,7 @@ QUARTER = "turned on by about a quarter turn in its positive direction"
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Ask for places of each joint, write a copy of the URDF; 0 where it is written, else 1."""
+    """Ask for places of each joint, write a copy of the URDF; 0 where nothing in it is in doubt."""
     parser = hardware_line.parser("calibrate", __doc__)
     hardware_line.add_arm(parser)
     add = parser.add_argument
@@ -45,11 +45,17 @@ def run(arguments: Sequence[str]) -> int:
         print("nothing was done")
         return 1
     found = _measured(bus, arm, chosen)
-    return _write(arm, found, given.output)
+    written = _written(arm, [motor for motor, _ in found], given.output)
+    doubtful = [motor.joint for motor, sure in found if not sure]
+    if written and doubtful:
+        print(f"in DOUBT, see above: {hardware_line.listed(doubtful)}")
+    return 0 if written and not doubtful else 1
 
 
-def _measured(bus: MotorBus, arm: ArmModel, chosen: Sequence[Joint]) -> list[MotorWiring]:
-    """The motors of the chosen joints with what was measured."""
+def _measured(
+    bus: MotorBus, arm: ArmModel, chosen: Sequence[Joint]
+) -> list[tuple[MotorWiring, bool]]:
+    """The motors of the chosen joints with what was measured, and whether that is sure."""
     motors = {motor.joint: motor for motor in read_wiring(arm).motors}
     try:
         bus.open()
@@ -70,8 +76,8 @@ def _interface(bus: MotorBus) -> str:
     return min(shared, key=("position", "velocity", "effort", "voltage").index)
 
 
-def _joint(measure: Measure, joint: Joint, motor: MotorWiring) -> MotorWiring:
-    """Ask for a joint's places; say what follows from them."""
+def _joint(measure: Measure, joint: Joint, motor: MotorWiring) -> tuple[MotorWiring, bool]:
+    """Ask for a joint's places; say what follows from them, and whether without doubt."""
     limits = f"{joint.lower:.3f} … {joint.upper:.3f} {joint.unit}"
     bounded = isfinite(joint.lower) and isfinite(joint.upper)
     print(f"\nJoint '{joint.name}' (motor {motor.id}), {limits if bounded else 'without limits'}")
@@ -80,9 +86,10 @@ def _joint(measure: Measure, joint: Joint, motor: MotorWiring) -> MotorWiring:
     before = f"sign {motor.sign:g}, offset {motor.offset:.4f}"
     after = f"sign {found.sign:g}, offset {found.offset:.4f} {joint.unit}"
     print(f"  {before} -> {after}" if found != motor else f"  {before}: kept")
-    for doubt in doubts(found, joint, marks):
+    doubted = list(doubts(found, joint, marks))
+    for doubt in doubted:
         print(f"  DOUBT: {doubt}")
-    return found
+    return found, not doubted
 
 
 def _places(joint: Joint) -> list[tuple[str, str]]:
@@ -97,13 +104,13 @@ def _places(joint: Joint) -> list[tuple[str, str]]:
     return [*asked, ("upper", f"{held} at its upper end ({joint.upper:.3f} {joint.unit}).")]
 
 
-def _write(arm: ArmModel, found: Sequence[MotorWiring], output: Path) -> int:
+def _written(arm: ArmModel, found: Sequence[MotorWiring], output: Path) -> bool:
     """Write the URDF with the new numbers; an existing file needs a yes of its own."""
     before = {motor.joint: motor for motor in read_wiring(arm).motors}
     changed = [motor for motor in found if motor != before[motor.joint]]
     if not changed:
         print("\nnothing has changed: nothing is written")
-        return 1
+        return False
     text = with_params(
         arm.urdf, {m.joint: {"sign": number(m.sign), "offset": number(m.offset)} for m in changed}
     )
@@ -112,11 +119,11 @@ def _write(arm: ArmModel, found: Sequence[MotorWiring], output: Path) -> int:
     print(f"\nchanged: {names}")
     if output.exists() and not agreed(f"{output} exists. Overwrite it?"):
         print("nothing is written")
-        return 1
+        return False
     with writing(output) as file:
         file.write_text(text, encoding="utf-8")
     print(f"{output} is written: arm-dynamics hardware check {output}")
-    return 0
+    return True
 
 
 def _require_folder(output: Path) -> None:

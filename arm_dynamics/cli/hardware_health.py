@@ -21,6 +21,7 @@ LOST = 0.05
 NOBODY = (
     "no motor answers: power, cable, port, or another rate; arm-dynamics hardware scan looks at all"
 )
+TAKES_OFF = "hardware jog --reset takes it off, and so does the supply's switch: hold the arm"
 YES_NO = {True: "yes", False: "no", None: "?"}
 ON_OFF = {True: "ON", False: "off", None: "?"}
 
@@ -90,7 +91,7 @@ class Health:
         if told.fault:
             yield f"fault: {told.fault}; hardware jog --reset clears what can pass"
         if told.enabled:
-            yield "has torque already: somebody drives it, or left it so"
+            yield f"has torque already: somebody drives it, or left it so; {TAKES_OFF}"
         yield from self._limits(joint, motor, told)
 
     def _limits(self, joint: Joint, motor: MotorWiring, told: Reading) -> Iterator[str]:

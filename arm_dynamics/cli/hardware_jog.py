@@ -34,6 +34,7 @@ LOOK = 0.5
 NEAR, MOVED = 1e-6, 0.05
 """Differences [rad or m] between goal and end, and by which a joint was moved."""
 WAYS = {"right": 1.0, "+": 1.0, "=": 1.0, "left": -1.0, "-": -1.0}
+TORQUE_OFF = "Torque goes off: the arm falls unless it is held. Clear the motors' faults?"
 WARNING = """
 Torque goes on: the arm holds itself where it is, and '{joint}' moves while a key is held,
 at {speed:g} {unit}/s, between {lower:.1f} and {upper:.1f} {unit}. Keep clear of the arm.
@@ -54,8 +55,9 @@ def run(arguments: Sequence[str]) -> int:
     by = None if given.by is None else scale * scalar("--by", given.by)
     driver = _driver(given, arm, speed)
     law = _law(given, arm)
-    if given.reset:
-        _clear_faults(driver)
+    if given.reset and not _clear_faults(driver):
+        print("nothing was done")
+        return 1
     if not all_well(arm, driver.bus, LOOK, driver.safety.take_up):
         print("no torque before all is well")
         return 1
@@ -83,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--by", type=float, metavar="DEG", help="so far (mm for a prismatic joint), then end")
     add("--speed", type=float, default=10.0, metavar="DEG/S", help=f"10; up to {FASTEST:g}")
     add("--range", type=float, default=30.0, metavar="DEG", help="to each side of the start; 30")
-    add("--reset", action="store_true", help="clear the motors' faults first; torque goes off")
+    add("--reset", action="store_true", help="clear faults first: torque off after a typed yes")
     told = "position (default), or effort: the arm's law, which carries its weight"
     add("--interface", default="position", choices=("position", "effort"), help=told)
     return made
@@ -112,14 +114,17 @@ def _law(given: argparse.Namespace, arm: ArmModel) -> Controller:
     return law
 
 
-def _clear_faults(driver: MotorArm) -> None:
-    """Torque off, and motors' faults cleared; raises DriverFault naming those that stay."""
+def _clear_faults(driver: MotorArm) -> bool:
+    """Torque off, and motors' faults cleared, once agreed; DriverFault names those that stay."""
+    if not agreed(TORQUE_OFF):
+        return False
     driver.configure()
     try:
         driver.read()
         driver.reset()
     finally:
         driver.close()
+    return True
 
 
 def _position(driver: MotorArm, i: int) -> float:

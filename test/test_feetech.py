@@ -439,6 +439,36 @@ def test_a_scan_lists_who_answers_at_which_rate_and_writes_nothing():
     assert not any(line.is_open for line in lines.values())
 
 
+class Busy(Wire):
+    """The first answer of servo 6 comes ``late`` [s]."""
+
+    def __init__(self, motors, late):
+        super().__init__(motors)
+        self.late = late
+
+    def write(self, data):
+        if data[2] == 6:
+            self.delay, self.late = self.late, 0.0
+        super().write(data)
+        self.delay = 0.0
+
+
+@pytest.mark.parametrize("late", [0.0, 3.4e-3, 3.45e-3, 3.5e-3, 3.6e-3, 0.005, 0.012, 0.02])
+def test_a_late_answer_is_not_taken_for_another_servo_nor_for_two(late):
+    wire = Busy(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(6, "sts3250")]), late)
+    assert [(found.id, found.model) for found in scan({BAUD: wire}.__getitem__, [BAUD])] == [
+        (1, "sts3215"), (6, "sts3250"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("late", [0.0005, 0.001, 0.0012, 0.002])
+def test_a_late_answer_is_not_counted_twice_when_a_servo_is_identified(late):
+    wire = Busy(EmulatedFeetech([Shaft(5, "sts3215"), Shaft(6, "sts3215")]), late)
+    bus = Feetech([wired(5), wired(6)], {"latency": "0.0001"}, wire)
+    bus.open()
+    bus.identify()
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from arm_dynamics.drivers.feetech import registers as table
+from arm_dynamics.drivers.feetech.codec import Packet
 from arm_dynamics.drivers.feetech.line import Line
 from arm_dynamics.drivers.motor_bus import Found
 from arm_dynamics.drivers.port import Port
@@ -15,6 +16,8 @@ BAUDS = (1_000_000, 500_000, 115_200, 250_000, 128_000, 76_800, 57_600, 38_400)
 ATTEMPTS = 3
 SCAN_LATENCY = 3e-3
 """Of an adapter, while all ids are tried [s]."""
+PATIENCE, LATE = 0.03, 8
+"""How long an answer is waited for where one was late [s], and by how many questions it may be."""
 SILENT = "does not answer"
 GARBLED = "answers in pieces: two with its id, another baud, or noise"
 _SIZE = table.MODEL.address + table.MODEL.size
@@ -42,16 +45,34 @@ def scan(
 
 
 def _at(port: Port, baud: int, ids: tuple[int, ...]) -> list[Found]:
+    """Who answers at one rate; where an answer may have been late, ids are asked again."""
     port.open()
     try:
-        line, found = Line(port, baud, SCAN_LATENCY), []
-        for id in ids:
-            answers, disturbed = line.listen(id, 0, _SIZE, SCAN_LATENCY)
-            found += [_found(id, packet.data, baud) for packet in answers]
-            found += [Found(id, "garbled", "", baud)] if disturbed and not answers else []
-        return found
+        line = Line(port, baud, SCAN_LATENCY)
+        heard: dict[int, list[Found]] = {}
+        late: set[int] = set()
+        for place, id in enumerate(ids):
+            packets, disturbed = line.listen(id, 0, _SIZE, SCAN_LATENCY)
+            heard[id] = _told(packets, id, baud)
+            late |= {packet.id for packet in packets} - {id}
+            if disturbed and not heard[id]:
+                late |= set(ids[max(0, place - LATE) : place + 1])
+        for id in sorted(late & {id for id in ids if not heard[id]}):
+            heard[id] = _again(line, id, baud)
+        return [found for id in ids for found in heard[id]]
     finally:
         port.close()
+
+
+def _again(line: Line, id: int, baud: int) -> list[Found]:
+    """One byte more is asked for: it tells the answer from a late one to the first question."""
+    packets, disturbed = line.listen(id, 0, _SIZE + 1, PATIENCE)
+    told = _told(packets, id, baud)
+    return told or ([Found(id, "garbled", "", baud)] if disturbed else [])
+
+
+def _told(packets: Iterable[Packet], id: int, baud: int) -> list[Found]:
+    return [_found(id, packet.data, baud) for packet in packets if packet.id == id]
 
 
 def _found(id: int, data: bytes, baud: int) -> Found:
@@ -60,8 +81,9 @@ def _found(id: int, data: bytes, baud: int) -> Found:
 
 def _fault(line: Line, motor: MotorWiring) -> str:
     garbled, number = False, table.number_of(motor.motor)
-    for _ in range(ATTEMPTS):
-        answers, disturbed = line.listen(motor.id, 0, _SIZE, line.latency)
+    for more in range(ATTEMPTS):  # so that no late answer counts twice
+        packets, disturbed = line.listen(motor.id, 0, _SIZE + more, line.latency)
+        answers = [packet for packet in packets if packet.id == motor.id]
         if len(answers) > 1:
             return f"answers {len(answers)} times: its id is there more than once"
         if answers:

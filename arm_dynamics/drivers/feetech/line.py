@@ -68,14 +68,17 @@ class Line:
         return found
 
     def listen(self, id: int, address: int, size: int, latency: float) -> tuple[list[Packet], bool]:
-        """All answers of one servo until it is quiet, and whether other bytes came too."""
+        """All answers of that size until it is quiet, late ones of other servos too.
+
+        And whether bytes came that are none of them.
+        """
         request = codec.read(id, address, size)
         self._send(request)
         wait = (len(request) + 2 * (STATUS_SIZE + size)) * self.byte_time + RETURN_DELAY + latency
         until, packets = self.port.now() + wait, []
         while chunk := self.port.read(4096, until):
             packets += self._parser.feed(chunk)
-        good = [p for p in packets if p.id == id and len(p.data) == size]
+        good = [p for p in packets if len(p.data) == size]
         return good, len(good) < len(packets) or self._parser.lost + self._parser.waiting > 0
 
     def read(self, ids: Collection[int], register: Register) -> dict[int, int]:

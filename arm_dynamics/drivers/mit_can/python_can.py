@@ -49,7 +49,7 @@ class PythonCanLine(CanLine):
             raise DriverFault(f"{error}: pip install 'arm_dynamics[hardware]'") from error
         except Exception as error:  # whatever a driver of python-can raises where it cannot open
             self.close()
-            raise DriverFault(f"{self._name} cannot be opened: {error}") from error
+            raise DriverFault(f"{self._name} cannot be opened: {error}{self._advice}") from error
 
     def send(self, frame: Frame) -> None:
         """Send one frame."""
@@ -117,6 +117,14 @@ class PythonCanLine(CanLine):
     @property
     def _name(self) -> str:
         return f"CAN {self._settings['interface']} {_channel(self._settings)}"
+
+    @property
+    def _advice(self) -> str:
+        told, channel = self._settings, _channel(self._settings)
+        if told["interface"] != "socketcan":
+            return ""
+        up = f"sudo ip link set {channel} up type can bitrate {told['bitrate']}"
+        return f"; bring it up ({up}), or set interface=slcan and the port of a serial adapter"
 
 
 def _usual(message: Any) -> bool:

@@ -92,7 +92,9 @@ class Activation:
         if interface == "position":
             armed |= {id for id in self._ids if not self.bus.watched(id)}
         if self.bus.settings.get("unwatched") != "accept":
-            self._require(armed, "has no watchdog (setting unwatched: accept goes without)")
+            why = "; ".join({self.bus.why_unwatched(id) for id in self._ids} - {""})
+            said = f"has no watchdog{f': {why}' if why else ''}"
+            self._require(armed, f"{said} (setting unwatched: accept goes without)")
 
     def _goal(self, interface: str) -> Vector:
         """What keeps the arm where it is."""

@@ -56,12 +56,16 @@ class ShaftMap:
             self.efforts(self.volts(*[np.zeros(arm.nv)] * 3), *[np.zeros(arm.nv)] * 2)
         self.feeds = bus.feeds_effort and interface in ("position", "velocity")
         """Whether goals take the effort that carries the arm."""
-        tells = bus.estimates_effort
-        told = ESTIMATED if tells or self.by_voltage else MEASURED
         self.capabilities = tuple(
-            Capability(motor.joint, taken, told if tells or "effort" in taken else NONE)
+            Capability(motor.joint, taken, self._told(bus, motor.id))
             for motor, taken in zip(self.motors, every, strict=True)
         )
+
+    def _told(self, bus: MotorBus, id: int) -> str:
+        """How the motor's effort is known."""
+        if bus.estimates_effort or self.by_voltage:
+            return ESTIMATED
+        return MEASURED if "effort" in bus.interfaces(id) else NONE
 
     @property
     def by_voltage(self) -> bool:

@@ -117,7 +117,7 @@ def test_drivers_by_name():
         build_driver(arm(), "dynamixel", {"port": "x"})
 
 
-@pytest.mark.parametrize("interface, told", [("position", "none"), ("voltage", "estimated")])
+@pytest.mark.parametrize(("interface", "told"), [("position", "none"), ("voltage", "estimated")])
 def test_motors_that_do_not_tell_their_current_measure_no_effort(interface, told):
     maker = MAKERS["dynamixel_pwm"]
     driver = build_driver(maker.arm, maker.driver, {"port": "/dev/null"}, interface=interface)

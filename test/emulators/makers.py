@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from math import pi
 
+from arm_dynamics import load_arm
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.wiring import read_wiring
 
 from . import small_arm
 from .arm import EmulatedArm
@@ -63,6 +65,28 @@ class Maker:
             self.arm, motors, small_arm.START, sign=small_arm.SIGN, offset=small_arm.OFFSET,
             ratio=small_arm.RATIO, step=step, hands=hands,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WiredArm(Maker):
+    """The motors of ``wired``, a bundled arm or URDF file, in the middle of their ranges."""
+
+    wired: str = ""
+
+    @property
+    def arm(self) -> ArmModel:
+        return load_arm(self.wired)
+
+    def shafts(self) -> list[Shaft]:
+        motors = read_wiring(self.arm).motors
+        return [Shaft(m.id, m.motor, supply=self.drive.supply) for m in motors]
+
+    def body(self, motors: EmulatedMotors, step: float = 2e-3, hands: bool = True) -> EmulatedArm:
+        arm, wired = self.arm, read_wiring(self.arm).motors
+        named = {name: [getattr(m, name) for m in wired] for name in ("sign", "offset", "ratio")}
+        return EmulatedArm(
+            arm, motors, (arm.lower + arm.upper) / 2, step=step, hands=hands, **named
+        )
 
 
 DYNAMIXEL = at(b"\xff\xff\xfd\x00")

@@ -1,8 +1,9 @@
 """An emulated arm in a process of its own, in real time, at the other end of a pseudo terminal.
 
-    python -m emulators.serve MAKER LINK [--wire]
+    python -m emulators.serve MAKER LINK [--wire] [--arm so101]
 
-LINK becomes a symbolic link to the terminal. With --wire bytes take the time that they take at the
+LINK becomes a symbolic link to the terminal. --arm is a bundled arm or URDF with the maker's motors,
+else there is a small one of three joints. With --wire bytes take the time that they take at the
 maker's baud. One command a line on stdin; one line of JSON answers each:
 
     loss 0.1    corrupt 0.1    truncate 0.1    duplicate 0.1    noise 0.1    delay 0.01 [s]
@@ -28,7 +29,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 from .faults import Faults
-from .makers import MAKERS, Maker
+from .makers import MAKERS, Maker, WiredArm
 
 WAYS = {
     "loss": "loss", "corrupt": "corruption", "truncate": "truncation", "noise": "noise",
@@ -211,8 +212,11 @@ def main() -> None:
     parser.add_argument("maker", choices=MAKERS)
     parser.add_argument("link", type=Path)
     parser.add_argument("--wire", action="store_true")
+    parser.add_argument("--arm")
     asked = parser.parse_args()
-    server = Server(MAKERS[asked.maker], asked.link, asked.wire)
+    maker = MAKERS[asked.maker]
+    maker = WiredArm(**vars(maker), wired=asked.arm) if asked.arm else maker
+    server = Server(maker, asked.link, asked.wire)
     print(json.dumps(server.state()), flush=True)
     try:
         server.run()

@@ -2,7 +2,7 @@
 
     python -m emulators.serve MAKER LINK [--wire] [--arm so101]
 
-LINK becomes a symbolic link to the terminal. --arm is a bundled arm or URDF with the maker's motors,
+LINK becomes a symbolic link to the terminal. --arm: a bundled arm or URDF with the maker's motors,
 else there is a small one of three joints. With --wire bytes take the time that they take at the
 maker's baud. One command a line on stdin; one line of JSON answers each:
 

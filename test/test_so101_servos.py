@@ -53,7 +53,7 @@ class Rig:
 
 def test_by_positions_it_is_held_and_led_to_a_goal():
     rig = Rig("position").up()
-    np.testing.assert_allclose(rig.body.state.q, START, atol=0.02)  # as the servos' springs give way
+    np.testing.assert_allclose(rig.body.state.q, START, atol=0.02)  # the servos' springs give way
     loop = ControlLoop(rig.driver, Position(ARM))
     rig.run(loop, 0.5)
     assert rig.body.moved.max() < 0.02

@@ -325,10 +325,10 @@ def test_gains_from_the_model_hold_every_arm(name):
 
 
 def follow_walk(arm, load):
-    """The controller of the arm's parameter file on the walk; largest error [rad]."""
+    """The gains of the arm's parameter file on the walk; largest error [rad]."""
     points = walk(arm)
     simulation = Simulation(arm.with_payload(load), dt=5e-4)
-    loop = ControlLoop(Simulated(arm, simulation), build_controller(arm))
+    loop = ControlLoop(Simulated(arm, simulation), build_controller(arm, "pid_gravity"))
     loop.step()
     loop.follow(JointTrajectory(points))
     worst = 0.0
@@ -350,7 +350,7 @@ def test_gains_of_the_file_follow_the_walk(name):
 def test_gains_of_the_file_hold_everywhere_and_a_period_late(name):
     """Loaded, 0.03 rad beside three poses; a command takes effect one control period late."""
     arm, (load, *_) = arm_of(name), WALKS[name]
-    plant, law = Plant(arm.with_payload(load)), build_controller(arm)
+    plant, law = Plant(arm.with_payload(load)), build_controller(arm, "pid_gravity")
     low, high = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
     for goal in np.random.default_rng(3).uniform(0.9 * low, 0.9 * high, (3, arm.nv)):
         state, late = State.of(goal + 0.03), Command("effort", np.zeros(arm.nv))

@@ -1,5 +1,6 @@
 """The bundled arm of CAN motors, whole: plant, emulated motors, slcan, driver, safety, law."""
 
+from collections import deque
 from functools import cache
 
 import numpy as np
@@ -11,12 +12,13 @@ from emulators.memory import MemoryPort
 from emulators.mit import MitMotors
 
 from arm_dynamics import load_arm
-from arm_dynamics.config import build_controller
+from arm_dynamics.config import build_controller, node_parameters, parameter_file
 from arm_dynamics.drivers.mit_can import MitCan
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import DriverFault
+from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.wiring import read_wiring
 from arm_dynamics.safety.limits import Limits
 from arm_dynamics.safety.settings import SafetySettings
@@ -116,10 +118,11 @@ def test_what_is_fed_forward_is_bounded():
     np.testing.assert_allclose(fed[4:], gravity(arm(), HEAVY)[4:])
 
 
-@pytest.mark.parametrize("interface", ["position", "velocity"])
-def test_an_arm_that_gives_way_after_torque_on_is_refused(interface, monkeypatch):
+@pytest.mark.parametrize(("interface", "limit"), [("position", 0.12), ("velocity", 0.02)])
+def test_an_arm_that_gives_way_after_torque_on_is_refused(interface, limit, monkeypatch):
+    """A position servo whose spring is not told the weight may sag by a tenth more."""
     monkeypatch.setattr(MitCan, "feeds_effort", False)
-    with pytest.raises(DriverFault, match=r"'J2' moved by 0.02.* rad, limit 0.02"):
+    with pytest.raises(DriverFault, match=rf"'J2' moved by {limit}.* rad, limit {limit}$"):
         taken_up(interface)
 
 
@@ -204,3 +207,35 @@ def test_a_motor_that_fails_stops_the_arm(happens):
     rig.run(5)
     assert rig.driver.status is not Status.ACTIVE
     assert any(t.joint == "J4" for t in rig.driver.trips)
+
+
+@pytest.mark.parametrize("q", [arm().pose("initial"), HEAVY, np.zeros(7)])
+def test_the_law_of_the_file_leads_the_arm_at_the_rate_of_the_file(q):
+    """A command goes out one cycle late; stretched straight up J1 turns next to no inertia."""
+    period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["rate"]
+    rig = Rig(q=q)
+    rig.driver.configure()
+    rig.driver.read()
+    rig.driver.activate()
+    loop = ControlLoop(rig.driver, build_controller(arm()))
+    write, late = rig.driver.write, deque()
+
+    def late_write(command):
+        late.append(command)
+        write(late.popleft() if len(late) > 1 else command)
+
+    rig.driver.write = late_write
+
+    def run(seconds):
+        for _ in range(round(seconds / period)):
+            start = rig.port.now()
+            loop.step()
+            rig.port.pass_until(start + period)
+
+    run(0.3)
+    goal = np.clip(rig.body.state.q + 0.1, arm().lower + 0.01, arm().upper - 0.01)
+    loop.hold(dict(zip(arm().joint_names, goal, strict=True)))
+    run(2.0)
+    assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+    np.testing.assert_allclose(rig.body.state.q, goal, atol=0.015)
+    assert np.abs(rig.body.state.v).max() < 0.02

@@ -29,8 +29,8 @@ class Maker:
 
     ``other`` is a model that looks alike from outside; ``split`` tells frames on the line apart;
     ``watched`` whether the motors stop by themselves when nobody talks to them; ``most`` the share
-    of the effort limit that a motor gives for a command that was changed on the way: slcan has no
-    checksum.
+    of the effort limit that a motor gives for a command that was changed on the way (slcan has no
+    checksum), or for a voltage that was reckoned for a speed of some cycles ago: stalled, say.
     """
 
     name: str
@@ -103,7 +103,7 @@ _ALL = (
     Maker(
         "dynamixel_pwm", "Dynamixel XL430-W250, PWM", "dynamixel", "effort",
         Drive("XL430-W250", 11.1, 1.4, 1.3, 57 * RPM, 1.2, 5.0, settings=BAUD),
-        "XM430-W350", EmulatedDynamixels, DYNAMIXEL,
+        "XM430-W350", EmulatedDynamixels, DYNAMIXEL, most=1.4 / 1.2,
     ),
     Maker(
         "mit_can", "Damiao DM4310, MIT mode", "mit_can", "effort",

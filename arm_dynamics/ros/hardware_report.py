@@ -12,6 +12,7 @@ from arm_dynamics.drivers.status import Status
 from arm_dynamics.pacer import Rate
 from arm_dynamics.ros.diagnostics import ERROR, OK, WARN, Report, status, tally
 from arm_dynamics.ros.hardware_cycle import HardwareCycle
+from arm_dynamics.ros.status import STOPPED
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.trips import Trip
 
@@ -50,7 +51,7 @@ class HardwareReport:
             **tally(self._events),
         }
         if engaged:
-            return ERROR, f"emergency stop by {engaged}", values
+            return ERROR, f"{STOPPED} {engaged}", values
         if state is Status.ERROR and self._cycle.fault:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:

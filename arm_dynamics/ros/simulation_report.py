@@ -7,6 +7,7 @@ from collections.abc import Callable
 from arm_dynamics.pacer import Pacer, Rate
 from arm_dynamics.ros.diagnostics import ERROR, Report, tally
 from arm_dynamics.ros.simulation_services import SimulationServices
+from arm_dynamics.ros.status import STOPPED
 from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.simulation import Simulation
 
@@ -46,7 +47,7 @@ class SimulationReport:
         }
         trouble = "paused" if paused else "safe stop" if watch.stopping else ""
         if stopped_by:
-            return ERROR, f"emergency stop by {stopped_by}", values
+            return ERROR, f"{STOPPED} {stopped_by}", values
         return not trouble, trouble or "running", values
 
     def _note_efforts(self) -> None:

@@ -16,6 +16,9 @@ KEYS = (
 ARMS = ("simulator", "hardware")
 """Nodes whose count of commands is that of commands that arrived."""
 
+STOPPED = "emergency stop by"
+"""How the message of an arm begins while its emergency stop is engaged."""
+
 
 class Status:
     """The newest diagnostics of the simulator and the controller of one namespace."""
@@ -41,6 +44,11 @@ class Status:
             if not (pair.key == "commands per second" and name not in ARMS):
                 self.values[pair.key] = pair.value
         self.updates += name == "simulator"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an arm tells of its emergency stop."""
+        return any(text.startswith(STOPPED) for text in self.messages.values())
 
     def number(self, key: str) -> float | None:
         """One value as a number, or None when it has not come yet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
@@ -29,6 +30,8 @@ from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.viewer.page import ArmPage
 
 PERIOD = 1 / 30
+PRESSED = 3.0
+"""Time [s] for which a pressed button is repeated: whoever moves the arm may not be known yet."""
 PORT = 8080
 
 
@@ -79,20 +82,24 @@ class ViewerNode(Node):
             JointTrajectory, "joint_controller/tracking", self._note_reference, qos.VIEW
         )
         self._emergency = self.create_publisher(Bool, TOPIC, qos.STREAM)
+        self._pressed_until = 0.0
         self.page = open_page(self._arm, port, on_emergency=self.stop_arm)
         self.get_logger().info(f"the arm is shown at {self.page.url}")
 
     def run(self, stop: Stop) -> None:
         """Show the newest state thirty times a second until told to stop."""
         while not stop.wait(PERIOD):
+            if time.monotonic() < self._pressed_until and not self._status.stopped:
+                self._emergency.publish(Bool(data=True))
             message = self._states.take()
             if message is not None:
                 self._show(message)
         self.page.close()
 
     def stop_arm(self) -> None:
-        """Ask whoever moves the arm for an emergency stop; from any thread."""
+        """Ask whoever moves the arm for an emergency stop until it tells of it; from any thread."""
         self._emergency.publish(Bool(data=True))
+        self._pressed_until = time.monotonic() + PRESSED
         self.get_logger().error("emergency stop asked for on the page")
 
     def _show(self, message: bytes) -> None:

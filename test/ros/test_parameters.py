@@ -174,4 +174,5 @@ def test_a_parameter_file_gives_the_values_at_the_start(ros, tmp_path):
     carried = gravity(ARM.with_payload(0.25).with_gravity([0, 0, -1.62]), q)
     assert np.abs(np.array(states.newest.effort) - carried).max() < 0.1
     stamps = Motion(states.messages()).stamps
-    assert set(np.diff(stamps)) <= {0, 8_000_000}
+    assert set(np.diff(stamps) % 8_000_000) == {0}  # some get lost while nodes meet
+    assert 8_000_000 in np.diff(stamps)

@@ -42,7 +42,7 @@ sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends 
 test: setup-test ## all tests, most of them two at a time: ARGS="-k motor" chooses
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(BESIDE) || code=$$?; \
+	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile --durations=25 --no-loadscope-reorder $(BESIDE) || code=$$?; \
 		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
 else
 	@$(BIN)/python -m pytest $(ARGS)

@@ -54,8 +54,15 @@ Random sequences of up to six of these faults and of what an operator may do, in
 any state, are in `test/test_driver_sequences.py`: no error leaves the loop, no cycle hangs, the arm
 stays within its limits and motors within their torque, and it comes back. The tests run a few;
 `SEQUENCES=2000 pytest test/test_driver_sequences.py` runs 2000 for each kind of motors, 10 000 in
-all, in about a quarter of an hour on five cores. `python benchmarks/soak.py --seconds 3600` is an
-hour in real time at full rate.
+all, in half an hour on five cores.
+
+An hour in real time (`python benchmarks/soak.py --rate 400 --seconds 3600`; three XM430 by current
+in another process, one packet in a thousand lost, two cores of a virtual machine, AMD EPYC, that
+other programs shared): 1 359 951 cycles, 378 a second, 2.5 % of them late. What tripped: commands
+that were too old (2) and silent joints (3), which passed by themselves, and efforts that swung from
+end to end (1), which took a reset and an activation; 9 readings were held back as implausible. No
+error left the loop, memory grew by 0.3 MiB, and the arm was active in the end. A minute of it is
+among the tests.
 """
 
 

@@ -11,9 +11,6 @@ ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines paramete
 LONG := test/test_soak.py test/test_demos.py test/ros/test_sim.py $(foreach name,controllers \
 	recording closed_loop driver_processes tuning,test/test_$(name).py)
 BESIDE := $(LONG) $(filter-out $(LONG) $(ALONE),$(wildcard test/ros/test_*.py test/test_*.py))
-# Nodes and motors in processes of their own, in real time: a machine that stood still spoils a test.
-# One that needed its second try is told as R and listed as RERUN.
-AGAIN := --reruns 1
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -45,8 +42,8 @@ sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends 
 test: setup-test ## all tests, most of them two at a time: ARGS="-k motor" chooses
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile $(AGAIN) --durations=25 --no-loadscope-reorder $(BESIDE) || code=$$?; \
-		$(BIN)/python -m pytest $(AGAIN) $(ALONE) || code=$$?; exit $$code
+	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile --durations=25 --no-loadscope-reorder $(BESIDE) || code=$$?; \
+		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif

@@ -1,6 +1,7 @@
 """Random sequences of faults on every driver: no hang, no unbounded motion, nothing raised.
 
-SEQUENCES, a variable of the environment, is how many there are for each kind of motors.
+SEQUENCES, a variable of the environment, is how many there are for each kind of motors: new ones at
+each run. Without it they are always the same few.
 """
 
 import os
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 
+MANY = "SEQUENCES" in os.environ
 COUNT = int(os.environ.get("SEQUENCES", "8"))
 BEGINS = {fault.name: fault.begin for fault in FAULTS if not fault.configuring}
 ACTS = ("configure", "activate", "reset", "deactivate", "safe_stop", "emergency", "close", "boot")
@@ -54,7 +56,12 @@ def is_bounded(bench):
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
-    @settings(max_examples=COUNT, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=COUNT,
+        derandomize=not MANY,
+        print_blob=MANY,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(SEQUENCE, st.integers(0, 2**16))
     def check(sequence, seed):
         bench = Bench(MAKERS[name], seed).up()

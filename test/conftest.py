@@ -70,3 +70,12 @@ def displaced():
         q[[1, 2, 4]] += signs
         if (arm.lower <= q).all() and (q <= arm.upper).all():
             yield q
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Why a test needed its second try."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.section(f"first try of {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+        for title, content in report.sections:
+            terminalreporter.write_line(f"--- {title}\n{content}")

@@ -53,8 +53,8 @@ A test runs all of this again and compares; `python docs/faults.py` writes the p
 Random sequences of up to six of these faults and of what an operator may do, in any order and in
 any state, are in `test/test_driver_sequences.py`: no error leaves the loop, no cycle hangs, the arm
 stays within its limits and motors within their torque, and it comes back. The tests run a few;
-`SEQUENCES=2000 pytest test/test_driver_sequences.py` runs 2000 new ones for each kind of motors. The
-last 10 000 passed, in 9 to 13 minutes of one core for each kind.
+`SEQUENCES=2000 pytest test/test_driver_sequences.py` runs 2000 new ones for each kind of motors.
+The last 10 000 passed, in 9 to 13 minutes of one core for each kind.
 
 An hour in real time (`python benchmarks/soak.py --rate 400 --seconds 3600`; three XM430 by current
 in another process, one packet in a thousand lost, two cores of a virtual machine, AMD EPYC, that

@@ -88,10 +88,9 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
 
     def serve() -> None:
         try:
-            executor.spin()
+            while not ending.is_set():
+                executor.spin_once()
         except Exception as error:
-            if ending.is_set():  # shutdown takes away what a spin may just be using
-                return
             traceback.print_exc()
             failures.append(error)
             stop.set()
@@ -101,9 +100,11 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     try:
         work(stop)
     finally:
+        # In this order: a shutdown takes away what would wake a spin, which may then never end.
         ending.set()
-        executor.shutdown()
+        executor.create_task(lambda: None)
         thread.join()
+        executor.shutdown()
         for node in nodes:
             node.destroy_node()
     return not failures

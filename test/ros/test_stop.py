@@ -1,8 +1,28 @@
 """However often a process is told to stop, it stops."""
 
+import gc
 import os
 import signal
+import sys
+import threading
 import time
+
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+
+from arm_dynamics.ros.process import spin_beside
+from arm_dynamics.ros.stop import Stop
+
+
+@pytest.fixture
+def node(ros):
+    interval = sys.getswitchinterval()
+    rclpy.init(domain_id=ros.domain)
+    yield rclpy.create_node("idle")
+    rclpy.try_shutdown()
+    sys.setswitchinterval(interval)
+    gc.unfreeze()
 
 
 def test_a_hail_of_signals_ends_a_node_cleanly(ros):
@@ -15,3 +35,24 @@ def test_a_hail_of_signals_ends_a_node_cleanly(ros):
         os.kill(process.pid, signal.SIGTERM)
         time.sleep(1e-4)
     assert process.stop() == 0
+
+
+def test_services_have_ended_before_their_executor_is_taken_apart(node, monkeypatch):
+    """Else a spin that has just lost its nodes and its guard waits for nothing, for ever."""
+    alive, shutdown = [], SingleThreadedExecutor.shutdown
+
+    def watched(executor, *rest):
+        alive.append("services" in {thread.name for thread in threading.enumerate()})
+        return shutdown(executor, *rest)
+
+    monkeypatch.setattr(SingleThreadedExecutor, "shutdown", watched)
+    assert spin_beside([node], lambda stop: time.sleep(0.05), Stop())
+    assert alive == [False]
+
+
+def test_a_node_without_timers_ends_at_once(node):
+    began = time.monotonic()
+    for _ in range(100):
+        assert spin_beside([node], lambda stop: None, Stop())
+        node = rclpy.create_node("idle")
+    assert time.monotonic() - began < 30.0

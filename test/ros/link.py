@@ -52,7 +52,11 @@ does not know yet."""
 REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, GetState)
 """Questions that twice are as good as once."""
 
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+# Not LOCALHOST, which brings Fast DDS's shared memory: busy machines see nodes that it never lets
+# meet, and some that it never lets end.
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
+    os.environ[variable] = str(ROOT / "config" / "loopback.xml")
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
 """As fast as the machine goes, and the same on every machine."""
 

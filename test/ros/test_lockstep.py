@@ -24,9 +24,10 @@ def sequence(messages):
 
 
 def assert_same(one, other, count):
-    """Equal at every instant that reached both recorders: at least ``count`` of them."""
+    """Equal at every instant that reached both recorders: ``count`` of them, late ones too."""
     common = one.keys() & other.keys()
     assert len(common) > count
+    assert max(common) > 0.8e9 * SECONDS
     assert [s for s in sorted(common) if one[s] != other[s]] == []
 
 

@@ -1,21 +1,36 @@
-"""The step of the published five_dof arm as DynaMechs takes it, quirks included.
+"""The step of the published five_dof arm as DynaMechs takes it, artefacts included.
 
-One call:  1. q += dt q̇,  q̇ += dt q̈ with the q̈ that came in.  2. A velocity whose sign is
-opposite to the previous one becomes 0 and sets the stiction flag.  3. q̈ = dynamics(q, q̇, V),
-previous velocity = q̇. So a voltage moves q̇ one call later, and the method is explicit Euler.
+One call:
 
-Two artefacts that the product does not have are reproduced here on purpose:
+1. q += dt q̇,  q̇ += dt q̈ with the q̈ of the incoming state. The integrator is explicit Euler, and
+   a voltage moves q̇ one call later.
+2. A velocity whose sign is opposite to the previous one becomes 0 and sets the stiction flag.
+3. q̈ by the articulated-body algorithm, with the motor's torque inside its inward pass:
 
-- the torque of the joint limits counts twice: it enters the motor's stiction test, leaves it
-  as part of the motor's torque, and is added to the joint once more;
-- the rule of step 2 acts with zero friction too: each reversal stops the joint for one call.
+   - T = β + τ_limit + Kt (V' - Ke ω) / Ra, where β is the component along the joint's axis of the
+     articulated bias force: velocity products of the link and what outboard links pass on, motor
+     torques included. Gravity is not part of β: it enters as an acceleration of the base.
+   - ω = 0 and |T| < fc, or T = 0: T = 0, the flag stays. ω = 0 otherwise: T - sgn(T) fc, flag 0.
+     ω != 0: T - sgn(ω) fc - fv ω, flag 0.
+   - τ* = T + τ_limit drives the joint. A set flag makes the joint's acceleration zero in the
+     outward pass, where outboard links follow a joint that does not accelerate.
+   - The rotor inertia Jm is added to the element of the joint's axis in the spatial inertia of the
+     link. Inboard links feel it as inertia of the link, its gyroscopic bias is missing, and Jm of a
+     link without outboard links is ignored.
+4. Previous velocity = q̇.
 
-What the original does not know is left out: supply and current limits, losses of a gear, a
-break-away effort above the Coulomb friction, and friction of a joint that has a motor.
+Artefacts that the product's own step does not have: the torque of the joint limits counts twice;
+step 2 acts with zero friction too, so that each reversal stops the joint for one call; the stiction
+test leaves out gravity and inertial reactions, so that a joint may lock in free fall (at zero
+voltage R5 of five_dof locks in call 18 and stays). R5 has no limits in the publication:
+``published_arm`` removes them, ``load_arm("five_dof")`` has them in this mode too.
+
+The original has no supply and current limits, gear losses, breakaway effort above the Coulomb
+friction and friction of a joint that has a motor: they are ignored here.
 
 Source: S. McMillan, D. E. Orin, R. B. McGhee, DynaMechs: an object oriented software package
-for efficient dynamic simulation of underwater robotic vehicles (1995), class dmRevDCMotor, with
-the numbers that AffectiveSilicon published for its arm.
+for efficient dynamic simulation of underwater robotic vehicles (1995), classes dmRevDCMotor and
+dmMDHLink, with the numbers that AffectiveSilicon published for its arm.
 """
 
 from __future__ import annotations
@@ -23,11 +38,11 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.actuators.winding import brush_voltage
 from arm_dynamics.arrays import Vector, scalar, vector
+from arm_dynamics.bodies import bodies
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.expect import names
 from arm_dynamics.model.arm_model import ArmModel
@@ -35,6 +50,7 @@ from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.scalar import compiled, sign, where
 from arm_dynamics.stops import stop_effort
+from arm_dynamics.tree import Tree, eliminate, joint_transform, matvec, tree
 
 CONTROLLED = ("R2", "R3", "R5")
 """Joints whose gains were searched."""
@@ -48,60 +64,124 @@ Q, V, A, FLAG, PREVIOUS, VOLTAGE, TAU = range(7)
 KT, KE, RESISTANCE, DROP, HALF, DRY, VISCOUS = range(7, 14)
 LOWER, UPPER, STIFFNESS, DAMPING = range(14, 18)
 TARGET, GAIN_P, GAIN_I, ERROR_SUM, ACTIVE = range(18, 23)
-ROWS = 23
+LIMIT, ROTOR = 23, 24
+ROWS = 25
 
 
 @compiled
 def motor(
-    voltage: float,
-    external: float,
-    velocity: float,
-    flag: float,
-    previous: float,
-    kt: float,
-    ke: float,
-    resistance: float,
-    drop: float,
-    half: float,
-    dry: float,
-    viscous: float,
-) -> tuple[float, float, float]:
-    """Torque at the joint, external torque included, velocity and flag after the stiction test.
+    voltage: float, load: float, velocity: float, flag: float,
+    kt: float, ke: float, resistance: float, drop: float, half: float, dry: float, viscous: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Torque at the joint, load included, and flag after the stiction test.
 
-    w = 0 and the flag is set if w w_previous < 0;  net = Kt (V' - Ke w) / Ra + external;
-    w != 0:  net - fv w - fc sgn(w), flag cleared;
-    w = 0:   net - fc sgn(net), flag cleared, if |net| > fc; else 0, flag as it was.
+    T = load + Kt (V' - Ke ω) / Ra;  ω != 0: T - fv ω - fc sgn(ω), flag cleared;
+    ω = 0: T - fc sgn(T), flag cleared, if |T| >= fc and T != 0; else 0, flag unchanged.
 
-    voltage [V], torques [N·m], velocities [rad/s], constants at the joint.
+    voltage [V], load and torque [N·m], velocity ω [rad/s], constants at the joint.
     Source: DynaMechs, dmRevDCMotor.
-    """  # fmt: skip
-    turned = velocity * previous < 0.0
-    w, stuck = where(turned, 0.0, velocity), where(turned, 1.0, flag)
-    net = kt * (brush_voltage(voltage, drop, half) - ke * w) / resistance + external
-    moving = net - viscous * w - dry * sign(w)
-    leaves = abs(net) > dry
+    """
+    net = load + kt * (brush_voltage(voltage, drop, half) - ke * velocity) / resistance
+    moving = net - viscous * velocity - dry * sign(velocity)
+    leaves = where(abs(net) < dry, 0.0, abs(net)) > 0.0
     resting = where(leaves, net - dry * sign(net), 0.0)
-    stuck = where(leaves, 0.0, stuck)
-    return where(w == 0.0, resting, moving), w, where(w == 0.0, stuck, 0.0)
+    held = where(leaves, 0.0, flag)
+    return where(velocity == 0.0, resting, moving), where(velocity == 0.0, held, 0.0)
 
 
 @compiled
 def advance(x: Vector, dt: float) -> None:
-    """Steps 1 to 3 up to the effort TAU that gives the new acceleration; x (ROWS, nv), in place.
-
-    External to the motor is what its joint's limit does, k (limit - q) - b w.
-    """
+    """Steps 1 and 2 and the torque LIMIT of the joints' limits; x (ROWS, nv), in place."""
     for i in range(x.shape[1]):
         x[Q, i] += dt * x[V, i]
         x[V, i] += dt * x[A, i]
-        w = where(x[V, i] * x[PREVIOUS, i] < 0.0, 0.0, x[V, i])
-        limit = stop_effort(x[Q, i], w, x[LOWER, i], x[UPPER, i], x[STIFFNESS, i], x[DAMPING, i])
-        torque, x[V, i], x[FLAG, i] = motor(
-            x[VOLTAGE, i], limit, x[V, i], x[FLAG, i], x[PREVIOUS, i],
-            x[KT, i], x[KE, i], x[RESISTANCE, i], x[DROP, i], x[HALF, i], x[DRY, i], x[VISCOUS, i],
-        )  # fmt: skip
-        x[TAU, i] = torque + limit
+        turned = x[V, i] * x[PREVIOUS, i] < 0.0
+        x[V, i] = where(turned, 0.0, x[V, i])
+        x[FLAG, i] = where(turned, 1.0, x[FLAG, i])
         x[PREVIOUS, i] = x[V, i]
+        x[LIMIT, i] = stop_effort(
+            x[Q, i], x[V, i], x[LOWER, i], x[UPPER, i], x[STIFFNESS, i], x[DAMPING, i]
+        )
+
+
+@compiled
+def joint_torque(x: Vector, i: int, load: float) -> tuple[float, float]:
+    """τ* = T + τ_limit of joint i under ``load`` [N·m] in addition to its limit, and its flag."""
+    torque, flag = motor(
+        x[VOLTAGE, i], load + x[LIMIT, i], x[V, i], x[FLAG, i],
+        x[KT, i], x[KE, i], x[RESISTANCE, i], x[DROP, i], x[HALF, i], x[DRY, i], x[VISCOUS, i],
+    )  # fmt: skip
+    return torque + x[LIMIT, i], flag
+
+
+@compiled
+def unloaded_torques(x: Vector) -> None:
+    """TAU of motors without dry friction: the load passes through the motor unchanged."""
+    for i in range(x.shape[1]):
+        x[TAU, i] = joint_torque(x, i, 0.0)[0]
+
+
+@compiled
+def velocity_terms(body: Tree, x: Vector, turn: Vector, zeta: Vector, force: Vector) -> None:
+    """Velocity-dependent terms, into zeroed arrays; accelerations are those of a body's origin.
+
+    turn (n, 6, 6): the transform from the parent's frame; zeta (n, 6): [ω × z q̇; ω' × (ω' × r)]
+    with ω' of the parent and r from its origin, 2 ω × z q̇ more for a prismatic joint;
+    force (n, 6): -β = [ω × I ω; ω × (ω × m c)]. In a plane β is exactly 0, which a torque of
+    exactly 0 in the stiction test relies on.
+    """
+    omega = np.zeros((x.shape[1], 3))
+    for i in range(x.shape[1]):
+        slides, r = body.slides[i], body.offset[i]
+        joint_transform(slides, body.rotation[i], r, x[Q, i], turn[i])
+        if slides:
+            r = r + x[Q, i] * body.rotation[i][:, 2]
+        E, rate = turn[i, :3, :3].copy(), np.array([0.0, 0.0, x[V, i]])
+        if body.parents[i] >= 0:
+            inboard = omega[body.parents[i]]
+            omega[i] = E @ inboard
+            zeta[i, 3:] = E @ np.cross(inboard, np.cross(inboard, r))
+        if slides:
+            zeta[i, 3:] += 2.0 * np.cross(omega[i], rate)
+        else:
+            omega[i] += rate
+            zeta[i, :3] = np.cross(omega[i], rate)
+        I = body.inertia[i]  # noqa: E741 - its name in every text
+        moment = np.array([I[2, 4], I[0, 5], I[1, 3]])
+        force[i, :3] = np.cross(omega[i], I[:3, :3].copy() @ omega[i])
+        force[i, 3:] = np.cross(omega[i], np.cross(omega[i], moment))
+
+
+@compiled
+def accelerate(body: Tree, x: Vector) -> None:
+    """Step 3: accelerations A and flags of x (ROWS, nv), in place.
+
+    Source: S. McMillan, Computational dynamics for robotic systems on land and under water
+    (1994), articulated-body algorithm, with DynaMechs' actuators.
+    """
+    n, parents = x.shape[1], body.parents
+    turn, zeta, force = np.zeros((n, 6, 6)), np.zeros((n, 6)), np.zeros((n, 6))
+    velocity_terms(body, x, turn, zeta, force)
+    whole, column, pivot = body.inertia.copy(), np.zeros((n, 6)), np.zeros(n)
+    for i in range(n - 1, -1, -1):
+        along = 5 if body.slides[i] else 2
+        whole[i, along, along] += x[ROTOR, i]
+        column[i], pivot[i] = whole[i, :, along], whole[i, along, along]
+        x[TAU, i], x[FLAG, i] = joint_torque(x, i, -force[i, along])
+        if parents[i] >= 0:
+            eliminate(
+                turn[i], whole[i], column[i], pivot[i], x[TAU, i], zeta[i], force[i],
+                whole[parents[i]], force[parents[i]],
+            )  # fmt: skip
+    moved, base = np.zeros((n, 6)), np.zeros(6)
+    base[3:] = -body.gravity
+    for i in range(n):
+        along = 5 if body.slides[i] else 2
+        matvec(turn[i], moved[parents[i]] if parents[i] >= 0 else base, moved[i])
+        moved[i] += zeta[i]
+        free = (x[TAU, i] - column[i] @ moved[i]) / pivot[i]
+        x[A, i] = where(x[FLAG, i] != 0.0, 0.0, free)
+        moved[i, along] += x[A, i]
 
 
 @compiled
@@ -133,7 +213,7 @@ class Dynamechs:
         _require_plain_motors(given_arm(arm))
         self.arm = arm
         self.rows = constants(arm)
-        self._data = arm.model.createData()
+        self._body = tree(bodies(arm), arm.gravity)
 
     def step(
         self,
@@ -156,9 +236,8 @@ class Dynamechs:
 
     def call(self, dt: float) -> None:
         """One call on the rows, in place."""
-        x = self.rows
-        advance(x, dt)
-        x[A] = pin.aba(self.arm.model, self._data, x[Q], x[V], x[TAU])
+        advance(self.rows, dt)
+        accelerate(self._body, self.rows)
 
 
 def objective(
@@ -222,4 +301,6 @@ def constants(arm: ArmModel) -> Vector:
         x[[DRY, VISCOUS], k] = gear * c["coulomb_friction"], gear**2 * c["viscous_friction"]
         x[[LOWER, UPPER], k] = joint.lower, joint.upper
         x[[STIFFNESS, DAMPING], k] = joint.stop_stiffness, joint.stop_damping
+        x[ROTOR, k] = gear**2 * c["rotor_inertia"]
+    x[ROTOR, np.setdiff1d(np.arange(arm.nv), [body.parent for body in bodies(arm)])] = 0.0
     return x

@@ -10,11 +10,21 @@ from conftest import chain, five_dof
 
 from arm_dynamics import Command, Plant, State, forward_model
 from arm_dynamics.dynamechs import (
+    FLAG,
     LOST,
+    PREVIOUS,
+    ROWS,
+    TAU,
+    VOLTAGE,
+    A,
     Dynamechs,
+    Q,
+    V,
+    advance,
     motor,
     objective,
     published_arm,
+    unloaded_torques,
 )
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import InvalidValue, UnknownName
@@ -126,12 +136,15 @@ def test_the_objective_is_the_sum_over_calls_of_the_forward_model():
 @pytest.mark.parametrize("row", BENCH)
 def test_the_motor_bench(row):
     kt, ke, ra, drop, half, dry, viscous = (row[name] for name in CONSTANTS)
-    got = motor(
-        row["V"], row["ext_torque"], row["vel_in"], row["flag_in"], row["prev_in"],
-        kt, ke, ra, drop, half, dry, viscous,
-    )  # fmt: skip
+    x = np.zeros((ROWS, 1))
+    x[V], x[FLAG], x[PREVIOUS] = row["vel_in"], row["flag_in"], row["prev_in"]
+    advance(x, DT)
+    velocity = x[V, 0]
+    torque, flag = motor(
+        row["V"], row["ext_torque"], velocity, x[FLAG, 0], kt, ke, ra, drop, half, dry, viscous
+    )
     want = [row[name] for name in ("torque_out", "vel_out", "flag_out")]
-    np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose([torque, velocity, flag], want, rtol=1e-13, atol=1e-13)
     assert row["vel_out"] == row["prev_out"]  # what the next call takes for the previous one
 
 
@@ -151,16 +164,47 @@ def test_the_products_motor_agrees_where_no_velocity_reversed(row):
     assert torque == pytest.approx(row["torque_out"], rel=1e-5, abs=1e-6)
 
 
+RUNS = json.loads((DATA / "dynamechs_runs.json").read_text())
+
+
+@pytest.mark.parametrize("run", RUNS, ids=[run["name"] for run in RUNS])
+def test_runs_of_dynamechs_itself(run):
+    """Computed by the original program: joints that lock, dry friction, rotors, leaf link."""
+    arm = published_arm()
+    names = (
+        "kt", "ke", "resistance", "rotor_inertia", "coulomb_friction", "viscous_friction",
+        "brush_drop", "brush_half_voltage",
+    )  # fmt: skip
+    for joint, row in zip(arm.joint_names, run["motors"], strict=True):
+        arm = arm.with_motor(joint, **dict(zip(names, row, strict=True)))
+    plant, call = Dynamechs(arm), 0
+    x = plant.rows
+    x[Q], x[V], x[VOLTAGE], x[[A, FLAG, PREVIOUS]] = run["q"], run["v"], run["voltages"], 0.0
+    for row in run["rows"]:
+        while call < row["call"]:
+            plant.call(DT)
+            call += 1
+        np.testing.assert_allclose(x[Q], row["q"], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(x[V], row["v"], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(x[A], row["a"], rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(x[FLAG], row["stiction"])
+
+
+def test_without_gains_r5_locks_and_the_objective_is_that_of_the_original():
+    assert objective(published_arm(), np.zeros(3)) == pytest.approx(4710.8726490606623, rel=1e-12)
+
+
 def test_with_zero_friction_a_reversal_stops_the_joint_for_one_call():
     """An artefact: the product's motor goes through zero."""
-    for row in REVERSED:
-        constants = [row[name] for name in CONSTANTS[:5]]
-        torque, velocity, flag = motor(
-            5.0, 0.0, row["vel_in"], 0.0, row["prev_in"], *constants, 0, 0
-        )
-        at_rest_torque, _, _ = motor(5.0, 0.0, 0.0, 0.0, 0.0, *constants, 0, 0)
-        assert (torque, velocity, flag) == (at_rest_torque, 0.0, 0.0)
-    assert len(REVERSED) == 17
+    x = Dynamechs(published_arm()).rows
+    x[[A, FLAG, VOLTAGE]], x[Q], x[V], x[PREVIOUS] = 0.0, 0.1, 0.3, -0.2
+    advance(x, DT)
+    assert (x[V] == 0).all()
+    assert (x[FLAG] == 1).all()
+    assert (x[PREVIOUS] == 0).all()
+    x[VOLTAGE] = 5.0
+    unloaded_torques(x)
+    assert (x[TAU] != 0).all()
 
 
 @pytest.mark.parametrize("row", SAMPLES)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, State, dynamics, load_arm
 from arm_dynamics.actuators import winding
+from arm_dynamics.bodies import bodies
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.integrators.relaxation import phi
 from arm_dynamics.rollout import variation
-from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.rollout.kernel import Kernel, Options
 from arm_dynamics.rollout.rigid_body import Chain
 from arm_dynamics.rollout.symbol import Symbol, symbols

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import dynamics, load_arm
-from arm_dynamics.rollout.bodies import bodies
+from arm_dynamics.bodies import bodies
 from arm_dynamics.rollout.inputs import starts
 from arm_dynamics.rollout.plant_lanes import PlantLanes
-from arm_dynamics.rollout.tree import accelerations, tree
 from arm_dynamics.rollout.tree_lanes import TreeLanes
 from arm_dynamics.rollout.tree_step import METHODS, inverse_mass
+from arm_dynamics.tree import accelerations, tree
 
 MIXED = chain(
     {"axis": "0.6 0 0.8", "kind": "revolute"},

@@ -9,10 +9,10 @@ from typing import Any
 import casadi as ca
 
 from arm_dynamics import joint_physics as row
+from arm_dynamics.bodies import Body
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.integrators import integrator
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.rollout.bodies import Body
 from arm_dynamics.rollout.ldl import solution
 from arm_dynamics.rollout.motion import SymbolicMotion, Symbols
 from arm_dynamics.rollout.rigid_body import Chain

@@ -9,7 +9,7 @@ from typing import Any
 
 import casadi as ca
 
-from arm_dynamics.rollout.bodies import ROUNDING, Body
+from arm_dynamics.bodies import ROUNDING, Body
 from arm_dynamics.rollout.inertia import Inertia, Turn, regrouped, spun, sx
 
 SX = Any

@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from arm_dynamics.rollout.bodies import Body
+from arm_dynamics.bodies import Body
 from arm_dynamics.rollout.symbol import Symbol
 
 SX = Any

@@ -11,9 +11,9 @@ import numpy as np
 from arm_dynamics.actuators.dc_motor import DcMotor
 from arm_dynamics.actuators.dc_motor_inverse import voltage_for_effort
 from arm_dynamics.actuators.winding import REFERENCE_TEMPERATURE
+from arm_dynamics.bodies import bodies
 from arm_dynamics.controllers.pid import pid_effort
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.rollout.law import GAINS, METRICS, Law
 from arm_dynamics.rollout.layout import Layout
 from arm_dynamics.rollout.rigid_body import Chain

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics import joint_physics as row
+from arm_dynamics.bodies import Body
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.own_states import compiled_states, update_groups
 from arm_dynamics.rollout import variation
-from arm_dynamics.rollout.bodies import Body
 from arm_dynamics.rollout.rigid_body import Chain
 from arm_dynamics.rollout.symbol import Symbol
 from arm_dynamics.rollout.vocabulary import traced

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.dynamechs import CONTROLLED, LOST, Dynamechs, objective
+from arm_dynamics.dynamechs import CONTROLLED, DRY, LOST, ROTOR, Dynamechs, objective
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.kernel import KernelRejected, filled
@@ -34,7 +34,12 @@ class PublishedKernel:
         Raises KernelRejected when it does not agree, ConfigError without CasADi when it has to
         be made, InvalidValue for an arm that has no published step.
         """
-        Dynamechs(arm)  # raises where there is no such step
+        rows = Dynamechs(arm).rows  # raises where there is no such step
+        if rows[[DRY, ROTOR]].any():
+            raise KernelRejected(
+                f"published objective of arm '{arm.name}': dry friction and rotor inertia have no"
+                " kernel"
+            )
         self.arm, self.joints = arm, tuple(joints)
         key = fingerprint(arm, ("published", arm.pose("initial").tobytes(), self.joints, LANES))
         self._module = module(key, self._text, self._check)
@@ -42,13 +47,21 @@ class PublishedKernel:
     def objectives(
         self, p: Vector, i: Vector, *, duration: float = 3.0, dt: float = 1e-4
     ) -> Vector:
-        """Objectives (m,) of gains p, i (m, joints), as ``dynamechs.objective``."""
-        calls = round(duration / dt)
-        totals = [
-            self._totals(self._module, p[k : k + LANES], i[k : k + LANES], calls, dt)
-            for k in range(0, len(p), LANES)
-        ]
-        return np.concatenate([*totals, np.empty(0)])
+        """Objectives (m,) of gains p, i (m, joints), as ``dynamechs.objective``.
+
+        A joint without gains may lock at a torque of exactly 0, which the kernel does not model.
+        """
+        calls, totals = round(duration / dt), np.empty(len(p))
+        may_lock = ((p == 0) & (i == 0)).any(axis=1)
+        for k in np.flatnonzero(may_lock):
+            totals[k] = objective(
+                self.arm, p[k], i[k], joints=self.joints, duration=duration, dt=dt
+            )
+        traced = np.flatnonzero(~may_lock)
+        for k in range(0, len(traced), LANES):
+            lanes = traced[k : k + LANES]
+            totals[lanes] = self._totals(self._module, p[lanes], i[lanes], calls, dt)
+        return totals
 
     def _text(self) -> str:
         try:

@@ -10,8 +10,8 @@ import numpy as np
 
 from arm_dynamics import dynamechs as row
 from arm_dynamics.arrays import Vector
+from arm_dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.rollout.layout import Layout
 from arm_dynamics.rollout.module import PART, head_text, part_lines, shared_constants
 from arm_dynamics.rollout.rigid_body import Chain
@@ -111,7 +111,9 @@ def _call(arm: ArmModel, columns: Sequence[int], moving: Sequence[int]) -> tuple
         x[place, moving] = rows[name]
     for name, place in {**LAW, **GIVEN}.items():
         x[place, columns] = rows[name]
+    x[row.FLAG] = 0.0  # without dry friction it is read only where a torque is exactly 0
     traced(row.advance)(x, rows["dt"][0])
+    traced(row.unloaded_torques)(x)
     q, v, tau = ([Symbol(e).sx for e in x[place]] for place in (row.Q, row.V, row.TAU))
     x[row.A] = [Symbol(a) for a in Chain(bodies(arm), arm.gravity, q).acceleration(v, tau)]
     error = traced(row.control)(x)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.rollout.bodies import Body
+from arm_dynamics.bodies import Body
 from arm_dynamics.rollout.frames import Frame, frames
 from arm_dynamics.rollout.inertia import Inertia, entries, sx
 from arm_dynamics.rollout.ldl import solution

@@ -18,10 +18,10 @@ import numba
 import numpy as np
 
 from arm_dynamics import joint_physics as row
+from arm_dynamics.bodies import bodies
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.file_lock import locked
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.scalar import cache_folder
 
 _LOADED: dict[Path, Any] = {}

@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.rollout.lanes import Lanes
 
 TOOL = "tool_position"

@@ -9,15 +9,15 @@ import numpy as np
 
 from arm_dynamics import joint_physics as row
 from arm_dynamics.arrays import Vector
+from arm_dynamics.bodies import bodies
 from arm_dynamics.integrators import integrator
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.own_states import compiled_states, update_groups
 from arm_dynamics.rollout import variation
-from arm_dynamics.rollout.bodies import bodies
 from arm_dynamics.rollout.inputs import Start
 from arm_dynamics.rollout.lanes import SingleLanes
-from arm_dynamics.rollout.tree import Tree, tree
 from arm_dynamics.rollout.tree_step import steps_of
+from arm_dynamics.tree import Tree, tree
 
 
 class TreeLanes(SingleLanes):

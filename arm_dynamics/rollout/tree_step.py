@@ -10,8 +10,8 @@ from arm_dynamics.friction import dry_velocity
 from arm_dynamics.integrators.explicit_euler import drift_kick
 from arm_dynamics.integrators.relaxation import phi
 from arm_dynamics.integrators.semi_implicit_euler import kick_drift
-from arm_dynamics.rollout.tree import Tree, accelerations
 from arm_dynamics.scalar import compiled
+from arm_dynamics.tree import Tree, accelerations
 
 METHODS = ("semi_implicit_euler", "explicit_euler")
 """Integrators that this step knows."""

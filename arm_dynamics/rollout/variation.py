@@ -13,10 +13,10 @@ import pinocchio as pin
 
 from arm_dynamics import plugins
 from arm_dynamics.arrays import scalar
+from arm_dynamics.bodies import Body, bodies
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.joint import Joint
-from arm_dynamics.rollout.bodies import Body, bodies
 
 JOINT = ("damping", "friction", "stop_stiffness", "stop_damping")
 LINK = ("mass", "inertia")

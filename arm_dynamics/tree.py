@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.rollout.bodies import Body
+from arm_dynamics.bodies import Body
 from arm_dynamics.scalar import compiled
 
 
@@ -65,9 +65,9 @@ def accelerations(body: Tree, q: Vector, v: Vector, tau: Vector, gravity: Vector
     whole, force = inertia.copy(), np.zeros((n, 6))
     for i in range(n):
         along = 5 if slides[i] else 2
-        _transform(slides[i], body.rotation[i], body.offset[i], q[i], turn[i])
+        joint_transform(slides[i], body.rotation[i], body.offset[i], q[i], turn[i])
         if parents[i] >= 0:
-            _times(turn[i], speed[parents[i]], speed[i])
+            matvec(turn[i], speed[parents[i]], speed[i])
         speed[i, along] += v[i]
         _cross(speed[i], along, v[i], product[i])
         _bias(inertia[i], speed[i], force[i])
@@ -78,7 +78,7 @@ def accelerations(body: Tree, q: Vector, v: Vector, tau: Vector, gravity: Vector
         pivot[i] = column[i, along] + body.armature[i]
         left[i] = tau[i] - force[i, along]
         if parents[i] >= 0:
-            _eliminate(
+            eliminate(
                 turn[i], whole[i], column[i], pivot[i], left[i], product[i], force[i],
                 whole[parents[i]], force[parents[i]],
             )  # fmt: skip
@@ -103,7 +103,7 @@ def _outward(
         base[3 + k] = -gravity[k]
     for i in range(n):
         along = 5 if slides[i] else 2
-        _times(turn[i], moved[parents[i]] if parents[i] >= 0 else base, moved[i])
+        matvec(turn[i], moved[parents[i]] if parents[i] >= 0 else base, moved[i])
         rest = left[i]
         for k in range(6):
             moved[i, k] += product[i, k]
@@ -114,7 +114,7 @@ def _outward(
 
 
 @compiled
-def _transform(slide: bool, rotation: Vector, offset: Vector, q: float, turn: Vector) -> None:
+def joint_transform(slide: bool, rotation: Vector, offset: Vector, q: float, turn: Vector) -> None:
     """X = [[E, 0], [-E r×, E]] into ``turn``, E = (R Rz(q))ᵀ, r the joint's place in its parent."""
     c, s = (1.0, 0.0) if slide else (np.cos(q), np.sin(q))
     r = offset + q * rotation[:, 2] if slide else offset
@@ -132,7 +132,8 @@ def _transform(slide: bool, rotation: Vector, offset: Vector, q: float, turn: Ve
 
 
 @compiled
-def _times(matrix: Vector, x: Vector, out: Vector) -> None:
+def matvec(matrix: Vector, x: Vector, out: Vector) -> None:
+    """Matrix (6, 6) times x (6,), into ``out`` (6,)."""
     for a in range(6):
         total = 0.0
         for b in range(6):
@@ -154,7 +155,7 @@ def _cross(speed: Vector, along: int, v: float, out: Vector) -> None:
 def _bias(inertia: Vector, x: Vector, out: Vector) -> None:
     """x ×* (I x): the force of the velocities."""
     f = np.zeros(6)
-    _times(inertia, x, f)
+    matvec(inertia, x, f)
     for k in range(3):
         a, b = (k + 1) % 3, (k + 2) % 3
         out[k] = x[a] * f[b] - x[b] * f[a] + x[3 + a] * f[3 + b] - x[3 + b] * f[3 + a]
@@ -162,7 +163,7 @@ def _bias(inertia: Vector, x: Vector, out: Vector) -> None:
 
 
 @compiled
-def _eliminate(
+def eliminate(
     turn: Vector,
     whole: Vector,
     column: Vector,
@@ -178,7 +179,7 @@ def _eliminate(
     for a in range(6):
         for b in range(6):
             rest[a, b] = whole[a, b] - column[a] * column[b] / pivot
-    _times(rest, product, passed)
+    matvec(rest, product, passed)
     for a in range(6):
         passed[a] += force[a] + column[a] * left / pivot
     for a in range(6):

@@ -19,6 +19,9 @@ from arm_dynamics.safety.watch import CommandWatch
 from arm_dynamics.state import Command, State, require_command
 from arm_dynamics.step_clock import StepClock
 
+MOST_STEPS = 1_000_000
+"""Time steps within one control period: seconds in which nothing else is answered."""
+
 
 class Simulation:
     """Holds the state of one arm and advances it by control periods.
@@ -40,8 +43,8 @@ class Simulation:
         known: ArmModel | None = None,
     ) -> None:
         """``known`` is the arm as the watch's safe stop believes it to be; default: the same."""
+        self.steps = whole_steps(period, dt, MOST_STEPS)
         self.plant = Plant(arm, method)
-        self.steps = whole_steps(period, dt)
         self.dt = float(dt)
         believed = arm if known is None else require_same_joints("known", known, arm)
         self.watch = CommandWatch(believed.with_gravity(arm.gravity), timeout)
@@ -122,10 +125,15 @@ class Simulation:
         return np.clip(gravity(self.arm, q), -limit, limit)
 
 
-def whole_steps(period: float, dt: float) -> int:
-    """period / dt as a whole number; raises InvalidValue when it is none."""
+def whole_steps(period: float, dt: float, most: float = 1e9) -> int:
+    """period / dt as a whole number; raises InvalidValue when it is none or above ``most``."""
     dt = scalar("dt [s]", dt, above=0)
     period = scalar("period [s]", period, lower=dt)
+    if not period / dt <= most:
+        raise InvalidValue(
+            f"period {period:g} s is {period / dt:.3g} steps of dt {dt:g} s;"
+            f" expected at most {most:g}"
+        )
     steps = round(period / dt)
     if abs(steps * dt - period) > 1e-9 * period:
         raise InvalidValue(

@@ -44,7 +44,7 @@ def served_with_headers() -> Iterator[None]:
 
     viser names no place for headers: its call of ``websockets`` gets them here.
     """
-    module = import_module("websockets.asyncio.server")
+    module: Any = import_module("websockets.asyncio.server")
     serve = module.serve
     module.serve = partial(serve, process_response=_add)
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from arm_dynamics.step_clock import StepClock
+
 SHORTEST = 0.9
 """Share of a period that is left between two instants even when catching up."""
 
@@ -24,6 +26,7 @@ class Pacer:
     def restart(self) -> None:
         """Begin a new schedule now, after a pause."""
         self._last = self._due = time.monotonic()
+        self._clock = StepClock()
 
     def left(self) -> float:
         """Time [s] until the present period is over; not below 0."""
@@ -37,7 +40,7 @@ class Pacer:
         if left > 0:
             time.sleep(left)
         self._last = now = time.monotonic()
-        self._due += self.period / self.factor
+        self._due = self._clock.after(self._due, self.period / self.factor)
         if now - self._due > self.period / self.factor:
             self.missed += 1
             self._due = now

@@ -42,8 +42,19 @@ class Plant:
         self._after: State | None = None
         self._compile()
 
-    def step(self, state: State, command: Command, dt: float, steps: int = 1) -> State:
+    def step(
+        self,
+        state: State,
+        command: Command,
+        dt: float,
+        steps: int = 1,
+        *,
+        end: float | None = None,
+    ) -> State:
         """The state after ``steps`` time steps of dt [s] under one constant command.
+
+        ``end`` is the time [s] of the result, by default state.time + steps dt. Sums of rounded
+        times drift: whoever takes many steps counts them with a ``StepClock``.
 
         ``tau`` of the result is the actuators' effort as the integrator last evaluated it: at the
         start of the last step for the Euler methods, within or at the end of it for the others.
@@ -71,7 +82,7 @@ class Plant:
         tau = self._motion.effort
         for array in (q, v, tau):
             array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
-        self._after = after = State(state.time + steps * dt, q, v, tau, z)
+        self._after = after = State(state.time + steps * dt if end is None else end, q, v, tau, z)
         return after
 
     def efforts(self, state: State, command: Command) -> JointEfforts:
@@ -203,11 +214,11 @@ class Plant:
     @np.errstate(all="ignore")
     def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
         """The motion once more, up to the first joint that no arm could follow."""
-        q, v, time = state.q.copy(), state.v.copy(), state.time
+        q, v, step = state.q.copy(), state.v.copy(), 0
         z = self._own_states(state).copy()
-        for _ in range(steps):
+        while step < steps:
             self._instant(q, v, z, dt)
-            time += dt
+            step += 1
             if not np.abs(v).max() < RUNAWAY:
                 break
-        return self.arm.joint_names[int(np.argmax(np.abs(v)))], time
+        return self.arm.joint_names[int(np.argmax(np.abs(v)))], state.time + step * dt

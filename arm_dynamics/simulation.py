@@ -17,12 +17,17 @@ from arm_dynamics.model.given_arm import require_same_joints
 from arm_dynamics.plant import Plant
 from arm_dynamics.safety.watch import CommandWatch
 from arm_dynamics.state import Command, State, require_command
+from arm_dynamics.step_clock import StepClock
+
+MOST_STEPS = 1_000_000
+"""Time steps within one control period: seconds in which nothing else is answered."""
 
 
 class Simulation:
     """Holds the state of one arm and advances it by control periods.
 
-    Within a period the command stays constant and the plant takes steps of dt.
+    Within a period the command stays constant and the plant takes steps of dt. Steps are counted,
+    so that the state's time does not drift.
     """
 
     def __init__(
@@ -38,12 +43,13 @@ class Simulation:
         known: ArmModel | None = None,
     ) -> None:
         """``known`` is the arm as the watch's safe stop believes it to be; default: the same."""
+        self.steps = whole_steps(period, dt, MOST_STEPS)
         self.plant = Plant(arm, method)
-        self.steps = whole_steps(period, dt)
         self.dt = float(dt)
         believed = arm if known is None else require_same_joints("known", known, arm)
         self.watch = CommandWatch(believed.with_gravity(arm.gravity), timeout)
         self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
+        self._clock = StepClock()
         self._command: Command | None = None
         self.on_period: Callable[[State, Command, State], None] | None = None
         """Told of every period: the state before, the command that acted, the state after."""
@@ -70,7 +76,8 @@ class Simulation:
         before, command = self.state, self.watch.command(self.state)
         if self.watch.stopping and before.act.size:
             before = replace(before, act=self.arm.held_act(before.q, before.act))
-        self.state = self.plant.step(before, command, self.dt, self.steps)
+        end = self._clock.after(before.time, self.dt, self.steps)
+        self.state = self.plant.step(before, command, self.dt, self.steps, end=end)
         self._command = command
         if self.on_period is not None:
             self.on_period(before, command, self.state)
@@ -101,7 +108,8 @@ class Simulation:
         One period passes, so that no two states carry the same time.
         """
         position = self.arm.pose("initial") if q is None else q
-        self.state = self._at_rest(position, v, self.state.time + self.period)
+        time = self._clock.after(self.state.time, self.dt, self.steps)
+        self.state = self._at_rest(position, v, time)
         self.watch.restart()
         return self.state
 
@@ -117,10 +125,15 @@ class Simulation:
         return np.clip(gravity(self.arm, q), -limit, limit)
 
 
-def whole_steps(period: float, dt: float) -> int:
-    """period / dt as a whole number; raises InvalidValue when it is none."""
+def whole_steps(period: float, dt: float, most: float = 1e9) -> int:
+    """period / dt as a whole number; raises InvalidValue when it is none or above ``most``."""
     dt = scalar("dt [s]", dt, above=0)
     period = scalar("period [s]", period, lower=dt)
+    if not period / dt <= most:
+        raise InvalidValue(
+            f"period {period:g} s is {period / dt:.3g} steps of dt {dt:g} s;"
+            f" expected at most {most:g}"
+        )
     steps = round(period / dt)
     if abs(steps * dt - period) > 1e-9 * period:
         raise InvalidValue(

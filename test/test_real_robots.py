@@ -15,7 +15,7 @@ from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.audit import audit
-from arm_dynamics.model.audit.files import candidates
+from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.state import Command, State
 
 try:

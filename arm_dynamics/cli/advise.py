@@ -16,6 +16,7 @@ from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.number_option import Number, seconds
 from arm_dynamics.stability import (
     Loop,
     advise,
@@ -63,10 +64,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--controller", metavar="NAME", help="default: as the file says")
     parser.add_argument("--method", metavar="NAME", help=f"one of {', '.join(INTEGRATORS)}")
-    parser.add_argument("--dt", type=float, metavar="S", help=f"time step in use ({DT:g} s)")
-    parser.add_argument("--period", type=float, metavar="S", help=f"of control ({PERIOD:g} s)")
+    parser.add_argument(
+        "--dt", type=seconds("--dt"), metavar="S", help=f"time step in use ({DT:g} s)"
+    )
+    parser.add_argument(
+        "--period", type=seconds("--period"), metavar="S", help=f"of control ({PERIOD:g} s)"
+    )
     parser.add_argument("--pose", metavar="NAME", default="initial", help="name, or q1,q2,...")
-    parser.add_argument("--delay", type=int, choices=(0, 1), default=0, help="late periods (0)")
+    parser.add_argument(
+        "--delay",
+        type=Number("--delay", 0, 1, "periods", whole=True),
+        default=0,
+        help="late periods (0)",
+    )
     return parser
 
 

@@ -22,9 +22,13 @@ from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.expect import expect
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.number_option import LARGEST, Number
 from arm_dynamics.regulation.gain_table import GainTable
 from arm_dynamics.regulation.gain_table_build import Axis, build_gain_table
 
+MOST_POSES = 10_000_000
+"""Poses of a table: 1.4 GB of gains of a five-joint arm."""
+COUNT = Number("--grid count", 1, MOST_POSES, whole=True)
 WORTH = 20_000
 """Poses that take as long as starting a process."""
 
@@ -37,6 +41,8 @@ def run(arguments: Sequence[str]) -> int:
     law = expect(Lqr, "law", build_controller(arm, "lqr", given.gains))
     law.use_model(arm)
     began, grid = time.monotonic(), _grid(given.grid)
+    if (poses := prod(count for _, _, count in grid.values())) > MOST_POSES:
+        raise ConfigError(f"--grid = {poses:.3g} poses; expected at most {MOST_POSES:g}")
     processes = _paying(grid) if given.processes is None else given.processes
     table = _built(law, grid, whole("processes", processes, lower=1))
     file = given.out or Path(f"{arm.name}_gains.npz")
@@ -53,8 +59,13 @@ def _parser() -> argparse.ArgumentParser:
     add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
     add("--grid", nargs="+", required=True, metavar="JOINT=LOWER:UPPER:COUNT", help="rad or m")
     add("--gains", type=path, metavar="FILE", help="weights; default: the arm's own, or the law's")
-    add("--payload", type=float, metavar="KG", help="at the tool")
-    add("--processes", type=int, metavar="N", help="default: as many as pay")
+    add("--payload", type=Number("--payload", 0, LARGEST, "kg"), metavar="KG", help="at the tool")
+    add(
+        "--processes",
+        type=Number("--processes", 1, 1024, whole=True),
+        metavar="N",
+        help="default: as many as pay",
+    )
     add("--out", type=path, metavar="FILE", help="default: ARM_gains.npz")
     return made
 
@@ -73,7 +84,8 @@ def _axis(text: str) -> tuple[str, Axis]:
     joint, _, numbers = text.partition("=")
     try:
         lower, upper, count = numbers.split(":")
-        return joint, (float(lower), float(upper), int(count))
+        end = Number("--grid end", -LARGEST, LARGEST, "rad or m")
+        return joint, (end(lower), end(upper), int(COUNT(count)))
     except ValueError as error:
         raise ConfigError(f"--grid {text}: JOINT=LOWER:UPPER:COUNT is expected") from error
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from arm_dynamics.arrays import scalar
 from arm_dynamics.cli import hardware_line
 from arm_dynamics.cli.hardware_health import Health
 from arm_dynamics.cli.hardware_look import look
 from arm_dynamics.drivers.motor_bus import MotorBus
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.number_option import Number
 
 SECONDS = 1.0
 WIDEST = 132
@@ -22,11 +22,16 @@ def run(arguments: Sequence[str]) -> int:
     """Print a table of the joints and what is wrong; 0 where all is well, else 1."""
     parser = hardware_line.parser("check", __doc__)
     hardware_line.add_arm(parser)
-    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="of reading")
+    parser.add_argument(
+        "--seconds",
+        type=Number("--seconds", 0, 3600, "s"),
+        default=SECONDS,
+        metavar="S",
+        help="of reading",
+    )
     given = parser.parse_args(arguments)
-    seconds = scalar("--seconds [s]", given.seconds, lower=0, upper=3600)
     arm = hardware_line.wired_arm(given.arm)
-    return 0 if all_well(arm, hardware_line.motors(given, arm), seconds) else 1
+    return 0 if all_well(arm, hardware_line.motors(given, arm), given.seconds) else 1
 
 
 def all_well(arm: ArmModel, bus: MotorBus, seconds: float = SECONDS, led_back: float = 0.0) -> bool:

@@ -22,6 +22,7 @@ from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.joint import Joint
+from arm_dynamics.number_option import LARGEST, Number
 from arm_dynamics.safety.limits import LARGEST_SPEED
 from arm_dynamics.safety.settings import SafetySettings
 
@@ -82,9 +83,26 @@ def _parser() -> argparse.ArgumentParser:
     hardware_line.add_arm(made)
     add = made.add_argument
     add("--joint", required=True, metavar="J", help="the joint that moves")
-    add("--by", type=float, metavar="DEG", help="so far (mm for a prismatic joint), then end")
-    add("--speed", type=float, default=10.0, metavar="DEG/S", help=f"10; up to {FASTEST:g}")
-    add("--range", type=float, default=30.0, metavar="DEG", help="to each side of the start; 30")
+    add(
+        "--by",
+        type=Number("--by", -LARGEST, LARGEST, "deg or mm"),
+        metavar="DEG",
+        help="so far (mm for a prismatic joint), then end",
+    )
+    add(
+        "--speed",
+        type=Number("--speed", 0, LARGEST, "deg/s or mm/s"),
+        default=10.0,
+        metavar="DEG/S",
+        help=f"10; up to {FASTEST:g}",
+    )
+    add(
+        "--range",
+        type=Number("--range", 0, LARGEST, "deg or mm"),
+        default=30.0,
+        metavar="DEG",
+        help="to each side of the start; 30",
+    )
     add("--reset", action="store_true", help="clear faults first: torque off after a typed yes")
     told = "position (default), or effort: the arm's law, which carries its weight"
     add("--interface", default="position", choices=("position", "effort"), help=told)

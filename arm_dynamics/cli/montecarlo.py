@@ -17,9 +17,10 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.cli.path import path
 from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.config import build_controller
-from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.number_option import LARGEST, Number, check_steps, seconds, seed
 from arm_dynamics.tuning import folder
 from arm_dynamics.tuning.montecarlo import PERCENTILES, MonteCarlo, montecarlo
 from arm_dynamics.tuning.parameter_file import replace_text
@@ -27,7 +28,7 @@ from arm_dynamics.tuning.quantities import QUANTITIES
 from arm_dynamics.tuning.step_motion import Motion, step_from
 from arm_dynamics.tuning.tolerance import Spread, Tolerance, data_sheet, read
 
-RUNS = 10_000
+RUNS, MOST_RUNS = 10_000, 1_000_000
 OUT = Path("arm_dynamics_montecarlo")
 WORST = 5
 """Runs that are listed for each quantity."""
@@ -36,8 +37,7 @@ WORST = 5
 def run(arguments: Sequence[str]) -> int:
     """Run, print percentiles, write files; 0 when no run was lost, else 1."""
     given = _parser().parse_args(arguments)
-    if given.runs < 1:
-        raise InvalidValue(f"runs = {given.runs}: at least 1 is expected")
+    check_steps("--runs times --duration / --dt", given.runs * given.duration / given.dt)
     arm = load_arm(given.arm)
     arm = arm if given.payload is None else arm.with_payload(given.payload)
     spread, motion = _spread(arm, given), _motion(arm, given)
@@ -69,20 +69,48 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
     add = made.add_argument
     add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
-    add("--runs", type=int, default=RUNS, metavar="N", help=f"({RUNS})")
-    add("--seed", type=int, default=0, metavar="N", help="of the tolerances (0)")
+    add(
+        "--runs",
+        type=Number("--runs", 1, MOST_RUNS, whole=True),
+        default=RUNS,
+        metavar="N",
+        help=f"({RUNS})",
+    )
+    add("--seed", type=seed("--seed"), default=0, metavar="N", help="of the tolerances (0)")
     add("--spread", type=path, metavar="FILE", help="YAML: names and shares; default: everything")
-    add("--tolerance", type=float, metavar="SHARE", help="of everything, either way (0.1)")
+    add(
+        "--tolerance",
+        type=Number("--tolerance", 0, 1),
+        metavar="SHARE",
+        help="of everything, either way (0.1)",
+    )
     add("--distribution", metavar="NAME", help="normal (σ = share / 3, cut off) or uniform")
-    add("--payload", type=float, metavar="KG", help="nominal payload, known to the law")
+    add(
+        "--payload",
+        type=Number("--payload", 0, LARGEST, "kg"),
+        metavar="KG",
+        help="nominal payload, known to the law",
+    )
     add("--controller", metavar="NAME", help="pid or pid_gravity; default: as the file says")
     add("--gains", type=path, metavar="FILE", help="default: the arm's own")
-    add("--step", type=float, default=0.2, metavar="RAD", help="of every joint's reference (0.2)")
+    add(
+        "--step",
+        type=Number("--step", 0, LARGEST, "rad or m"),
+        default=0.2,
+        metavar="RAD",
+        help="of every joint's reference (0.2)",
+    )
     add("--target", metavar="Q1,Q2", help="pose to go to instead of a step")
-    add("--band", type=float, default=5e-3, metavar="RAD", help="error that is settled (0.005)")
-    add("--duration", type=float, default=1.0, metavar="S", help="of a run (1)")
-    add("--dt", type=float, default=1e-4, metavar="S", help="time step (1e-4)")
-    add("--period", type=float, default=2e-3, metavar="S", help="of control (2e-3)")
+    add(
+        "--band",
+        type=Number("--band", 1e-12, LARGEST, "rad or m"),
+        default=5e-3,
+        metavar="RAD",
+        help="error that is settled (0.005)",
+    )
+    add("--duration", type=seconds("--duration"), default=1.0, metavar="S", help="of a run (1)")
+    add("--dt", type=seconds("--dt"), default=1e-4, metavar="S", help="time step (1e-4)")
+    add("--period", type=seconds("--period"), default=2e-3, metavar="S", help="of control (2e-3)")
     add("--interface", default="effort", metavar="NAME", help="effort (default) or voltage")
     add("--out", type=path, metavar="FOLDER", help=f"default: {OUT}/ARM")
     return made

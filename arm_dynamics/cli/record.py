@@ -16,6 +16,7 @@ from arm_dynamics.errors import RecordingRefused
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.number_option import LARGEST, Number, check_steps, seconds
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
@@ -27,6 +28,7 @@ def run(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     simulation, loop = _build(given)
     duration = scalar("--duration [s]", given.duration, lower=simulation.period)
+    check_steps("--duration / --dt", duration / simulation.dt)
     stopped = _stop_on_signals()
     with Recorder(simulation, given.folder) as recorder:
         while recorder.periods * simulation.period < duration - simulation.dt / 2:
@@ -52,10 +54,34 @@ def _parser() -> argparse.ArgumentParser:
     laws = ", ".join(plugins.names("controllers"))
     add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
     add("--params-file", type=path, help="ROS parameters; default: config/<arm>.yaml")
-    add("--duration", type=float, default=5.0, metavar="S", help="simulated seconds; default: 5")
-    add("--payload", type=float, default=0.0, metavar="KG", help="unknown to the controller")
-    add("--dt", type=float, default=1e-4, metavar="S", help="step of the physics; default: 1e-4")
-    add("--period", type=float, default=2e-3, metavar="S", help="of control; default: 2e-3")
+    add(
+        "--duration",
+        type=seconds("--duration"),
+        default=5.0,
+        metavar="S",
+        help="simulated seconds; default: 5",
+    )
+    add(
+        "--payload",
+        type=Number("--payload", 0, LARGEST, "kg"),
+        default=0.0,
+        metavar="KG",
+        help="unknown to the controller",
+    )
+    add(
+        "--dt",
+        type=seconds("--dt"),
+        default=1e-4,
+        metavar="S",
+        help="step of the physics; default: 1e-4",
+    )
+    add(
+        "--period",
+        type=seconds("--period"),
+        default=2e-3,
+        metavar="S",
+        help="of control; default: 2e-3",
+    )
     methods = sorted(INTEGRATORS)
     add("--method", default="semi_implicit_euler", choices=methods, help="of integration")
     return parser

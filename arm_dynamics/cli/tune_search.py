@@ -15,8 +15,9 @@ from arm_dynamics.cli.path import path
 from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.cli.tune_text import margins_said, say
 from arm_dynamics.config import build_controller, controller_name
-from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.number_option import LARGEST, LONGEST, Number, check_steps, seconds, seed
 from arm_dynamics.tuning import folder, tape
 from arm_dynamics.tuning.conditions import Conditions
 from arm_dynamics.tuning.gain_search import Task, Tuned, compared, tune, unseen
@@ -34,8 +35,6 @@ def run(arguments: Sequence[str]) -> int:
     """Search, validate, write; 0 when the found gains hold every unseen case, else 1."""
     given = parser().parse_args(arguments)
     task, budget = _task(given), Budget(given.budget, given.seconds)
-    if given.validate < 1:
-        raise InvalidValue(f"validate = {given.validate}: at least 1 case is expected")
     place = given.out or OUT / Path(given.arm).stem
     state = place / folder.STATE
     known = tape.load(state, task.settings) if given.resume else Tape()
@@ -74,17 +73,71 @@ def parser() -> argparse.ArgumentParser:
     add("--controller", metavar="NAME", help="a law of efforts; default: as the file says")
     add("--gains", type=path, metavar="FILE", help="to start from; default: the arm's own")
     add("--search", default="p,i,d", metavar="NAMES", help="gains that are sought (p,i,d)")
-    add("--budget", type=int, default=BUDGET, metavar="N", help=f"gains to be tried ({BUDGET})")
-    add("--seconds", type=float, default=inf, metavar="S", help="end the search after these")
-    add("--seed", type=int, default=0, metavar="N", help="of cases and search (0)")
-    add("--cases", type=int, default=32, metavar="N", help="training cases (32)")
-    add("--validate", type=int, default=200, metavar="N", help="unseen cases (200)")
-    add("--payload", type=float, default=c.payload, metavar="KG", help=f"up to ({c.payload:g})")
-    add("--error", type=float, default=c.error, metavar="SHARE", help=f"of model ({c.error:g})")
-    add("--step", type=float, default=c.step, metavar="RAD", help=f"of reference ({c.step:g})")
+    add(
+        "--budget",
+        type=Number("--budget", 1, 1e9, whole=True),
+        default=BUDGET,
+        metavar="N",
+        help=f"gains to be tried ({BUDGET})",
+    )
+    add(
+        "--seconds",
+        type=Number("--seconds", 0, LONGEST, "s"),
+        default=inf,
+        metavar="S",
+        help="end the search after these",
+    )
+    add("--seed", type=seed("--seed"), default=0, metavar="N", help="of cases and search (0)")
+    add(
+        "--cases",
+        type=Number("--cases", 1, 1e5, whole=True),
+        default=32,
+        metavar="N",
+        help="training cases (32)",
+    )
+    add(
+        "--validate",
+        type=Number("--validate", 1, 1e6, whole=True),
+        default=200,
+        metavar="N",
+        help="unseen cases (200)",
+    )
+    add(
+        "--payload",
+        type=Number("--payload", 0, LARGEST, "kg"),
+        default=c.payload,
+        metavar="KG",
+        help=f"up to ({c.payload:g})",
+    )
+    add(
+        "--error",
+        type=Number("--error", 0, 0.99),
+        default=c.error,
+        metavar="SHARE",
+        help=f"of model ({c.error:g})",
+    )
+    add(
+        "--step",
+        type=Number("--step", 0, LARGEST, "rad or m"),
+        default=c.step,
+        metavar="RAD",
+        help=f"of reference ({c.step:g})",
+    )
     add("--dt", default="1e-4,5e-4", metavar="S,S", help="time steps of the cases (1e-4,5e-4)")
-    add("--period", type=float, default=c.period, metavar="S", help=f"of control ({c.period:g})")
-    add("--duration", type=float, default=c.duration, metavar="S", help=f"({c.duration:g})")
+    add(
+        "--period",
+        type=seconds("--period"),
+        default=c.period,
+        metavar="S",
+        help=f"of control ({c.period:g})",
+    )
+    add(
+        "--duration",
+        type=seconds("--duration"),
+        default=c.duration,
+        metavar="S",
+        help=f"({c.duration:g})",
+    )
     add("--interface", default=c.interface, metavar="NAME", help="effort (default) or voltage")
     late = argparse.BooleanOptionalAction
     add("--delay", action=late, default=c.delay, help="commands act one period late (yes)")
@@ -103,8 +156,8 @@ def _task(given: argparse.Namespace) -> Task:
     names = tuple(name for name in given.search.split(",") if name)
     if not names:
         raise ConfigError(f"--search '{given.search}': names of gains with commas between expected")
-    if given.seed < 0:
-        raise InvalidValue(f"seed = {given.seed}: at least 0 is expected")
+    cases, shortest = max(given.cases, given.validate), min(conditions.dts)
+    check_steps("cases times --duration / --dt", cases * given.duration / shortest)
     return Task(arm, law, names, conditions, cases=given.cases, seed=given.seed)
 
 

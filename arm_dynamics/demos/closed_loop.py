@@ -34,6 +34,6 @@ def followed(
     for k in range(whole_steps(seconds, period) + 1):
         command = law.update(state, trajectory.at(state.time), period if k else 0.0)
         rows.append((state.time, state.q, state.v, command.value))
-        state = plant.step(state, command, dt, steps)
+        state = plant.step(state, command, dt, steps, end=start.time + (k + 1) * steps * dt)
     time, q, v, tau = map(frozen, zip(*rows, strict=True))
     return Trace(arm, time, q, v, tau)

@@ -11,7 +11,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from itertools import count
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from arm_dynamics.demos.show import Show
 from arm_dynamics.demos.writer import prepare, report, write
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.number_option import port, seconds
 from arm_dynamics.state import State
 from arm_dynamics.viewer import ArmPage
 
@@ -146,16 +147,13 @@ def _known(effort: Vector) -> Vector | None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics demo puma560", description=__doc__)
-    parser.add_argument("--port", type=int, default=8080, help="port of the page; 0: any")
-    parser.add_argument("--duration", type=_seconds, default=inf, help="[s]; default: Ctrl-C")
+    parser.add_argument(
+        "--port", type=port("--port"), default=8080, help="port of the page; 0: any"
+    )
+    parser.add_argument(
+        "--duration", type=seconds("--duration"), default=inf, help="[s]; default: Ctrl-C"
+    )
     parser.add_argument("--tour", action="store_true", help="move the sliders; --duration does too")
     default = registry.OUT / ARM
     parser.add_argument("--out", type=Path, metavar="FOLDER", default=default, help=f"{default}")
     return parser
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not (isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"{text}: a positive number of seconds is expected")
-    return value

@@ -78,8 +78,9 @@ def record(
     """
     plant, steps = Plant(arm, method), whole_steps(interval, dt)
     states = [start]
-    for _ in range(whole_steps(seconds, interval)):
-        states.append(plant.step(states[-1], command, dt, steps))
+    for k in range(whole_steps(seconds, interval)):
+        end = start.time + (k + 1) * steps * dt
+        states.append(plant.step(states[-1], command, dt, steps, end=end))
     return Trace(
         arm,
         frozen(np.arange(len(states)) * interval),

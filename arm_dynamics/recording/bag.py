@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import RecordingRefused
 from arm_dynamics.recording.salvage import finished
+from arm_dynamics.recording.staged_file import StagedFile
 
 MISSING = "recordings need rosbags: pip install 'arm_dynamics[record]'"
 DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"
 VOLTAGES, MIXED, ACTUATORS = "/voltage_commands", "/mixed_commands", "/actuator_states"
+GAPS = "/recording_gaps"
 TYPES = {
     DESCRIPTION: "std_msgs/msg/String",
+    GAPS: "std_msgs/msg/String",
     COMMANDS: "sensor_msgs/msg/JointState",
     VOLTAGES: "std_msgs/msg/Float64MultiArray",
     MIXED: "std_msgs/msg/Float64MultiArray",
@@ -32,8 +37,28 @@ FORMAT = 9
 """Version of rosbag2's metadata, that of ROS 2 Jazzy and later."""
 
 
+class Message(NamedTuple):
+    """One message: a text, one labeled number per name, or the fields of a JointState."""
+
+    topic: str
+    time: int
+    """[ns]"""
+    names: Sequence[str]
+    values: str | Vector | Mapping[str, Vector]
+
+
+Content = Callable[[], Sequence[Message]]
+"""Messages that belong together, made only if they are recorded."""
+
+
 class BagWriter:
-    """A new rosbag2 folder. Raises RecordingRefused when it is there already or can not be."""
+    """A new rosbag2 folder. Raises RecordingRefused when it is there already or can not be.
+
+    Messages are collected in memory and written in whole chunks. After a failed write the file
+    ends with its last whole chunk, and the next ``flush`` tries again.
+    """
+
+    fault = ""
 
     def __init__(self, folder: Path) -> None:
         bags, self._types = _library()
@@ -46,36 +71,72 @@ class BagWriter:
         )
         try:
             self._bag.open()
+            self._bag.storage.bio = self._file = StagedFile(self._bag.storage.bio)
         except OSError as error:
             raise RecordingRefused(f"{folder} cannot be made: {error.strerror}") from error
+        self._folder = folder
         self._topics: dict[str, Any] = {}
         self._pending = 0
 
-    def text(self, topic: str, time: int, text: str) -> None:
-        """A string at ``time`` [ns]."""
-        self._write(topic, time, self._type("std_msgs/msg/String")(text))
+    @property
+    def due(self) -> bool:
+        """Whether so much is in memory that it has to be written."""
+        return self._pending >= AT_RISK
 
-    def numbers(self, topic: str, time: int, labels: Sequence[str], values: ArrayLike) -> None:
-        """One labelled number each at ``time`` [ns]."""
-        dimension = self._type("std_msgs/msg/MultiArrayDimension")
-        layout = self._type("std_msgs/msg/MultiArrayLayout")
-        dim = [dimension(label, 1, 1) for label in labels]
-        array = self._type("std_msgs/msg/Float64MultiArray")
-        self._write(topic, time, array(layout(dim, 0), np.asarray(values, dtype=float)))
+    def put(self, time: int, content: Content) -> bool:
+        """Record ``content`` of ``time`` [ns] and wait for the disk; raises OSError."""
+        for message in content():
+            self.add(message)
+        if self.due:
+            self.flush()
+        return True
 
-    def joints(self, topic: str, time: int, names: Sequence[str], **fields: ArrayLike) -> None:
-        """Joints at ``time`` [ns]; of position, velocity and effort those that are given."""
+    def add(self, message: Message) -> None:
+        """Take one message into memory."""
+        kind = TYPES[message.topic]
+        if isinstance(message.values, str):
+            made = self._type(kind)(message.values)
+        elif isinstance(message.values, Mapping):
+            made = self._joints(message.time, message.names, message.values)
+        else:
+            dimension = self._type("std_msgs/msg/MultiArrayDimension")
+            layout = self._type("std_msgs/msg/MultiArrayLayout")
+            dim = [dimension(label, 1, 1) for label in message.names]
+            made = self._type(kind)(layout(dim, 0), np.asarray(message.values, dtype=float))
+        self._write(message.topic, message.time, made)
+
+    def flush(self) -> None:
+        """Write what is in memory to the disk; raises OSError and keeps it when that fails."""
+        if self._pending:
+            self._bag.storage.close_chunk()
+            self._pending = 0
+        self._file.flush()
+
+    def close(self, **metadata: str) -> None:
+        """Write index and metadata, the given entries too; may be called twice. Raises OSError."""
+        bag, self._bag = self._bag, None
+        if bag is None:
+            return
+        try:
+            if self._pending:
+                bag.storage.close_chunk()
+            self._file.flush()
+            for key, value in metadata.items():
+                bag.set_custom_data(key, value)
+            bag.close()
+        except OSError:
+            for name in ("metadata.yaml", "metadata.yaml.tmp"):  # half written: worse than none
+                with contextlib.suppress(OSError):
+                    (self._folder / name).unlink(missing_ok=True)
+            raise
+        finally:
+            self._file.abandon()
+
+    def _joints(self, time: int, names: Sequence[str], given: Mapping[str, ArrayLike]) -> Any:
         stamp = self._type("builtin_interfaces/msg/Time")(*divmod(time, 1_000_000_000))
         header = self._type("std_msgs/msg/Header")(stamp, "base_link")
-        values = (np.asarray(fields.get(f, []), float) for f in ("position", "velocity", "effort"))
-        message = self._type("sensor_msgs/msg/JointState")(header, list(names), *values)
-        self._write(topic, time, message)
-
-    def close(self) -> None:
-        """Write index and metadata; may be called twice."""
-        bag, self._bag = self._bag, None
-        if bag is not None:
-            bag.close()
+        values = (np.asarray(given.get(f, []), float) for f in ("position", "velocity", "effort"))
+        return self._type("sensor_msgs/msg/JointState")(header, list(names), *values)
 
     def _write(self, topic: str, time: int, message: Any) -> None:
         if topic not in self._topics:
@@ -84,15 +145,6 @@ class BagWriter:
             )
         self._bag.write(self._topics[topic], time, self._types.serialize_cdr(message, TYPES[topic]))
         self._pending += 1
-        if self._pending == AT_RISK:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Put what is pending on the disk, where rosbags' storage can do that."""
-        self._pending, storage = 0, self._bag.storage
-        if hasattr(storage, "close_chunk"):
-            storage.close_chunk()
-            storage.bio.flush()
 
     def _type(self, name: str) -> Any:
         return self._types.types[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,17 @@ class Period:
     after: State
 
 
-def items(folder: Path) -> Iterator[Segment | Period]:
-    """All that a recording holds, in its order; a Segment comes first.
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Periods that the disk was too full or too slow for: how many, and times [ns] of two."""
+
+    dropped: int
+    first: int
+    last: int
+
+
+def items(folder: Path) -> Iterator[Segment | Period | Gap]:
+    """All that a recording holds, in its order; a Segment comes first, and behind each Gap.
 
     A command without a state behind it is left out: the recording was cut off there. Raises
     RecordingRefused for what is no recording, is damaged, or has not all its topics.
@@ -38,7 +48,7 @@ def items(folder: Path) -> Iterator[Segment | Period]:
         found.add(topic)
         try:
             item = reader.take(topic, time, message)
-        except (ArmDynamicsError, ValueError, AttributeError) as error:
+        except (ArmDynamicsError, ValueError, AttributeError, KeyError, TypeError) as error:
             raise RecordingRefused(f"{folder}: {topic} at {time * 1e-9:.6f} s: {error}") from error
         if item is not None:
             yield item
@@ -57,8 +67,11 @@ class _Reader:
         self._command: tuple[int, Command] | None = None
         self._act = NO_STATES
 
-    def take(self, topic: str, time: int, message: Any) -> Segment | Period | None:
+    def take(self, topic: str, time: int, message: Any) -> Segment | Period | Gap | None:
         """The item that ``message`` completes, if it does."""
+        if topic == bag.GAPS:
+            told = json.loads(message.data)
+            return Gap(int(told["dropped"]), int(told["first"]), int(told["last"]))
         if topic == bag.DESCRIPTION:
             self._segment = read(message.data)
             return self._segment

@@ -10,6 +10,7 @@ import numpy as np
 from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.description import Segment, require_recordable, write
+from arm_dynamics.recording.queued_bag import QueuedBag
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Command, State
 
@@ -24,7 +25,15 @@ class Recorder:
     simulation that is recorded already, and without rosbags.
     """
 
-    def __init__(self, simulation: Simulation, folder: str | Path) -> None:
+    def __init__(
+        self, simulation: Simulation, folder: str | Path, *, patience: float | None = None
+    ) -> None:
+        """Record ``simulation`` from now on.
+
+        Without ``patience`` each period waits for the disk, and a full disk ends the recording.
+        With it a thread writes: a period waits for room in its queue for ``patience`` [s] at most
+        and is dropped then; behind such a gap the recording begins anew (see ``QueuedBag``).
+        """
         if simulation.on_period is not None:
             raise RecordingRefused(f"{folder}: this simulation is recorded already")
         require_recordable(simulation.arm)
@@ -32,11 +41,21 @@ class Recorder:
         self.periods = 0
         self.fault: str | None = None
         self._simulation = simulation
-        self._latest = simulation.state
+        self._latest: State | None = simulation.state
         self._links = simulation.arm.links
-        self._bag = bag.BagWriter(self.folder)
-        self._begin(simulation.state)
+        self._segment = Segment.of(simulation, simulation.state)
+        writer, events = bag.BagWriter(self.folder), simulation.watch.events
+        self._bag: bag.BagWriter | QueuedBag = writer
+        if patience is not None:
+            self._bag = QueuedBag(writer, str(folder), events, patience)
+        now = nanoseconds(simulation.state.time)
+        self._bag.put(now, lambda: [self._begin(simulation.state)])
         simulation.on_period = self._on_period
+
+    @property
+    def queue(self) -> QueuedBag | None:
+        """Where periods wait for the disk; None where each period itself waits for it."""
+        return self._bag if isinstance(self._bag, QueuedBag) else None
 
     def __enter__(self) -> Recorder:
         """Itself."""
@@ -62,37 +81,36 @@ class Recorder:
 
     def _on_period(self, before: State, command: Command, after: State) -> None:
         try:
-            if self._simulation.arm is not self._segment.arm or not _same(before, self._latest):
-                self._begin(before)
-            self._write_command(nanoseconds(before.time), command)
-            self._write_state(nanoseconds(after.time), after)
+            time = nanoseconds(before.time)
+            taken = self._bag.put(time, lambda: self._period(before, command, after))
         except (ArmDynamicsError, OSError) as error:
             self._end(str(error))
-        self._latest = after
+            return
+        self._latest = after if taken else None
         self.periods += 1
+        if self._bag.fault:
+            self.fault, self._simulation.on_period = self._bag.fault, None
 
-    def _begin(self, start: State) -> None:
+    def _period(self, before: State, command: Command, after: State) -> list[bag.Message]:
+        """Messages of one period, behind a description where the model cannot follow."""
+        goes_on = self._simulation.arm is self._segment.arm and _same(before, self._latest)
+        messages = [] if goes_on else [self._begin(before)]
+        arm, begin, end = self._segment.arm, nanoseconds(before.time), nanoseconds(after.time)
+        topic, value = bag.ARRAYS.get(command.interface), command.value
+        given = value if topic else {command.interface: value}
+        messages.append(bag.Message(topic or bag.COMMANDS, begin, arm.joint_names, given))
+        if arm.na:
+            messages.append(bag.Message(bag.ACTUATORS, end, arm.act_names, after.act))
+        told = {"position": after.q, "velocity": after.v, "effort": after.tau}
+        return [*messages, bag.Message(bag.STATES, end, arm.joint_names, told)]
+
+    def _begin(self, start: State) -> bag.Message:
         """Describe arm and state anew."""
         arm = self._simulation.arm
         if arm.links is not self._links:
             require_recordable(arm)
-        self._segment, self._latest = Segment.of(self._simulation, start), start
-        self._bag.text(bag.DESCRIPTION, nanoseconds(start.time), write(self._segment))
-
-    def _write_command(self, time: int, command: Command) -> None:
-        names = self._segment.arm.joint_names
-        if command.interface in bag.ARRAYS:
-            self._bag.numbers(bag.ARRAYS[command.interface], time, names, command.value)
-        else:
-            self._bag.joints(bag.COMMANDS, time, names, **{command.interface: command.value})
-
-    def _write_state(self, time: int, state: State) -> None:
-        arm = self._segment.arm
-        if arm.na:
-            self._bag.numbers(bag.ACTUATORS, time, arm.act_names, state.act)
-        self._bag.joints(
-            bag.STATES, time, arm.joint_names, position=state.q, velocity=state.v, effort=state.tau
-        )
+        self._segment = Segment.of(self._simulation, start)
+        return bag.Message(bag.DESCRIPTION, nanoseconds(start.time), (), write(self._segment))
 
     def _end(self, why: str) -> None:
         self.fault = f"recording in {self.folder} ended: {why}"
@@ -100,10 +118,10 @@ class Recorder:
         self.close()
 
 
-def _same(one: State, other: State) -> bool:
+def _same(one: State, other: State | None) -> bool:
     """Whether the plant goes on from both alike."""
-    if one is other:
-        return True
+    if one is other or other is None:
+        return other is not None
     names = ("time", "q", "v", "act")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 

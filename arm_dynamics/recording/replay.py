@@ -11,9 +11,11 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
 from arm_dynamics.forward_model import forward_model
 from arm_dynamics.recording.description import Segment
-from arm_dynamics.recording.reader import Period, items
+from arm_dynamics.recording.reader import Gap, Period, items
 from arm_dynamics.recording.recorder import nanoseconds
+from arm_dynamics.recording.salvage import is_finished
 from arm_dynamics.state_vector import pack_state, split
+from arm_dynamics.step_clock import StepClock
 
 PARTS = ("q", "v", "act")
 
@@ -26,6 +28,10 @@ class Report:
     seconds: float = 0.0
     periods: int = 0
     segments: int = 0
+    gaps: list[Gap] = field(default_factory=list)
+    """Where periods are missing, because the disk was too full or too slow for them."""
+    finished: bool = True
+    """Whether the recording was closed; else it ends where it was cut off."""
     largest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     """Largest difference of q [rad], v [rad/s] and act; inf where one is no number."""
     first: str | None = None
@@ -48,19 +54,21 @@ def replay(folder: str | Path) -> Report:
     """Run the forward model from the recorded start under the recorded commands.
 
     The motion goes on from what the model computes, never from a recorded state; only a change
-    of the arm or a jump of its state begins anew, from the state written down with it. Applied
-    efforts are no part of the model's state and are not compared.
+    of the arm, a jump of its state or a gap of the recording begins anew, from the state written
+    down with it. Applied efforts are no part of the model's state and are not compared.
 
     Raises RecordingRefused for a folder that is not there or no recording, a missing topic, and
     contents that cannot be read or leave out a period.
     """
-    report = Report()
+    report = Report(finished=is_finished(Path(folder)))
     run: _Run | None = None
     for item in items(Path(folder)):
         if isinstance(item, Segment):
             run = _Run(item)
             report.arm = item.arm.name
             report.segments += 1
+        elif isinstance(item, Gap):
+            report.gaps.append(item)
         else:
             assert run is not None  # a segment comes first
             try:
@@ -74,14 +82,16 @@ class _Run:
     """One segment's motion as far as it has been computed."""
 
     def __init__(self, segment: Segment) -> None:
-        self._segment, self.time = segment, segment.start.time
+        self._segment, self.time, self._clock = segment, segment.start.time, StepClock()
         self._vector = pack_state(segment.arm, segment.start)
 
     def follow(self, period: Period, report: Report) -> None:
         """Compute one period and compare."""
         segment = self._segment
-        end = self.time + segment.steps * segment.dt
-        if (period.begin, period.end) != (nanoseconds(self.time), nanoseconds(end)):
+        end = self._clock.after(self.time, segment.dt, segment.steps)
+        times = (period.begin, nanoseconds(self.time)), (period.end, nanoseconds(end))
+        # The simulation began to count before this segment: its last bit may differ.
+        if any(abs(recorded - computed) > 1 for recorded, computed in times):
             raise RecordingRefused(
                 f"the period up to {end:.6f} s is missing; one from {period.begin * 1e-9:.6f} s"
                 f" to {period.end * 1e-9:.6f} s follows"

@@ -20,10 +20,15 @@ FOOTER = b"\x02" + (20).to_bytes(8, "little") + bytes(20)
 """Without a summary: readers then look through all records."""
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether a recording was closed: its metadata comes last."""
+    return (folder / "metadata.yaml").exists()
+
+
 @contextmanager
 def finished(folder: Path) -> Iterator[Path]:
     """``folder`` as it is when it has its metadata; else a mended copy of its MCAP file."""
-    files = [] if (folder / "metadata.yaml").exists() else sorted(folder.glob("*.mcap"))
+    files = [] if is_finished(folder) else sorted(folder.glob("*.mcap"))
     if len(files) != 1:
         yield folder
         return

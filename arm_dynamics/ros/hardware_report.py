@@ -39,6 +39,7 @@ class HardwareReport:
         """``engaged``: who pressed the emergency stop; ``refusal``: of the last transition."""
         state = Status.UNCONFIGURED if driver is None else driver.status
         trips = () if driver is None else driver.trips
+        queue = self._cycle.log.queue if self._cycle.log else None
         late = min(1.0, self._misses.of(self._cycle.pacer.missed) * self._cycle.pacer.period)
         values = {
             "state": state.value,
@@ -48,6 +49,7 @@ class HardwareReport:
             "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
             **({"last refusal": refusal} if refusal else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
+            **(queue.values() if queue else {}),
             **tally(self._events),
         }
         if engaged:
@@ -56,6 +58,8 @@ class HardwareReport:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
             return ERROR, f"{state.value}: {_cause(trips)}", values
+        if queue and queue.trouble:
+            return WARN, f"{state.value}; {queue.trouble}", values
         if late > LATE:
             return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values

@@ -17,6 +17,7 @@ from arm_dynamics import plugins
 from arm_dynamics.config import parameter_file
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.number_option import LARGEST, Number, port, seconds
 from arm_dynamics.ros.children import Children
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
@@ -54,11 +55,19 @@ def _parser() -> argparse.ArgumentParser:
     add("arm", nargs="?", default="five_dof", help="bundled arm or URDF file")
     laws = ", ".join(plugins.names("controllers"))
     add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
-    add("--duration", type=float, help="simulated seconds after which to end; default: Ctrl-C")
+    add(
+        "--duration",
+        type=seconds("--duration"),
+        help="simulated seconds after which to end; default: Ctrl-C",
+    )
     add("--headless", action="store_true", help="no browser page")
     add("--motion", choices=("hold", "tour"), help="default: tour with a page, hold without")
-    add("--port", type=int, default=8080, help="port of the page")
-    add("--rate", type=float, help="control rate [Hz]; default: the parameter file's, else 500")
+    add("--port", type=port("--port"), default=8080, help="port of the page")
+    add(
+        "--rate",
+        type=Number("--rate", 1e-3, 1e6, "Hz"),
+        help="control rate [Hz]; default: the parameter file's, else 500",
+    )
     add(
         "--lockstep",
         action=argparse.BooleanOptionalAction,
@@ -67,7 +76,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--composed", action="store_true", help="simulator and controller in one process")
     add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
     add("--record", type=Path, metavar="FOLDER", help="write all of it down, for 'replay'")
-    add("--tolerance", type=float, default=0.01, help="largest joint error at the end [rad]")
+    add(
+        "--tolerance",
+        type=Number("--tolerance", 1e-9, LARGEST, "rad or m"),
+        default=0.01,
+        help="largest joint error at the end [rad]",
+    )
     return parser
 
 
@@ -82,10 +96,6 @@ def _check(options: argparse.Namespace) -> None:
                     f"--controller {options.controller} commands {interface}; the actuator of"
                     f" joint '{actuator.joint}' takes {', '.join(actuator.interfaces)}"
                 )
-    for name in ("duration", "rate", "tolerance"):
-        value = getattr(options, name)
-        if value is not None and not 0 < value < 1e9:
-            raise ConfigError(f"--{name} {value}: a positive number is expected")
     if options.params_file is not None and not options.params_file.is_file():
         raise ConfigError(f"--params-file {options.params_file}: no such file")
     if options.record is not None and options.record.exists():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from arm_dynamics.pacer import Pacer, Rate
+from arm_dynamics.recording.queued_bag import QueuedBag
 from arm_dynamics.ros.diagnostics import ERROR, Report, tally
 from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.status import STOPPED
@@ -31,8 +32,8 @@ class SimulationReport:
         self._factor, self._commands = Rate(), Rate()
         self._efforts: dict[str, str] = {}
 
-    def summary(self, stopped_by: str) -> Report:
-        """``stopped_by``: who pressed the emergency stop."""
+    def summary(self, stopped_by: str, queue: QueuedBag | None) -> Report:
+        """``stopped_by``: who pressed the emergency stop; ``queue``: of the recording."""
         simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
         self._post(self._note_efforts)
         values = {
@@ -42,10 +43,13 @@ class SimulationReport:
             "round trip p50 / p99 [ms]": self._round_trip.summary(),
             "deadlines missed": str(self._pacer.missed),
             "paused": str(paused).lower(),
+            **(queue.values() if queue else {}),
             **self._efforts,
             **tally(watch.events),
         }
         trouble = "paused" if paused else "safe stop" if watch.stopping else ""
+        if queue and not trouble:
+            trouble = queue.trouble
         if stopped_by:
             return ERROR, f"{STOPPED} {stopped_by}", values
         return not trouble, trouble or "running", values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
@@ -35,6 +35,8 @@ from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tool_trace import ToolTrace
 from arm_dynamics.round_trip import RoundTrip
 
+PATIENCE = 1.0
+"""Longest time [s] that simulated time stands for a full queue of the recording."""
 REPEAT = 0.1
 """Time [s] after which a state that got no answer in lockstep is published again."""
 
@@ -79,7 +81,13 @@ class SimulatorNode(Node):
         report = SimulationReport(
             self.simulation, self.control, self.pacer, self.round_trip, self._requests.post
         )
-        self._diagnostics = Diagnostics(self, lambda: report.summary(self._stopped_by))
+        self._recording: Recorder | None = None
+        self._diagnostics = Diagnostics(
+            self,
+            lambda: report.summary(
+                self._stopped_by, self._recording.queue if self._recording else None
+            ),
+        )
         self.add_on_set_parameters_callback(self._on_parameters)
 
     def _listen(self, order: list[str]) -> CommandTopics:
@@ -108,12 +116,19 @@ class SimulatorNode(Node):
     def run(self, stop: Stop, advance: Advance | None = None) -> None:
         """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
-        with Recorder(self.simulation, self._record) if self._record else nullcontext():
+        with self._recorded() as self._recording:
             self.states.publish(self.simulation.state)
             self.pacer.restart()
             while not stop.is_set():
                 self._live(advance)
         self._requests.close()
+
+    def _recorded(self) -> AbstractContextManager[Recorder | None]:
+        """A recording that waits for the disk, for a moment, only where nobody's time runs on."""
+        if not self._record:
+            return nullcontext()
+        patience = PATIENCE if self.lockstep or self.pacer.factor > 1 else 0.0
+        return Recorder(self.simulation, self._record, patience=patience)
 
     def _live(self, advance: Advance) -> None:
         """What is asked for, then one period, unless time stands."""

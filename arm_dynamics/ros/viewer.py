@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from math import isfinite
-from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -48,7 +47,7 @@ def open_page(
         arm.joint_names,
         limits=[(joint.lower, joint.upper) for joint in arm.joints],
         tool_frame=arm.tool_frame,
-        folder=arm.source.parent if arm.source else Path(),
+        folder=arm.source.parent if arm.source else None,
         title=arm.name,
         port=port,
         interactive=interactive,

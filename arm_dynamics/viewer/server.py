@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.viewer.headers import served_with_headers
 from arm_dynamics.viewer.urdf import MISSING
 
 LOG = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ def open_server(title: str, host: str, port: int) -> Any:
     _check_address(host, port)
     # Any browser may ask for a public tunnel; the handler looks the method up here.
     private = type("PrivateServer", (viser.ViserServer,), {"request_share_url": _refuse_share})
-    with quiet():
+    with quiet(), served_with_headers():
         server = private(host=host, port=port, label=title, verbose=False)
     server.gui.configure_theme(
         dark_mode=True, show_logo=False, show_share_button=False, control_width="large"

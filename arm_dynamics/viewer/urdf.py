@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.model.mesh_files import find_mesh
 
 MISSING = "the browser view needs viser and yourdfpy: pip install 'arm_dynamics[viewer]'"
 
 
 def load_visuals(text: str, folder: Path | None) -> Any:
     """Return a ``yourdfpy.URDF`` of ``text``, its meshes looked up from ``folder``.
+
+    Meshes outside the description's folders and ROS packages are not opened (``mesh_files``).
 
     Raises ConfigError when yourdfpy is not installed, InvalidValue for a text or a mesh that
     cannot be read.
@@ -23,7 +25,10 @@ def load_visuals(text: str, folder: Path | None) -> Any:
         yourdfpy = import_module("yourdfpy")
     except ImportError as error:
         raise ConfigError(MISSING) from error
-    find = partial(yourdfpy.filename_handler_magic, dir=str(folder or "."))
+
+    def find(fname: str) -> str:
+        return str(find_mesh(fname, folder) or "")
+
     try:
         return yourdfpy.URDF.load(io.BytesIO(text.encode()), filename_handler=find)
     except Exception as error:  # whatever XML, mesh and image readers raise

@@ -1,14 +1,14 @@
-"""Files: the meshes and textures that a description names are there."""
+"""Files: the meshes and textures that a description names are there, and may be opened."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote
 
 from arm_dynamics.model.audit.fault import Fault, Severity, title
 from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.mesh_files import candidates, may_open
 from arm_dynamics.model.source import Node
 
 
@@ -22,35 +22,6 @@ def check(robot: Robot, folder: Path | None) -> Iterator[Fault]:
                     yield from _file(owner, node, folder, unknown)
 
 
-def candidates(uri: str, folder: Path | None) -> list[Path] | None:
-    """Where a mesh's file may be; None when its package or scheme is not known here.
-
-    ``package://name/path`` is looked for in folders ``name`` at and above ``folder``, then in
-    the installed packages; ``file://`` is absolute; any other path is relative to ``folder``.
-    """
-    scheme, separator, rest = uri.partition("://")
-    if not separator:
-        return [Path(folder or "", uri)] if folder or uri.startswith("/") else None
-    if scheme == "file":
-        return [Path(unquote(rest))]
-    if scheme != "package":
-        return None
-    name, _, path = rest.partition("/")
-    return [package / path for package in _packages(name, folder)] or None
-
-
-def _packages(name: str, folder: Path | None) -> list[Path]:
-    places: list[Path] = []
-    if folder:
-        here = Path(os.path.abspath(folder))
-        for above in (here, *here.parents):
-            places += [above] if above.name == name else []
-            places.append(above / name)
-    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    places += [Path(prefix, "share", name) for prefix in prefixes if prefix]
-    return [place for place in places if name and os.path.isdir(place)]
-
-
 def _file(owner: Node, node: Node, folder: Path | None, unknown: set[str]) -> Iterator[Fault]:
     uri = node.get("filename")
     element = f"{title(owner)} <{node.tag} filename>"
@@ -62,8 +33,12 @@ def _file(owner: Node, node: Node, folder: Path | None, unknown: set[str]) -> It
     places = candidates(uri, folder)
     if places is None:
         yield from _unknown(node, element, uri, unknown)
-    elif not any(os.path.isfile(place) for place in places):
-        remedy = f"correct the path; looked for {places[0]}"
+    elif not (near := [place for place in places if may_open(place, uri, folder)]):
+        problem = "is outside the description's folders and ROS packages: it is not opened"
+        remedy = f"put it below {folder or 'the folder of the description'}, or into a package"
+        yield Fault(node.line, element, uri, problem, remedy, "warning")
+    elif not any(os.path.isfile(place) for place in near):
+        remedy = f"correct the path; looked for {near[0]}"
         severity: Severity = "error" if node.tag == "mesh" else "warning"
         yield Fault(node.line, element, uri, "does not exist", remedy, severity)
 

@@ -1,0 +1,75 @@
+"""Which files of this machine a description may have opened: its own, and those of packages."""
+
+import pytest
+from test_audit import GOOD, mutated
+
+from arm_dynamics.model.audit import audit
+from arm_dynamics.model.mesh_files import find_mesh
+from arm_dynamics.viewer.urdf import load_visuals
+
+OUTSIDE = (
+    "/etc/hostname", "file:///etc/hostname", "../../../../../../../../etc/hostname",
+    "package://etc/hostname", "package://../etc/hostname", "package://bench/../../secret.stl",
+    "package://./secret.stl", "file://localhost/etc/hostname", "http://127.0.0.1/arm.stl",
+    "../secret.stl", "link.stl", "sub/../../secret.stl", "%2e%2e/secret.stl",
+    "file:///%2e%2e/etc/hostname", "file:///etc/hostname%00.stl", "package://secrets/secret.stl",
+)  # fmt: skip
+MISSING = ("%2e%2e/secret.stl",)
+"""Names of files in the folder that are not there: that is an error of its own."""
+TRIANGLE = """solid
+facet normal 0 0 1
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 1 0
+endloop
+endfacet
+endsolid"""
+
+
+def geometries(text, folder):
+    """How many shapes the page draws."""
+    pytest.importorskip("yourdfpy", reason="yourdfpy is not installed")
+    return len(load_visuals(text, folder).scene.geometry)
+
+
+def test_a_mesh_in_the_models_folder_is_drawn(tmp_path):
+    (tmp_path / "arm.stl").write_text(TRIANGLE)
+    text = mutated('<box size="0.2 0.1 0.1"/>', '<mesh filename="arm.stl"/>')
+    assert audit(text, tmp_path) == ()
+    assert geometries(text, tmp_path) == geometries(GOOD, tmp_path)
+
+
+@pytest.mark.parametrize("uri", OUTSIDE)
+def test_meshes_outside_the_models_folders_and_packages_are_not_opened(uri, tmp_path, monkeypatch):
+    """Neither by the audit, which names it, nor for the page."""
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    folder = tmp_path / "bench"
+    (folder / "sub").mkdir(parents=True)
+    (tmp_path / "secrets").mkdir()
+    for secret in (tmp_path / "secret.stl", tmp_path / "secrets" / "secret.stl"):
+        secret.write_text("solid\nendsolid")
+    (folder / "link.stl").symlink_to(tmp_path / "secret.stl")
+    assert find_mesh(uri, folder) is None
+    text = mutated('<box size="0.2 0.1 0.1"/>', f'<mesh filename="{uri}"/>')
+    (fault,) = audit(text, folder)
+    assert fault.value == uri
+    if uri not in MISSING:
+        assert fault.severity == "warning"
+    assert geometries(text, folder) == geometries(GOOD, folder) - 1
+
+
+def test_a_description_has_its_own_package_and_the_folder_beside_it(tmp_path, monkeypatch):
+    """A workspace that is installed as symbolic links is one that its owner has built."""
+    for place in ("lone/urdf", "lone/meshes", "ros/a/b", "prefix/share/bench", "source"):
+        (tmp_path / place).mkdir(parents=True)
+    for mesh in ("lone/meshes/arm.stl", "ros/arm.stl", "source/arm.stl"):
+        (tmp_path / mesh).touch()
+    (tmp_path / "ros" / "package.xml").touch()
+    (tmp_path / "prefix/share/bench/arm.stl").symlink_to(tmp_path / "source/arm.stl")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    assert find_mesh("../meshes/arm.stl", tmp_path / "lone/urdf")
+    assert find_mesh("../../arm.stl", tmp_path / "ros/a/b")
+    assert find_mesh("package://bench/arm.stl", None)
+    assert find_mesh(f"file://{tmp_path}/prefix/share/bench/arm.stl", None)
+    assert not find_mesh("arm.stl", None)

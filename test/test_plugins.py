@@ -101,7 +101,7 @@ class Plain: pass
 class Lacking(Actuator): interfaces = ("effort",)
 class Odd(Ideal): parameters = ["p"]
 class Mute(Ideal): interfaces = ()
-made = Ideal("J", 1.0)
+made = Ideal("J", 1.0, {})
 """
 
 

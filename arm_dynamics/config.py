@@ -63,8 +63,11 @@ def build_controller(
     """
     file = parameter_file(arm.source or arm.name) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
-    law = plugins.load("controllers", controller_name(arm, name, file))
-    controller: Controller = law(arm, _gains(given, law, file))
+    name = controller_name(arm, name, file)
+    law = plugins.load("controllers", name)
+    gains = _gains(given, law, file)
+    with plugins.guarded("controllers", name):
+        controller: Controller = law(arm, gains)
     if "payload_mass" in given:
         mass = _number(given["payload_mass"], f"{file}: payload_mass")
         controller.use_model(arm.with_payload(mass))

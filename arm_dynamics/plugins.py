@@ -1,19 +1,24 @@
 """Actuators, controllers and drivers by name: built-ins, then installed entry points.
 
-Only the chosen one is imported. A plugin that fails to import raises for its own name and
-leaves the others alone; a plugin that takes a built-in's name is ignored with a warning.
+Only the chosen one is imported. A plugin that fails to import, that ends the program there, or
+that is of another type raises for its own name and leaves the others alone; a plugin that takes
+a built-in's name is ignored with a warning.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from reprlib import repr as short
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError, UnknownName
 from arm_dynamics.expect import expect
+from arm_dynamics.parameters import Parameter
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "actuators": {
@@ -43,8 +48,16 @@ BUILT_IN: dict[str, dict[str, str]] = {
 }
 
 
+BASES = {
+    "actuators": ("arm_dynamics.actuators.base:Actuator",),
+    "controllers": ("arm_dynamics.controllers.base:Controller",),
+    "drivers": ("arm_dynamics.drivers.motor_bus:MotorBus", "arm_dynamics.drivers.base:Driver"),
+}
+"""What a plugin of each kind is a subclass of."""
+
+
 class PluginError(ArmDynamicsError):
-    """A plugin, built in or installed, that cannot be imported."""
+    """A plugin, built in or installed, that cannot be imported, is no such class, or breaks."""
 
 
 def names(kind: str) -> tuple[str, ...]:
@@ -55,20 +68,83 @@ def names(kind: str) -> tuple[str, ...]:
 def load(kind: str, name: str) -> Any:
     """Return the class registered as ``name``; import nothing else.
 
-    Raises UnknownName listing the registered names, PluginError when its import fails.
+    Raises UnknownName listing the registered names, PluginError when its import fails or it is no
+    complete class of this kind.
     """
     target = BUILT_IN[kind].get(expect(str, kind.removesuffix("s"), name))
+    if target is not None:
+        try:
+            return _attribute(target)
+        except Exception as error:
+            raise _failed(kind, name, target, error) from error
+    entry = _installed(kind).get(name)
+    if entry is None:
+        raise UnknownName(kind.removesuffix("s"), name, names(kind))
+    with guarded(kind, name):
+        found = entry.load()
+        problem = _problem(kind, found)
+    if problem:
+        raise PluginError(f"{kind} plugin '{name}' ({entry.value}): {problem}")
+    return found
+
+
+def sound(kind: str) -> dict[str, Any]:
+    """Every class of ``kind`` that can be loaded, by name; the others are warned of."""
+    found = {}
+    for name in names(kind):
+        try:
+            found[name] = load(kind, name)
+        except PluginError as error:
+            warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+    return found
+
+
+@contextmanager
+def guarded(kind: str, name: str) -> Iterator[None]:
+    """Run code of the plugin ``name``: whatever it raises becomes a PluginError.
+
+    SystemExit and KeyboardInterrupt too: a plugin does not end the program. Errors of this package
+    pass, and so does all that built-ins raise.
+    """
     try:
-        if target is not None:
-            module, attribute = target.split(":")
-            return getattr(import_module(module), attribute)
-        entry = _installed(kind).get(name)
-        if entry is not None:
-            target = entry.value
-            return entry.load()
-    except Exception as error:
-        raise PluginError(f"{kind} plugin '{name}' ({target}) failed: {error}") from error
-    raise UnknownName(kind.removesuffix("s"), name, names(kind))
+        yield
+    except ArmDynamicsError:
+        raise
+    except BaseException as error:
+        entry = None if name in BUILT_IN[kind] else _installed(kind).get(name)
+        if entry is None:
+            raise
+        raise _failed(kind, name, entry.value, error) from error
+
+
+def _failed(kind: str, name: str, target: str, error: BaseException) -> PluginError:
+    said = " ".join(str(error).split())
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return PluginError(f"{kind} plugin '{name}' ({target}) failed: {what}")
+
+
+def _problem(kind: str, found: Any) -> str:
+    """Why this is no plugin of ``kind``; "" when it is one."""
+    bases = tuple(_attribute(base) for base in BASES[kind])
+    expected = " or ".join(base.__name__ for base in bases)
+    if not isinstance(found, type):
+        return f"is {short(found)}; expected a subclass of {expected}"
+    if not issubclass(found, bases):
+        return f"is class {found.__name__}; expected a subclass of {expected}"
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        return f"class {found.__name__} lacks {', '.join(missing)}"
+    parameters = getattr(found, "parameters", ())
+    if not isinstance(parameters, tuple) or not all(isinstance(p, Parameter) for p in parameters):
+        return f"parameters = {short(parameters)}; expected a tuple of Parameter"
+    if kind == "actuators" and not getattr(found, "interfaces", ()):
+        return f"class {found.__name__} has no interfaces; expected a tuple of names"
+    return ""
+
+
+def _attribute(target: str) -> Any:
+    module, attribute = target.split(":")
+    return getattr(import_module(module), attribute)
 
 
 @cache

@@ -89,7 +89,7 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
         ("tune five_dof --dt 1e-4,nan", "nan"),
         ("tune five_dof --dt 1e-300", "1e-300"),
         ("gains five_dof --grid R2=0:1:1000000000000", "--grid count = 1000000000000; expected"),
-        ("gains five_dof --grid R2=0:1:9999 R3=0:1:9999", "1e+08 poses; expected at most 1e+07"),
+        ("gains five_dof --grid R2=0:1:9999 R3=0:1:9999", "1e+08 poses; expected at most 1e+06"),
         ("gains five_dof --grid R2=nan:1:3", "--grid end = nan rad or m; expected"),
         ("gains five_dof --grid R2=0:1:-3", "--grid count = -3; expected"),
         ("advise five_dof --dt 1e-9", "1e-09"),

@@ -22,7 +22,6 @@ from arm_dynamics.errors import (
     ArmDynamicsError,
     ConfigError,
     DriverFault,
-    InvalidValue,
     UnknownName,
 )
 from arm_dynamics.model.wiring import read_wiring
@@ -197,7 +196,7 @@ def test_check_of_a_dead_line_says_so_once(lines, capsys):
         (["check", "so101", "--port", "/dev/null"], DriverFault, "that is no serial port"),
         (["check", "five_dof"], ConfigError, "'five_dof'.*'R1'.*docs/hardware.md"),
         (["check", "so101", "--driver", "dynamixel", "--port", "x"], UnknownName, "sts3215"),
-        (["check", "so101", "--seconds", "-1"], InvalidValue, "--seconds"),
+        (["check", "so101", "--seconds", "-1"], ConfigError, "--seconds = -1 s; expected"),
         (["jog", "so101", "--joint", "elbow_flex"], ConfigError, "must be a terminal"),
         (["calibrate", "so101", "--output", "x"], ConfigError, "must be a terminal"),
     ],

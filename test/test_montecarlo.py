@@ -206,7 +206,7 @@ def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
         (("--target", "1,x"), "--target"),
         (("--spread", "absent.yaml"), "absent.yaml"),
         (("--band", 0), "band"),
-        (("--duration", 0), "duration [s] = 0"),
+        (("--duration", 0), "--duration = 0 s; expected"),
         (("--runs", 10**12), "runs = 1000000000000"),
         (("--dt", 0), "dt"),
     ],

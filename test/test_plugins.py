@@ -5,9 +5,12 @@ import warnings
 from importlib.metadata import EntryPoint
 
 import pytest
+from conftest import five_dof
 
 from arm_dynamics import plugins
 from arm_dynamics.actuators.ideal import Ideal
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.build import build_driver
 from arm_dynamics.errors import ArmDynamicsError, UnknownName
 
 
@@ -57,6 +60,112 @@ def test_a_plugin_that_raises_while_it_is_imported(installed, tmp_path, monkeypa
     installed(exploding="exploding_plugin:Thing")
     with pytest.raises(plugins.PluginError, match=r"'exploding'.*no licence"):
         plugins.load("controllers", "exploding")
+
+
+ENDING = {
+    "leaves": "raise SystemExit(3)",
+    "quits": "raise SystemExit",
+    "interrupts": "raise KeyboardInterrupt",
+    "closes": "raise GeneratorExit('over')",
+    "own": "class Odd(BaseException): pass\nraise Odd('nothing\\n\\nto see')",
+    "exits": "import sys; sys.exit('good bye')",
+    "recurses": "def f(): f()\nf()",
+}
+
+
+@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.parametrize("kind", ["actuators", "controllers", "drivers"])
+def test_a_plugin_cannot_end_the_program_by_its_import(
+    installed, tmp_path, monkeypatch, name, kind
+):
+    (tmp_path / f"{name}_plugin.py").write_text(ENDING[name])
+    monkeypatch.syspath_prepend(tmp_path)
+    installed(**{name: f"{name}_plugin:Thing"})
+    with pytest.raises(plugins.PluginError) as raised:
+        plugins.load(kind, name)
+    said = str(raised.value)
+    assert said.startswith(f"{kind} plugin '{name}' ({name}_plugin:Thing) failed: ")
+    assert len(said.splitlines()) == 1
+    assert plugins.load("actuators", "ideal") is Ideal
+    with pytest.warns(RuntimeWarning, match=f"'{name}'"):
+        assert set(plugins.sound("actuators")) == {"ideal", "dc_motor", "rate_limited"}
+
+
+WRONG = """
+from arm_dynamics.actuators.base import Actuator
+from arm_dynamics.actuators.ideal import Ideal
+from arm_dynamics.controllers.pid import Pid
+number, text, nothing = 3, "x" * 999, None
+def function(*given): return Ideal(*given)
+class Plain: pass
+class Lacking(Actuator): interfaces = ("effort",)
+class Odd(Ideal): parameters = ["p"]
+class Mute(Ideal): interfaces = ()
+made = Ideal("J", 1.0, {})
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("number", "is 3; expected a subclass of Actuator"),
+        ("text", "expected a subclass of Actuator"),
+        ("nothing", "is None; expected a subclass of Actuator"),
+        ("function", "is <function .*; expected a subclass of Actuator"),
+        ("made", "expected a subclass of Actuator"),
+        ("Plain", "is class Plain; expected a subclass of Actuator"),
+        ("Pid", "is class Pid; expected a subclass of Actuator"),
+        ("Actuator", "class Actuator lacks "),
+        ("Lacking", "class Lacking lacks "),
+        ("Odd", "parameters = .*; expected a tuple of Parameter"),
+        ("Mute", "class Mute has no interfaces"),
+    ],
+)
+def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch, what, said):
+    (tmp_path / "wrong_plugin.py").write_text(WRONG)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wrong_plugin", raising=False)
+    installed(mine=f"wrong_plugin:{what}")
+    with pytest.raises(plugins.PluginError, match=said) as raised:
+        plugins.load("actuators", "mine")
+    assert str(raised.value).startswith(f"actuators plugin 'mine' (wrong_plugin:{what})")
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("kind", ["controllers", "drivers"])
+def test_a_class_of_another_kind_is_rejected(installed, kind):
+    installed(mine="arm_dynamics.actuators.ideal:Ideal")
+    with pytest.raises(plugins.PluginError, match="is class Ideal; expected a subclass of"):
+        plugins.load(kind, "mine")
+
+
+BREAKING = """
+import sys
+from arm_dynamics.actuators.ideal import Ideal
+from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.drivers.simulated import Simulated
+class Motor(Ideal):
+    def __init__(self, *given): sys.exit("no license")
+class Law(Pid):
+    def __init__(self, *given): raise KeyboardInterrupt
+class Port(Simulated):
+    def __init__(self, *given): raise ValueError("no\\nport")
+"""
+
+
+def test_a_plugin_cannot_end_the_program_when_it_is_built(installed, tmp_path, monkeypatch):
+    (tmp_path / "breaking_plugin.py").write_text(BREAKING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "breaking_plugin", raising=False)
+    installed(motor="breaking_plugin:Motor", law="breaking_plugin:Law", port="breaking_plugin:Port")
+    for build, said in (
+        (lambda: five_dof().with_actuator("motor"), r"'motor' .*failed: SystemExit: no license"),
+        (lambda: build_controller(five_dof(), "law"), r"'law' .*failed: KeyboardInterrupt"),
+        (lambda: build_driver(five_dof(), "port"), r"'port' .*failed: ValueError: no port"),
+    ):
+        with pytest.raises(plugins.PluginError, match=said):
+            build()
+    assert build_controller(five_dof(), "pid").interface == "effort"
 
 
 def test_a_built_in_without_its_library_says_so(monkeypatch):

@@ -550,11 +550,11 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
         (("--search", "x"), "unknown gain 'x'"),
         (("--search", ","), "names of gains"),
         (("--dt", "fast"), "--dt fast"),
-        (("--error", 2), "below 1"),
+        (("--error", 2), "--error = 2; expected"),
         (("--seconds", -1), "seconds"),
         (("--seconds", "nan"), "seconds"),
-        (("--duration", 0), "duration [s] = 0"),
-        (("--period", -1), "period [s] = -1"),
+        (("--duration", 0), "--duration = 0 s; expected"),
+        (("--period", -1), "--period = -1 s; expected"),
         (("--search", "p,p"), "p is named 2 times"),
     ],
 )
@@ -566,7 +566,7 @@ def test_refused_options(options, says, tmp_path, capsys):
 def test_what_does_not_start_leaves_the_state_of_the_search_before(tmp_path, capsys):
     state = tmp_path / "state.json"
     state.write_text("of before")
-    assert tune("--out", tmp_path, "--payload", 1e9) == 2
+    assert tune("--out", tmp_path, "--payload", 1e6) == 2
     assert (tmp_path / "state.before.json").read_text() == "of before"
     assert not state.exists()
     assert tune("--out", tmp_path / "absent", "--resume") == 2

@@ -6,6 +6,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import numpy as np
@@ -17,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.viewer import ArmPage
+from arm_dynamics.viewer.headers import policy
 from arm_dynamics.viewer.history import RATE, WINDOW, History, Sample
 from arm_dynamics.viewer.plot import QUANTITIES
 from arm_dynamics.viewer.server import may_connect
@@ -379,6 +381,29 @@ def test_skeleton_agrees_with_yourdfpy(q):
         np.testing.assert_allclose(pose.apply(point), expected, atol=1e-7)
     expected = reference.get_transform("tool", "base")[:3, 3]
     np.testing.assert_allclose(tip(skeleton.chain("tool"), q), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/%2e%2e/secret"])
+def test_every_answer_has_frame_and_content_headers(page, path):
+    """No other page may frame it, and it loads nothing from elsewhere."""
+    try:
+        headers = urlopen(page.url + path).headers
+    except HTTPError as error:
+        assert path != "/"
+        headers = error.headers
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    rules = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert rules["default-src"] == rules["frame-ancestors"] == rules["script-src-attr"] == "'none'"
+    assert rules["connect-src"].split()[3:] == [f"{s}://{page.url[7:]}" for s in ("ws", "wss")]
+    assert "unsafe-eval" not in rules["script-src"].replace("'wasm-unsafe-eval'", "")
+    assert "*" not in headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("host", [None, "", "a b", "x; script-src *", "h\r\nX: y", "a'b", "*"])
+def test_no_host_name_changes_the_content_policy(host):
+    assert policy(host) == policy(None)
 
 
 SKELETON_URDF = load_visuals(URDF, None)

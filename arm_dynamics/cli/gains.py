@@ -26,8 +26,8 @@ from arm_dynamics.number_option import LARGEST, Number
 from arm_dynamics.regulation.gain_table import GainTable
 from arm_dynamics.regulation.gain_table_build import Axis, build_gain_table
 
-MOST_POSES = 10_000_000
-"""Poses of a table: 1.4 GB of gains of a five-joint arm."""
+MOST_POSES = 1_000_000
+"""Poses of a table: 0.4 GB of gains of a five-joint arm."""
 COUNT = Number("--grid count", 1, MOST_POSES, whole=True)
 WORTH = 20_000
 """Poses that take as long as starting a process."""

@@ -42,7 +42,8 @@ def build_driver(
         bus = build_bus(arm, name, settings)
         return MotorArm(arm, bus, interface=interface, safety=safety, events=events)
     if isinstance(kind, type) and issubclass(kind, Driver):
-        return kind(arm)
+        with plugins.guarded("drivers", name):
+            return kind(arm)
     raise ConfigError(f"driver '{name}' is {kind!r}: a MotorBus or a Driver is expected")
 
 
@@ -52,7 +53,8 @@ def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTING
     Raises ConfigError for a driver that has no motors.
     """
     kind, wiring = motors_of(name, settings), read_wiring(arm)
-    return kind(wiring.motors, {**wiring.settings, **settings})
+    with plugins.guarded("drivers", name):
+        return kind(wiring.motors, {**wiring.settings, **settings})
 
 
 def motors_of(name: str, settings: Mapping[str, str] = NO_SETTINGS) -> type[MotorBus]:

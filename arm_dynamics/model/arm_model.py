@@ -54,10 +54,7 @@ class ArmModel:
 
     def __post_init__(self) -> None:
         """Build the actuators, then the Pinocchio model that includes them."""
-        actuators = tuple(
-            plugins.load("actuators", joint.actuator)(joint.name, joint.effort, joint.constants)
-            for joint in self.joints
-        )
+        actuators = tuple(_actuator(joint) for joint in self.joints)
         for actuator in actuators:
             _require_finite(actuator)
         model = pin.Model(self.links)
@@ -210,6 +207,12 @@ class ArmModel:
                     f" [{joint.lower:.6g}, {joint.upper:.6g}]"
                 )
         return position
+
+
+def _actuator(joint: Joint) -> Any:
+    kind = plugins.load("actuators", joint.actuator)
+    with plugins.guarded("actuators", joint.actuator):
+        return kind(joint.name, joint.effort, joint.constants)
 
 
 def _require_finite(actuator: Any) -> None:

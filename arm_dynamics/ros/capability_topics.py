@@ -84,7 +84,7 @@ class Capabilities:
             raise ConfigError(refusal)
 
     def _able(self, takes: tuple[str, ...]) -> str:
-        laws = {name: plugins.load("controllers", name) for name in plugins.names("controllers")}
+        laws = plugins.sound("controllers")
         able = [
             name
             for name, law in laws.items()

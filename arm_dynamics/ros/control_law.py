@@ -37,7 +37,8 @@ class ControlLaw:
         text = "file of regulator gains for the law lqr, made by `arm-dynamics gains`; empty: none"
         self._table = str(declare_fixed(node, "gain_table", "", text))
         law = joint_law(name)
-        self.law: Controller = law(arm, declare_gains(node, law(arm)))
+        with plugins.guarded("controllers", name):
+            self.law: Controller = law(arm, declare_gains(node, law(arm)))
         self.law.use_model(self._model.arm)
         self._tabulate(self.law)
         self._declared = self.law
@@ -60,7 +61,8 @@ class ControlLaw:
         others = [name for name in values if name != NAME]
         if others:
             raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
-        law = joint_law(values[NAME])(self._nominal)
+        with plugins.guarded("controllers", values[NAME]):
+            law = joint_law(values[NAME])(self._nominal)
         law.configure(carried_gains(self.law, law))
         law.use_model(self._model.arm)
         self._tabulate(law)

@@ -65,7 +65,8 @@ class TaskSpaceControllerNode(Node):
         )
         self._model = LawModel(self, self._nominal)
         kind = task_law(name)
-        law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
+        with plugins.guarded("controllers", name):
+            law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
         law.use_model(self._model.arm)
         self.get_logger().info(PREPARING)
         rehearse(law)
@@ -142,7 +143,7 @@ def task_law(name: str) -> type[TaskController]:
     law: type[object] = plugins.load("controllers", name)
     if issubclass(law, TaskController):
         return law
-    every = {n: plugins.load("controllers", n) for n in plugins.names("controllers")}
+    every = plugins.sound("controllers")
     able = ", ".join(n for n, kind in every.items() if issubclass(kind, TaskController))
     raise ConfigError(f"controller '{name}' is a law of the joints: one of {able} is expected")
 

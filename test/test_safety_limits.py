@@ -14,6 +14,7 @@ from arm_dynamics.safety.derating import derated_share
 from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff, still_on
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.freshness import LET_GO, Freshness
+from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import LONGEST, Limits
 from arm_dynamics.safety.safe_stop import STOP_TIME
 from arm_dynamics.safety.settings import PARAMETERS, SafetySettings
@@ -141,6 +142,20 @@ def test_efforts_and_their_rate_are_bounded_whatever_is_wanted(asked, warm):
         assert (np.abs(told) <= bound).all()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dt", [LONGEST / 5, LONGEST, 10 * LONGEST, 1e9])
+def test_a_command_changes_by_no_more_than_its_rate_over_the_longest_time(dt, sign):
+    """|u - u_last| <= rate min(dt, LONGEST), attained by what is far away."""
+    settings, rest = SafetySettings(effort_rate=2.0, velocity_share=0.06), np.zeros(3)
+    limits, time = Limits(arm(), settings), min(dt, LONGEST)
+    for interface, rate in (("effort", 2.0 * arm().effort_limit), ("position", np.full(3, 6.0))):
+        limits.start(rest)
+        told = limits.apply(interface, np.full(3, sign * 1e3), rest, rest, WARM, dt)
+        np.testing.assert_allclose(told, sign * rate * time)
+    limits.start(np.ones(3))
+    assert (limits.apply("effort", rest, rest, rest, WARM, -1.0) == 1).all()
+
+
 def test_a_hot_motor_ends_at_its_derated_limit():
     limits = Limits(arm(), SAFETY)
     warm = np.array([30.0, 67.5, 80.0])
@@ -222,6 +237,65 @@ def test_the_trust_in_an_old_reading_fades():
     ages = np.array([0, 1, 1.5, 2, 3]) * LET_GO
     told = [float(fresh.trust(age)[0]) for age in ages]
     assert told == pytest.approx([1, 1, 0.5, 0, 0])
+
+
+# What trips -------------------------------------------------------------------------------
+
+LIMITS = {
+    "position": (3.0 + SAFETY.position_margin, "rad"),
+    "velocity": (6.0 * (1 + SAFETY.velocity_margin), "rad/s"),
+    "temperature": (SAFETY.hottest, "°C"),
+}
+
+
+@pytest.mark.parametrize("joint", range(3))
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", LIMITS)
+def test_a_reading_trips_at_its_declared_limit_and_not_before(kind, sign, joint):
+    """|q| > q_max + margin, |v| > (1 + margin) v_max, T >= T_max: to one part in 10^9."""
+    limit, unit = LIMITS[kind]
+    sign = 1 if kind == "temperature" else sign
+
+    def trips(value):
+        readings = {name: np.zeros(3) for name in LIMITS}
+        readings[kind][joint] = sign * value
+        return Judgement(arm(), SAFETY).limits(2.0, *readings.values())
+
+    assert trips(limit * (1 - 1e-9)) == []
+    (trip,) = trips(limit * (1 + 1e-9))
+    assert (trip.kind, trip.joint, trip.unit) == (kind, f"J{joint + 1}", unit)
+    assert (trip.value, abs(trip.limit)) == pytest.approx((sign * limit, limit), rel=1e-8)
+    assert trip.time == 2.0
+
+
+def test_a_temperature_that_is_not_told_does_not_trip():
+    rest = np.zeros(3)
+    assert Judgement(arm(), SAFETY).limits(0.0, rest, rest, np.full(3, np.nan)) == []
+
+
+def test_a_joint_that_stays_too_far_from_its_goal_trips_after_its_time():
+    """|q_goal - q| > e for longer than T; within e in between, the time begins again."""
+    judge, (e, T) = Judgement(arm(), SAFETY), (SAFETY.following_error, SAFETY.following_time)
+    rest, dt = np.zeros(3), T / 10
+    for sign in (1, -1):
+        behind = np.array([0.0, 0.0, sign * e * (1 + 1e-9)])
+        near = np.array([0.0, 0.0, sign * e * (1 - 1e-9)])
+        judge.restart(rest)
+        assert not [t for k in range(50) for t in judge.following(k * dt, rest, near)]
+        for start in (100.0, 200.0):
+            assert judge.following(start - dt, rest, near) == []
+            assert not [t for k in range(10) for t in judge.following(start + k * dt, rest, behind)]
+        (trip,) = judge.following(200.0 + 11 * dt, rest, behind)
+        assert (trip.kind, trip.joint) == ("following_error", "J3")
+        judge.restart(rest)
+        assert judge.following(200.0 + 12 * dt, rest, behind) == []
+
+
+def test_motors_that_report_a_fault_or_no_torque_trip():
+    judge = Judgement(arm(), SAFETY)
+    assert judge.faults(1.0, ("", "", ""), (True, None, True)) == []
+    found = judge.faults(1.0, ("", "overload", ""), (True, None, False))
+    assert [(t.kind, t.joint) for t in found] == [("fault", "J2"), ("torque_lost", "J3")]
 
 
 # Trips and torque off ---------------------------------------------------------------------

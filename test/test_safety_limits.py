@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from motor_rig import SAFETY, START, Rig, arm, weight
 from scipy.linalg import expm
 
+from arm_dynamics.dynamics import gravity, mass_matrix, rnea
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.safety.derating import derated_share
 from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff, still_on
@@ -16,7 +17,14 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.freshness import LET_GO, Freshness
 from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import LONGEST, Limits
-from arm_dynamics.safety.safe_stop import STOP_TIME
+from arm_dynamics.safety.safe_stop import (
+    BANDWIDTH,
+    FASTEST,
+    GRIP,
+    RAMP,
+    STOP_TIME,
+    SafeStop,
+)
 from arm_dynamics.safety.settings import PARAMETERS, SafetySettings
 from arm_dynamics.safety.soft_zone import (
     BRAKING,
@@ -26,7 +34,7 @@ from arm_dynamics.safety.soft_zone import (
     speed_brake,
     zone_damping,
 )
-from arm_dynamics.safety.stop_policy import SAG, HoldPosition, HoldStill
+from arm_dynamics.safety.stop_policy import SAG, HoldPosition, HoldStill, begin_stop
 from arm_dynamics.safety.trips import Trip, Trips
 from arm_dynamics.state import State
 
@@ -323,6 +331,14 @@ def test_what_holds_is_reported_once_and_link_trips_pass():
     assert events.counts["fault"] == 2
 
 
+def test_each_kind_that_holds_is_known_among_others():
+    trips = Trips(Events())
+    assert not trips.holds("silent")
+    for kind in ("silent", "fault"):
+        trips.add(Trip(kind, "J1", 1, 0, "", 1.0))
+    assert [trips.holds(kind) for kind in ("silent", "fault", "port")] == [True, True, False]
+
+
 def test_torque_off_is_asked_until_all_have_confirmed():
     off, asked = TorqueOff(), []
 
@@ -349,6 +365,21 @@ def test_an_emergency_stop_keeps_its_first_source():
     assert button.engaged
     assert button.release(button.press)
     assert not button.engaged
+
+
+def test_a_second_press_acts_as_the_first():
+    rig = Rig().up()
+    for count, source in enumerate(("panel", "panel", "page"), start=1):
+        rig.driver.emergency_stop(source)
+        rig.cycles(3)
+        assert rig.torque == [False] * 3
+        assert rig.counts["emergency_stop"] == count
+        rig.body.hold_at(rig.body.state.q)
+        rig.driver.reset()
+        assert not rig.driver.engaged
+        rig.cycles(3)
+        rig.driver.activate()
+        assert rig.torque == [True] * 3
 
 
 @pytest.mark.parametrize("when", ["before it lets go", "after it has let go"])
@@ -391,6 +422,58 @@ def test_what_a_listener_raises_goes_no_further():
     events.report("fault", "J1")
     assert events.counts == {"fault": 1, "listener_failed": 1}
     assert events.latest == {"fault": "J1"}
+
+
+# Stops ------------------------------------------------------------------------------------
+
+
+@given(vectors(-2.9, 2.9), vectors(-20, 20), numbers(0, 2))
+def test_a_stop_s_path_ends_short_of_the_limit_ahead(q, v, time):
+    """q0 + v0 T (1 - e^(-t/T)), T = clip(0.8 distance / |v0|, 10 ms, STOP_TIME), by joint."""
+    stop = SafeStop(arm(), State.of(q, v, time=5.0), np.zeros(3))
+    ahead = np.where(v > 0, 3.0 - q, q + 3.0)
+    T = np.clip(0.8 * ahead / np.maximum(np.abs(v), 1e-9), 0.01, STOP_TIME)
+    path, speed = stop.path(5.0 + time)
+    expected = np.clip(q + v * T * (1 - np.exp(-time / T)), -3.0, 3.0)
+    np.testing.assert_allclose(path, expected, atol=1e-12)
+    np.testing.assert_allclose(speed, v * np.exp(-time / T), atol=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_each_policy_does_with_an_arm_that_is_pushed_aside(sign):
+    """Long after its start, at rest 0.1 rad away: hold pulls back, ramp carries, damp does not."""
+    start, away = np.array(START), np.array(START) + 0.1 * sign
+    weight = gravity(arm(), away)
+
+    def effort(policy, v):
+        stop = begin_stop(policy, "effort", arm(), State.of(start), gravity(arm(), start))
+        return stop.command(State.of(away, v, time=10.0)).value
+
+    rest, moving = np.zeros(3), np.full(3, 0.05)
+    np.testing.assert_allclose(effort("ramp", rest), weight, atol=1e-12)
+    np.testing.assert_array_equal(effort("damp", rest), rest)
+    pull = sign * (effort("hold", rest) - weight)
+    assert (pull < -0.09 * GRIP * arm().effort_limit).all()
+    D = np.diag(mass_matrix(arm(), start)) / STOP_TIME
+    np.testing.assert_allclose(effort("ramp", moving), weight - D * moving)
+    np.testing.assert_allclose(effort("damp", moving), -D * moving)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
+    """K = max(BANDWIDTH² M_ii, min(GRIP τ_max, FASTEST² M_ii)), D = 1.6 sqrt(K M_ii)."""
+    start, m = np.array(START), np.diag(mass_matrix(arm(), START))
+    stiff = np.minimum(GRIP * arm().effort_limit, FASTEST**2 * m)
+    K = np.maximum(BANDWIDTH**2 * m, stiff)
+    stop = SafeStop(arm(), State.of(start), np.full(3, 7.0))
+    e, v = sign * 0.01, sign * 0.02
+    found = stop.command(State.of(start - e, [v] * 3, time=10.0)).value
+    carried = rnea(arm(), start - e, np.full(3, v), np.zeros(3))
+    np.testing.assert_allclose(found, carried + K * e - 1.6 * np.sqrt(K * m) * v)
+    far = stop.command(State.of(start - 1e3 * e, time=10.0)).value
+    np.testing.assert_array_equal(far, sign * arm().effort_limit)
+    half = stop.command(State.of(start, time=RAMP / 2)).value
+    np.testing.assert_allclose(half, 3.5 + 0.5 * gravity(arm(), start))
 
 
 # Stops of servos --------------------------------------------------------------------------

@@ -443,7 +443,9 @@ def test_a_motor_that_restarts_says_so_until_it_is_cleared():
         assert found[4].q == pytest.approx(1.0, abs=TICK)
         assert took < 0.01
     assert made.clear_faults([4]) == {4}
-    assert made.read()[4].fault == ""
+    found, _, questions = cycle(made, wire)
+    assert found[4].fault == ""
+    assert questions == 1, "it is prepared as the others are"
     assert made.read()[1].enabled
 
 

@@ -24,6 +24,7 @@ from arm_dynamics.safety.safe_stop import (
     RAMP,
     STOP_TIME,
     SafeStop,
+    largest_rate,
 )
 from arm_dynamics.safety.settings import PARAMETERS, SafetySettings
 from arm_dynamics.safety.soft_zone import (
@@ -474,6 +475,25 @@ def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
     np.testing.assert_array_equal(far, sign * arm().effort_limit)
     half = stop.command(State.of(start, time=RAMP / 2)).value
     np.testing.assert_allclose(half, 3.5 + 0.5 * gravity(arm(), start))
+
+
+@given(numbers(1e-3, 0.1), st.integers(0, 2**32 - 1))
+def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
+    """K = w² M_ii, D = 1.6 w M_ii, the effort constant over a period: stable at w, not at 2 w."""
+    root = np.random.default_rng(seed).normal(size=(3, 3))
+    M = root @ root.T + 0.1 * np.eye(3)
+    rate = largest_rate(M, period)
+
+    def largest_root(w):
+        gains = w * np.diag(np.diag(M)) @ np.hstack([w * np.eye(3), 1.6 * np.eye(3)])
+        a = -np.linalg.solve(M, gains)
+        q, v = np.eye(6)[:3], np.eye(6)[3:]
+        step = np.vstack([q + period * v + period**2 / 2 * a, v + period * a])
+        return np.abs(np.linalg.eigvals(step)).max()
+
+    assert largest_root(rate) < 1.0 < largest_root(2 * rate)
+    assert largest_rate(M, 2 * period) == pytest.approx(rate / 2)
+    assert largest_rate(M, 0.0) == np.inf
 
 
 # Stops of servos --------------------------------------------------------------------------

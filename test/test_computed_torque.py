@@ -89,6 +89,20 @@ def test_an_integral_shrinks_but_does_not_grow_while_saturated():
     assert law.update(q, goal, 0.0).value[0] == pytest.approx(0.02 * 200)
 
 
+@pytest.mark.parametrize("blocked", range(3))
+def test_whichever_joint_is_saturated_every_integral_waits(blocked):
+    """Three joints that gravity spares; the efforts of one alone do not suffice."""
+    efforts = [1e-6 if i == blocked else 100.0 for i in range(3)]
+    arm = chain(*({"axis": "0 0 1", "effort": effort} for effort in efforts))
+    arm = arm.with_gravity([0, 0, 0])
+    law = ComputedTorque(arm, gains(arm, kp=1.0, ki=100.0, kd=0.0))
+    state, apart = State.of([0.0] * 3), Reference.hold([0.1] * 3)
+    for _ in range(100):
+        law.update(state, apart, 1e-3)
+    after = law.update(state, Reference.hold(state.q), 0.0).value
+    np.testing.assert_array_equal(after, np.zeros(3))
+
+
 def test_the_other_joints_integrals_wait_for_a_saturated_one():
     arm = load_arm("two_link")
     law = ComputedTorque(arm, gains(arm, kp=10.0, ki=100.0, kd=1.0))

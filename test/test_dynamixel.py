@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from arm_dynamics.drivers.dynamixel import codec
 from arm_dynamics.drivers.dynamixel.bus import Dynamixel
 from arm_dynamics.drivers.dynamixel.control_table import BUS_WATCHDOG, TORQUE_ENABLE
+from arm_dynamics.drivers.dynamixel.line import Line
 from arm_dynamics.drivers.dynamixel.models import MODELS, find_model
 from arm_dynamics.drivers.dynamixel.motor_clocks import MEMORY
 from arm_dynamics.drivers.dynamixel.scan import scan
@@ -329,6 +330,37 @@ def test_what_came_before_the_question_is_no_answer():
     assert set(made.read()) == {2, 3}
 
 
+def test_an_answer_without_the_value_does_not_end_the_wait_for_it():
+    """As to a write, of the same motor: no error, no data."""
+    _, _, wire = bus()
+    line = Line(wire, 1e6, 1e-3)
+    empty = codec.encode(2, codec.STATUS, b"\x00")
+    wire.spoil = lambda data: empty + data
+    found = line.read(range(1, 4), BUS_WATCHDOG)
+    assert found == {1: 0, 2: 0, 3: 0}
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_register_that_all_should_take_is_written_again_where_it_was_not(lost):
+    """``lost`` rounds without the answer of the first motor, out of three."""
+    _, _, wire = bus()
+    line, rounds = Line(wire, 1e6, 1e-3), []
+
+    def spoil(data):
+        rounds.extend([data] if data else [])
+        return data[codec.STATUS_SIZE + BUS_WATCHDOG.size :] if len(rounds) <= lost else data
+
+    wire.spoil = spoil
+    wanted = dict.fromkeys((1, 2, 3), 5)
+    assert line.put_all(BUS_WATCHDOG, wanted, lost) == {2, 3}
+    rounds.clear()
+    assert line.put_all(BUS_WATCHDOG, wanted, lost + 1) == {1, 2, 3}
+    assert len(rounds) == lost + 1
+    rounds[:] = [b""] * lost
+    assert line.put_all(BUS_WATCHDOG, wanted, 3) == {1, 2, 3}
+    assert len(rounds) == lost + 1, "nothing is asked again once all have it"
+
+
 def test_half_of_the_answers_lost_cost_no_wrong_value():
     made, motors, wire = running(SIX)
     chance = random.Random(3)
@@ -411,7 +443,9 @@ def test_a_motor_that_restarts_says_so_until_it_is_cleared():
         assert found[4].q == pytest.approx(1.0, abs=TICK)
         assert took < 0.01
     assert made.clear_faults([4]) == {4}
-    assert made.read()[4].fault == ""
+    found, _, questions = cycle(made, wire)
+    assert found[4].fault == ""
+    assert questions == 1, "it is prepared as the others are"
     assert made.read()[1].enabled
 
 

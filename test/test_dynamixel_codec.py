@@ -93,6 +93,23 @@ def test_fast_read_is_that_of_the_manual():
     assert request == words("FF FF FD 00 FE 0A 00 8A 84 00 04 00 03 07 04 20 F2")
 
 
+@pytest.mark.parametrize("length", [0, 1, 2, 0xFFFF])
+def test_noise_of_an_impossible_length_hides_no_packet(length):
+    """Even where its CRC fits: a packet has an instruction and a CRC at least."""
+    head = codec.HEADER + b"\x01" + length.to_bytes(2, "little")
+    noise = head + crc16(head).to_bytes(2, "little")
+    packet = codec.encode(2, codec.STATUS, b"\x00\x07")
+    (found,) = Parser().feed(noise + packet)
+    assert (found.id, found.data) == (2, b"\x07")
+
+
+@pytest.mark.parametrize(("size", "count"), [(3, 3), (5, 3), (4, 2), (4, 4), (12, 1)])
+def test_a_fast_packet_of_another_length_is_no_answer(size, count):
+    """An answer that comes late belongs to another request: none of its bytes is a value."""
+    (late,) = Parser().feed(FAST)
+    assert list(codec.answers(late, size, count)) == []
+
+
 @pytest.mark.parametrize("kept", range(len(FAST) + 1))
 def test_what_came_of_a_cut_off_fast_read_is_used(kept):
     shares = list(codec.shares(FAST[:kept], 4))

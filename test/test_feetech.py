@@ -554,6 +554,20 @@ def test_an_answer_that_comes_a_cycle_late_is_not_taken_for_a_fresh_one():
         assert k % 2 == 1 or not found
 
 
+def test_what_waited_at_the_port_before_the_question_is_no_answer():
+    """Answers of every length that may be asked for, from before the servo fell silent."""
+    bus, wire, shafts = started(ids=(1, 2))
+    old = []
+    wire.fault = lambda reply: old.append(reply) or reply
+    for _ in range(8):
+        assert set(bus.read()) == {1, 2}
+    wire.fault = lambda reply: reply
+    shafts[1].silent = True
+    for reply in old:
+        wire.queue += [(wire.time - 1e-4, byte) for byte in reply]
+        assert set(bus.read()) <= {2}
+
+
 def test_a_port_that_is_gone_is_a_fault_until_it_is_opened_again():
     bus, wire, _ = started()
     bus.enable(IDS)

@@ -167,3 +167,13 @@ def test_the_emulated_servos_survive_any_bytes_too(data, cut):
     alive = motors.servos[0].memory[5] == 1 and motors.servos[0].away_until < 0
     assume(alive)
     assert decode(answer[-6:]) is not None
+
+
+@pytest.mark.parametrize("noise", ["FF", "FF FF", "FF FF FF", "00 FF", "FF FF 05 FF"])
+def test_a_packet_right_behind_bytes_that_look_like_its_header_is_found(noise):
+    packet = bytes.fromhex("FF FF 01 02 00 FC")  # status of servo 1, no error, no data
+    parser = Parser()
+    (found,) = parser.feed(bytes.fromhex(noise) + packet)
+    assert (found.id, found.data) == (1, b"")
+    assert parser.lost == len(bytes.fromhex(noise))
+    assert not parser.waiting

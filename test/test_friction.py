@@ -161,6 +161,24 @@ def test_friction_moves_positions_as_the_method_moves_them(method):
 
 
 @pytest.mark.parametrize("method", INTEGRATORS)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("push", "stays"), [(1.5, True), (1.99, True), (2.2, False)])
+def test_a_joint_that_turns_round_must_break_away(method, sign, push, stays):
+    """m v' = -u - f sign(v) brings v to 0 early in the step; from there u moves it iff u > fs.
+
+    The speed before is ten times the Stribeck speed: friction of motion is fc = 1, fs = 2.
+    """
+    motor = {"kt": 1.0, "ke": 1.0, "resistance": 1.0, "coulomb_friction": 1.0, "stiction": 2.0}
+    arm = turntable(0.0).with_actuator("dc_motor", **motor, stribeck_velocity=1e-4)
+    told = Command.checked("effort", [-sign * push], 1)
+    end = Plant(arm, method).step(State.of([0.3], [sign * 1e-3]), told, 1e-3)
+    assert (end.v[0] == 0.0) == stays
+    after = Plant(arm, method).step(end, told, 1e-3, 5)
+    assert (after.v[0] == 0.0) == stays
+    assert stays or sign * after.v[0] < 0
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("dt", [1e-4, 1e-3])
 def test_a_braked_joint_breaks_away_at_its_break_away_effort(method, dt):
     """Back-EMF and viscous friction brake motion, not rest: N Kt V / R = N fc at any step."""

@@ -14,7 +14,7 @@ from arm_dynamics.goals.goals import OVERRIDDEN, Goals
 from arm_dynamics.goals.tolerances import Tolerances
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import State
+from arm_dynamics.state import Reference, State
 from arm_dynamics.trajectories.joint_trajectory import parse
 
 ARM = five_dof()
@@ -206,6 +206,50 @@ def test_an_error_at_the_end_aborts_after_the_goal_time():
     assert session.now == pytest.approx(start + 0.7, abs=0.005)
     assert "joint 'R2': position error" in verdict.text
     assert "0.1 s after the trajectory's end" in verdict.text
+
+
+def test_a_velocity_error_on_the_path_aborts():
+    session = Session(payload=0.5)
+    goal = session.goals.accept(to(path={"R3": (0.0, 1e-3)}))
+    verdict = session.finish(goal)
+    assert verdict.code == Code.PATH_TOLERANCE_VIOLATED
+    assert "joint 'R3': velocity error" in verdict.text
+
+
+def test_a_velocity_error_at_the_end_is_no_success():
+    """At its place, but still moving: the goal waits for rest, and its time runs out."""
+    session = Session(payload=0.5)
+    session.goals.constraints = Constraints.of(ARM, general={"stopped_velocity_tolerance": 0.0})
+    goal = session.goals.accept(to(seconds=0.6, goal={"R2": (1.0, 1e-9)}, goal_time=0.1))
+    verdict = session.finish(goal)
+    assert verdict.code == Code.GOAL_TOLERANCE_VIOLATED
+    assert "joint 'R2': velocity error" in verdict.text
+
+
+def test_the_stopped_velocity_tolerance_is_every_joint_s_default():
+    session = Session(payload=0.5)
+    slow = {"goal_time": 0.1, "stopped_velocity_tolerance": 1e-9}
+    session.goals.constraints = Constraints.of(ARM, general=slow)
+    verdict = session.finish(session.goals.accept(to(seconds=0.6)))
+    assert verdict.code == Code.GOAL_TOLERANCE_VIOLATED
+    assert "velocity error" in verdict.text
+
+
+@pytest.mark.parametrize("part", ["position", "velocity"])
+@pytest.mark.parametrize("joint", [0, 1])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
+    """|reference - measured| <= tolerance for every joint, in position and in velocity."""
+    tolerances = Tolerances.of(np.array([0.1, 0.2]), np.array([0.3, 0.4]))
+    limit = getattr(tolerances, part)[joint]
+    for share, met in ((1 - 1e-9, True), (1 + 1e-9, False)):
+        errors = {"position": np.zeros(2), "velocity": np.zeros(2)}
+        errors[part][joint] = sign * share * limit
+        state, rest = State.of(errors["position"], errors["velocity"]), Reference.hold([0.0] * 2)
+        assert tolerances.met(state, rest) == met
+        said = list(tolerances.violations(("a", "b"), state, rest))
+        assert len(said) == (not met)
+        assert all(f"joint '{'ab'[joint]}': {part} error" in text for text in said)
 
 
 def test_zero_is_the_default_and_minus_one_is_none():

@@ -299,6 +299,17 @@ def test_a_reference_steps_the_named_joints_alone():
     np.testing.assert_array_equal(loop.reference.q, [7.0, HOME[1], 0.1, HOME[3], HOME[4]])
 
 
+def test_a_step_of_one_joint_keeps_the_others_reference_not_where_they_sag():
+    sagged = HOME - 0.01
+    driver = Script(at(0.0), at(0.002, sagged), at(0.004, sagged))
+    loop = ControlLoop(driver, Counting(five_dof()))
+    loop.step()
+    loop.step()
+    loop.hold({"R3": 0.1})
+    loop.step()
+    np.testing.assert_array_equal(loop.reference.q, [*HOME[:2], 0.1, *HOME[3:]])
+
+
 def test_a_restarted_controller_takes_over_a_stopped_arm_without_a_jump():
     """Motion, silence until the safe stop, then a new loop on the same simulation."""
     arm = five_dof()

@@ -242,6 +242,7 @@ def test_scan_reads_only():
     _, wire, _ = connected((*ARM, (5, "AK80-9"), (3, "DM4310")), ARM)
     found = MitCan.scan({}, wire)
     assert [(f.id, f.model) for f in found] == [*ARM, (3, "DM4310")], "two with one id"
+    assert all(int(f.firmware) > 0 for f in found)
     assert {id for id, _ in wire.sent} == {0x7FF}
 
 

@@ -88,6 +88,26 @@ def test_a_motor_without_torque_is_lost_in_time_however_noisy(value, seed):
     assert known.lost(1)
 
 
+def test_answers_without_torque_count_only_in_a_row():
+    """One that gives what is asked for begins the count again; little asked for leaves it."""
+    known = Given({1: AK})
+
+    def answered(value, given, often=1):
+        for _ in range(often):
+            known.sent(1, (0.0, 0.0, 0.0, 0.0, value))
+            known.look({1: answer(given)})
+        return known.lost(1)
+
+    for _ in range(5):
+        assert not answered(5.0, 0.0, CYCLES - 1)
+        assert not answered(5.0, 5.0)
+    assert not answered(5.0, 0.0, CYCLES - 1)
+    assert not answered(0.1, 0.0, 3 * CYCLES)  # the first two still answer for what came before
+    assert answered(5.0, 0.0, 2)
+    known.forget([1])
+    assert not answered(5.0, 0.0, CYCLES - 1)
+
+
 def test_motors_that_tell_their_state_are_not_judged():
     assert Given({1: MOTORS["DM4310"], 2: AK}).ids == {2}
     bus, _, shafts = connected(CUBES)

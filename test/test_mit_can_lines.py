@@ -214,6 +214,28 @@ def test_what_cannot_be_opened_says_why(settings, said):
     line.close()
 
 
+@pytest.mark.parametrize(
+    ("settings", "given"),
+    [
+        ({"interface": "socketcan", "channel": "can3"}, {"channel": "can3"}),
+        (
+            {"interface": "slcan", "port": "/dev/no", "baud": "115200", "bitrate": "500000"},
+            {"channel": "/dev/no", "tty_baudrate": 115200, "bitrate": 500000},
+        ),
+        (
+            {"interface": "slcan", "port": "/dev/no", "sleep_after_open": "0.5"},
+            {"sleep_after_open": 0.5, "tty_baudrate": 1000000, "bitrate": 1000000},
+        ),
+        ({"interface": "udp_multicast", "udp_port": "5000"}, {"port": 5000, "hop_limit": 0}),
+    ],
+)
+def test_python_can_is_given_the_settings(monkeypatch, settings, given):
+    opened = {}
+    monkeypatch.setattr(can, "Bus", opened.update)
+    PythonCanLine(settings).open()
+    assert opened == opened | given | {"interface": settings["interface"]}
+
+
 def test_a_rate_that_slcan_has_no_word_for_is_refused():
     with pytest.raises(ConfigError, match="bitrate = 300000 bit/s: slcan has 10000, 20000"):
         driver({"interface": "slcan", "port": "/dev/null", "bitrate": "300000"})

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from emulators.ideal import WIRE
-from motor_rig import RATIO, SAFETY, START, Rig, arm, weight
+from motor_rig import RATIO, SAFETY, SIGN, START, Rig, arm, weight
 
 from arm_dynamics.config import build_controller
 from arm_dynamics.drivers.status import Status
@@ -33,6 +33,27 @@ def test_activation_moves_nothing(interface):
     assert rig.body.moved.max() < (1e-3 if interface == "effort" else 0.02)
     np.testing.assert_allclose(rig.state.q, rig.body.state.q, atol=1e-9)
     assert rig.counts == {}
+
+
+@pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
+def test_what_the_motors_are_asked_for_with_their_torque_keeps_the_arm(interface):
+    """The weight, the position that was read, no velocity: before torque and with it."""
+    rig, asked = Rig(interface), []
+    write = rig.bus.write
+
+    def watched(goals):
+        asked.append([goals[i].value for i in (1, 2, 3)])
+        write(goals)
+
+    rig.driver.configure()
+    rig.cycles(5)
+    rig.bus.write = watched
+    rig.driver.activate()
+    shafts = [shaft.q for shaft in rig.shafts]
+    carried = weight(rig) * np.divide(SIGN, RATIO)
+    kept = {"effort": carried, "position": shafts, "velocity": np.zeros(3)}[interface]
+    assert len(asked) > 10
+    np.testing.assert_allclose(asked, [kept] * len(asked), atol=0.02, rtol=1e-3)
 
 
 def test_joints_and_shafts_agree_with_the_emulated_arms_own_mapping():
@@ -431,6 +452,15 @@ def test_a_command_of_another_interface_is_refused_by_name():
     )
 
 
+def test_a_closed_arm_shows_no_old_value():
+    rig = Rig().up()
+    rig.cycles(3)
+    rig.driver.close()
+    told = rig.driver.feedback
+    for values in (told.q, told.v, told.tau, told.temperature):
+        assert np.isnan(values).all()
+
+
 # The port ---------------------------------------------------------------------------------
 
 
@@ -444,6 +474,9 @@ def test_a_lost_port_is_an_error_and_comes_back_inactive():
     rig.cycles(100)  # 0.2 s: no try yet, and no call at all
     assert rig.bus.calls == before
     assert rig.torque == [False] * 3  # the motors' own watchdogs
+    for call in (rig.driver.read, rig.driver.activate, rig.driver.reset):
+        with pytest.raises(DriverFault, match="the port is gone"):
+            call()
     rig.bus.gone = False
     rig.cycles(300)
     assert rig.driver.status is Status.INACTIVE

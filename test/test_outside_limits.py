@@ -71,13 +71,15 @@ def test_a_goal_far_inside_is_gone_to_at_the_speed_that_is_allowed():
         assert (np.abs(after - before) <= step + 1e-12).all()
 
 
-def test_what_is_gained_is_not_lost_again():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_gained_is_not_lost_again(sign):
     judge = Judgement(arm(), SafetySettings(position_margin=0.01, take_up=0.2))
     rest = np.zeros(3)
-    judge.restart(np.array(OUTSIDE))
+    judge.restart(sign * np.array(OUTSIDE))
 
     def trips(q):
-        return [t.kind for t in judge.limits(0.0, np.array([0.3, q, 0.0]), rest, rest)]
+        reading = sign * np.array([0.3, q, 0.0])
+        return [t.kind for t in judge.limits(0.0, reading, rest, rest)]
 
     assert trips(UPPER + 0.155) == []
     assert trips(UPPER + 0.165) == ["position"]
@@ -88,11 +90,28 @@ def test_what_is_gained_is_not_lost_again():
     assert trips(UPPER + 0.015) == ["position"]
 
 
-def test_too_far_outside_is_refused():
-    rig = outside(q=(0.3, UPPER + 0.25, 0.0))
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("take_up", [0.0, 0.2])
+def test_no_further_outside_than_take_up_is_led_back(sign, take_up):
+    """The limit that trips is at most take_up beyond the joint's own, on either side."""
+    judge = Judgement(arm(), SafetySettings(position_margin=0.01, take_up=take_up))
+    rest, end = np.zeros(3), UPPER + take_up + 0.01
+    for q, kinds in ((end - 1e-6, []), (end + 1e-6, ["position"]), (end + 9.0, ["position"])):
+        reading = sign * np.array([0.3, q, 0.0])
+        judge.restart(reading)
+        found = judge.limits(0.0, reading, rest, rest)
+        assert [t.kind for t in found] == kinds
+        assert [abs(t.limit) for t in found] == pytest.approx([end] * len(kinds))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_too_far_outside_is_refused(sign):
+    rig = outside(q=(0.3, sign * (UPPER + 0.25), 0.0))
     rig.driver.configure()
     rig.cycle()
-    with pytest.raises(DriverFault, match=r"'J2': position 3\.25 rad, limit 3\.22"):
+    with pytest.raises(
+        DriverFault, match=rf"'J2': position {sign * 3.25} rad, limit {sign * 3.22}"
+    ):
         rig.driver.activate()
     assert rig.torque == [False] * 3
 

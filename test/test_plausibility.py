@@ -1,12 +1,13 @@
 """One spoilt reading moves nothing and trips nothing; a joint that runs away is believed."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from motor_rig import Rig, weight
+from motor_rig import Rig, arm, weight
 from test_motor_arm_makers import Line
 
 from arm_dynamics.drivers.motor_bus import Reading
@@ -88,6 +89,26 @@ def test_a_spoilt_reading_neither_trips_nor_moves_an_arm(interface, value, amoun
     assert rig.body.moved.max() < (1e-3 if interface == "effort" else 0.02)
     assert rig.counts == {"implausible": 5}
     assert "joint 'J2'" in rig.driver.events.latest["implausible"]
+
+
+def test_a_joint_without_a_velocity_limit_is_doubted_too():
+    """Beyond 100 rad/s at most: 4 rad further after 2 ms."""
+    fast = tuple(replace(joint, velocity=1e6) for joint in arm().joints)
+    rig = Rig(model=replace(arm(), joints=fast)).up()
+    rig.cycles(20)
+    read = rig.bus.read
+
+    def spoilt():
+        told = dict(read())
+        told[2] = Reading(told[2].time, told[2].q + 8.0, told[2].v)  # two turns of the shaft a turn
+        return told
+
+    rig.bus.read = spoilt
+    rig.cycle()
+    rig.bus.read = read
+    rig.cycles(3)
+    assert rig.driver.status is Status.ACTIVE
+    assert rig.counts == {"implausible": 1}
 
 
 def test_a_joint_that_is_thrown_trips_by_the_second_reading():

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from conftest import displaced, five_dof
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arm_dynamics import dynamics
 from arm_dynamics.errors import CommandRefused, InvalidValue
@@ -39,16 +41,27 @@ def test_the_guard_refuses_names_and_counts(bad, said):
     assert told[-1] == ("command_refused", events.latest["command_refused"])
 
 
-def test_the_guard_clamps_and_says_so():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_guard_clamps_and_says_so(sign):
     events = Events()
     guard = Guard(five_dof(), events)
     fine = command([120.0, -120, 0, 12, -12])
     assert guard.check_command(fine).value.tolist() == fine.value.tolist()
     assert not events.counts
-    clamped = guard.check_command(command([500.0, 0, -1, 20, 0], stamp=3.0))
-    assert clamped.value.tolist() == [120, 0, -1, 12, 0]
+    asked = sign * np.array([500.0, 0, -1, 20, 0])
+    clamped = guard.check_command(command(asked, stamp=3.0))
+    assert (sign * clamped.value).tolist() == [120, 0, -1, 12, 0]
     assert clamped.stamp == 3.0
-    assert "'R1': effort 500 N·m clamped to the limit 120" in events.latest["effort_clamped"]
+    assert f"'R1': effort {asked[0]:g} N·m" in events.latest["effort_clamped"]
+    assert events.counts == {"effort_clamped": 1}
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=5))
+def test_what_the_guard_lets_through_is_the_nearest_command_within_the_limits(asked):
+    """clip(u, -u_max, u_max) joint by joint, whatever the signs."""
+    arm = five_dof()
+    kept = Guard(arm, Events()).check_command(command(asked)).value
+    np.testing.assert_array_equal(kept, np.clip(asked, -arm.effort_limit, arm.effort_limit))
 
 
 def test_the_guard_refuses_states_that_are_none():
@@ -161,6 +174,23 @@ def test_time_outs_are_checked():
     for bad in (0.0, -1.0, np.nan):
         with pytest.raises(InvalidValue, match="command timeout"):
             CommandWatch(five_dof(), bad)
+
+
+def test_a_restarted_watch_stops_from_the_state_that_it_finds():
+    """Neither a command nor a stop from before a restart acts on the arm after it."""
+    arm, watch = five_dof(), CommandWatch(five_dof())
+    before, after = np.array([0.0, -1.1, 0.3, 0.0, 0.0]), np.array([0.0, 0.4, -0.2, 0.3, 0.2])
+    watch.command(State.of(before))
+    watch.restart()
+    assert not watch.stopping
+    weight = dynamics.gravity(arm, after)
+    held = watch.command(State.of(after, tau=weight, time=1.0)).value
+    np.testing.assert_allclose(held, weight, atol=1e-12)
+    watch.offer(command([1.0, 2, 3, 0, 0]), 1.0)
+    watch.restart()
+    assert watch.age(2.0) == 0.0
+    held = watch.command(State.of(after, tau=weight, time=1.0)).value
+    np.testing.assert_allclose(held, weight, atol=1e-12)
 
 
 def test_no_command_ever_is_no_time_out():

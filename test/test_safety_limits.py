@@ -9,13 +9,23 @@ from hypothesis import strategies as st
 from motor_rig import SAFETY, START, Rig, arm, weight
 from scipy.linalg import expm
 
+from arm_dynamics.dynamics import gravity, mass_matrix, rnea
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.safety.derating import derated_share
 from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff, still_on
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.freshness import LET_GO, Freshness
+from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import LONGEST, Limits
-from arm_dynamics.safety.safe_stop import STOP_TIME
+from arm_dynamics.safety.safe_stop import (
+    BANDWIDTH,
+    FASTEST,
+    GRIP,
+    RAMP,
+    STOP_TIME,
+    SafeStop,
+    largest_rate,
+)
 from arm_dynamics.safety.settings import PARAMETERS, SafetySettings
 from arm_dynamics.safety.soft_zone import (
     BRAKING,
@@ -25,7 +35,7 @@ from arm_dynamics.safety.soft_zone import (
     speed_brake,
     zone_damping,
 )
-from arm_dynamics.safety.stop_policy import SAG, HoldPosition, HoldStill
+from arm_dynamics.safety.stop_policy import SAG, HoldPosition, HoldStill, begin_stop
 from arm_dynamics.safety.trips import Trip, Trips
 from arm_dynamics.state import State
 
@@ -141,6 +151,20 @@ def test_efforts_and_their_rate_are_bounded_whatever_is_wanted(asked, warm):
         assert (np.abs(told) <= bound).all()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dt", [LONGEST / 5, LONGEST, 10 * LONGEST, 1e9])
+def test_a_command_changes_by_no_more_than_its_rate_over_the_longest_time(dt, sign):
+    """|u - u_last| <= rate min(dt, LONGEST), attained by what is far away."""
+    settings, rest = SafetySettings(effort_rate=2.0, velocity_share=0.06), np.zeros(3)
+    limits, time = Limits(arm(), settings), min(dt, LONGEST)
+    for interface, rate in (("effort", 2.0 * arm().effort_limit), ("position", np.full(3, 6.0))):
+        limits.start(rest)
+        told = limits.apply(interface, np.full(3, sign * 1e3), rest, rest, WARM, dt)
+        np.testing.assert_allclose(told, sign * rate * time)
+    limits.start(np.ones(3))
+    assert (limits.apply("effort", rest, rest, rest, WARM, -1.0) == 1).all()
+
+
 def test_a_hot_motor_ends_at_its_derated_limit():
     limits = Limits(arm(), SAFETY)
     warm = np.array([30.0, 67.5, 80.0])
@@ -224,6 +248,65 @@ def test_the_trust_in_an_old_reading_fades():
     assert told == pytest.approx([1, 1, 0.5, 0, 0])
 
 
+# What trips -------------------------------------------------------------------------------
+
+LIMITS = {
+    "position": (3.0 + SAFETY.position_margin, "rad"),
+    "velocity": (6.0 * (1 + SAFETY.velocity_margin), "rad/s"),
+    "temperature": (SAFETY.hottest, "°C"),
+}
+
+
+@pytest.mark.parametrize("joint", range(3))
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", LIMITS)
+def test_a_reading_trips_at_its_declared_limit_and_not_before(kind, sign, joint):
+    """|q| > q_max + margin, |v| > (1 + margin) v_max, T >= T_max: to one part in 10^9."""
+    limit, unit = LIMITS[kind]
+    sign = 1 if kind == "temperature" else sign
+
+    def trips(value):
+        readings = {name: np.zeros(3) for name in LIMITS}
+        readings[kind][joint] = sign * value
+        return Judgement(arm(), SAFETY).limits(2.0, *readings.values())
+
+    assert trips(limit * (1 - 1e-9)) == []
+    (trip,) = trips(limit * (1 + 1e-9))
+    assert (trip.kind, trip.joint, trip.unit) == (kind, f"J{joint + 1}", unit)
+    assert (trip.value, abs(trip.limit)) == pytest.approx((sign * limit, limit), rel=1e-8)
+    assert trip.time == 2.0
+
+
+def test_a_temperature_that_is_not_told_does_not_trip():
+    rest = np.zeros(3)
+    assert Judgement(arm(), SAFETY).limits(0.0, rest, rest, np.full(3, np.nan)) == []
+
+
+def test_a_joint_that_stays_too_far_from_its_goal_trips_after_its_time():
+    """|q_goal - q| > e for longer than T; within e in between, the time begins again."""
+    judge, (e, T) = Judgement(arm(), SAFETY), (SAFETY.following_error, SAFETY.following_time)
+    rest, dt = np.zeros(3), T / 10
+    for sign in (1, -1):
+        behind = np.array([0.0, 0.0, sign * e * (1 + 1e-9)])
+        near = np.array([0.0, 0.0, sign * e * (1 - 1e-9)])
+        judge.restart(rest)
+        assert not [t for k in range(50) for t in judge.following(k * dt, rest, near)]
+        for start in (100.0, 200.0):
+            assert judge.following(start - dt, rest, near) == []
+            assert not [t for k in range(10) for t in judge.following(start + k * dt, rest, behind)]
+        (trip,) = judge.following(200.0 + 11 * dt, rest, behind)
+        assert (trip.kind, trip.joint) == ("following_error", "J3")
+        judge.restart(rest)
+        assert judge.following(200.0 + 12 * dt, rest, behind) == []
+
+
+def test_motors_that_report_a_fault_or_no_torque_trip():
+    judge = Judgement(arm(), SAFETY)
+    assert judge.faults(1.0, ("", "", ""), (True, None, True)) == []
+    found = judge.faults(1.0, ("", "overload", ""), (True, None, False))
+    assert [(t.kind, t.joint) for t in found] == [("fault", "J2"), ("torque_lost", "J3")]
+
+
 # Trips and torque off ---------------------------------------------------------------------
 
 
@@ -247,6 +330,14 @@ def test_what_holds_is_reported_once_and_link_trips_pass():
     trips.clear()
     trips.add(Trip("fault", "J1", 1, 0, "", 3.0))
     assert events.counts["fault"] == 2
+
+
+def test_each_kind_that_holds_is_known_among_others():
+    trips = Trips(Events())
+    assert not trips.holds("silent")
+    for kind in ("silent", "fault"):
+        trips.add(Trip(kind, "J1", 1, 0, "", 1.0))
+    assert [trips.holds(kind) for kind in ("silent", "fault", "port")] == [True, True, False]
 
 
 def test_torque_off_is_asked_until_all_have_confirmed():
@@ -275,6 +366,21 @@ def test_an_emergency_stop_keeps_its_first_source():
     assert button.engaged
     assert button.release(button.press)
     assert not button.engaged
+
+
+def test_a_second_press_acts_as_the_first():
+    rig = Rig().up()
+    for count, source in enumerate(("panel", "panel", "page"), start=1):
+        rig.driver.emergency_stop(source)
+        rig.cycles(3)
+        assert rig.torque == [False] * 3
+        assert rig.counts["emergency_stop"] == count
+        rig.body.hold_at(rig.body.state.q)
+        rig.driver.reset()
+        assert not rig.driver.engaged
+        rig.cycles(3)
+        rig.driver.activate()
+        assert rig.torque == [True] * 3
 
 
 @pytest.mark.parametrize("when", ["before it lets go", "after it has let go"])
@@ -317,6 +423,77 @@ def test_what_a_listener_raises_goes_no_further():
     events.report("fault", "J1")
     assert events.counts == {"fault": 1, "listener_failed": 1}
     assert events.latest == {"fault": "J1"}
+
+
+# Stops ------------------------------------------------------------------------------------
+
+
+@given(vectors(-2.9, 2.9), vectors(-20, 20), numbers(0, 2))
+def test_a_stop_s_path_ends_short_of_the_limit_ahead(q, v, time):
+    """q0 + v0 T (1 - e^(-t/T)), T = clip(0.8 distance / |v0|, 10 ms, STOP_TIME), by joint."""
+    stop = SafeStop(arm(), State.of(q, v, time=5.0), np.zeros(3))
+    ahead = np.where(v > 0, 3.0 - q, q + 3.0)
+    T = np.clip(0.8 * ahead / np.maximum(np.abs(v), 1e-9), 0.01, STOP_TIME)
+    path, speed = stop.path(5.0 + time)
+    expected = np.clip(q + v * T * (1 - np.exp(-time / T)), -3.0, 3.0)
+    np.testing.assert_allclose(path, expected, atol=1e-12)
+    np.testing.assert_allclose(speed, v * np.exp(-time / T), atol=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_each_policy_does_with_an_arm_that_is_pushed_aside(sign):
+    """Long after its start, at rest 0.1 rad away: hold pulls back, ramp carries, damp does not."""
+    start, away = np.array(START), np.array(START) + 0.1 * sign
+    weight = gravity(arm(), away)
+
+    def effort(policy, v):
+        stop = begin_stop(policy, "effort", arm(), State.of(start), gravity(arm(), start))
+        return stop.command(State.of(away, v, time=10.0)).value
+
+    rest, moving = np.zeros(3), np.full(3, 0.05)
+    np.testing.assert_allclose(effort("ramp", rest), weight, atol=1e-12)
+    np.testing.assert_array_equal(effort("damp", rest), rest)
+    pull = sign * (effort("hold", rest) - weight)
+    assert (pull < -0.09 * GRIP * arm().effort_limit).all()
+    D = np.diag(mass_matrix(arm(), start)) / STOP_TIME
+    np.testing.assert_allclose(effort("ramp", moving), weight - D * moving)
+    np.testing.assert_allclose(effort("damp", moving), -D * moving)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
+    """K = max(BANDWIDTH² M_ii, min(GRIP τ_max, FASTEST² M_ii)), D = 1.6 sqrt(K M_ii)."""
+    start, m = np.array(START), np.diag(mass_matrix(arm(), START))
+    stiff = np.minimum(GRIP * arm().effort_limit, FASTEST**2 * m)
+    K = np.maximum(BANDWIDTH**2 * m, stiff)
+    stop = SafeStop(arm(), State.of(start), np.full(3, 7.0))
+    e, v = sign * 0.01, sign * 0.02
+    found = stop.command(State.of(start - e, [v] * 3, time=10.0)).value
+    carried = rnea(arm(), start - e, np.full(3, v), np.zeros(3))
+    np.testing.assert_allclose(found, carried + K * e - 1.6 * np.sqrt(K * m) * v)
+    far = stop.command(State.of(start - 1e3 * e, time=10.0)).value
+    np.testing.assert_array_equal(far, sign * arm().effort_limit)
+    half = stop.command(State.of(start, time=RAMP / 2)).value
+    np.testing.assert_allclose(half, 3.5 + 0.5 * gravity(arm(), start))
+
+
+@given(numbers(1e-3, 0.1), st.integers(0, 2**32 - 1))
+def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
+    """K = w² M_ii, D = 1.6 w M_ii, the effort constant over a period: stable at w, not at 2 w."""
+    root = np.random.default_rng(seed).normal(size=(3, 3))
+    M = root @ root.T + 0.1 * np.eye(3)
+    rate = largest_rate(M, period)
+
+    def largest_root(w):
+        gains = w * np.diag(np.diag(M)) @ np.hstack([w * np.eye(3), 1.6 * np.eye(3)])
+        a = -np.linalg.solve(M, gains)
+        q, v = np.eye(6)[:3], np.eye(6)[3:]
+        step = np.vstack([q + period * v + period**2 / 2 * a, v + period * a])
+        return np.abs(np.linalg.eigvals(step)).max()
+
+    assert largest_root(rate) < 1.0 < largest_root(2 * rate)
+    assert largest_rate(M, 2 * period) == pytest.approx(rate / 2)
+    assert largest_rate(M, 0.0) == np.inf
 
 
 # Stops of servos --------------------------------------------------------------------------

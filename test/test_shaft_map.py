@@ -14,7 +14,11 @@ from arm_dynamics.drivers.dynamixel.bus import Dynamixel
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.drivers.shaft_map import ShaftMap
 from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.state import Command
 
 WARM = np.full(3, np.nan)
 MOTOR = {
@@ -43,6 +47,63 @@ def test_volts_give_the_effort_that_was_asked_for(effort, v):
     np.testing.assert_allclose(shafts.efforts(volts, v, WARM), effort, atol=1e-9)
     expected = effort / (50 * 0.05) + 0.05 * 50 * v
     np.testing.assert_allclose(volts, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("warm", [25.0, 85.0, -10.0])
+def test_a_warm_winding_takes_more_volts_for_the_same_effort(warm):
+    """u = R (1 + α (T - 25 °C)) τ / (N kt) + ke N v; a temperature that is not told is 25 °C."""
+    shafts, effort, v = by_volts(), np.array([5.0, -8.0, 2.0]), np.array([0.5, 0.0, -1.0])
+    told = np.array([warm, warm, np.nan])
+    volts = shafts.volts(effort, v, told)
+    resistance = 1 + 0.0039 * np.array([warm - 25, warm - 25, 0.0])
+    np.testing.assert_allclose(volts, resistance * effort / 2.5 + 2.5 * v, rtol=1e-9)
+    np.testing.assert_allclose(shafts.efforts(volts, v, told), effort, rtol=1e-9)
+
+
+AT_55 = 1 + 0.0039 * 30
+"""Resistance of MOTOR [Ω] at 55 °C."""
+
+
+class Volted(IdealMotors):
+    """τ = N kt (u - ke N v) / R at the joint, by the constants of MOTOR."""
+
+    def _effort(self, motor, shaft, dt):
+        ratio = RATIO[shaft.id - 1]
+        return 2.5 * (motor.goal - 2.5 * shaft.v / ratio) / AT_55 / ratio
+
+
+def test_an_arm_on_volts_gets_them_within_the_limits_of_its_efforts():
+    """u as asked where N kt (u - ke N v) / R <= τ_max, else what gives τ_max; held before."""
+    real = arm().with_actuator("dc_motor", **MOTOR)
+    axes = {"sign": SIGN, "offset": OFFSET, "ratio": RATIO}
+    body = EmulatedArm(arm(), Volted(ideal_shafts(3, temperature=55.0)), START, **axes)
+    line, motors = IdealBus(body, ("voltage",)), body.motors
+    safety = SafetySettings(velocity_share=0.06, effort_rate=1e6)
+    driver = MotorArm(real, line, wiring=WIRING, interface="voltage", safety=safety)
+
+    def cycle(volts=None):
+        line.pass_time(2e-3)
+        v = driver.read().v
+        if volts is None:
+            driver.idle()
+        else:
+            driver.write(Command("voltage", np.array(volts, float)))
+        return np.multiply([motors.each[i].goal for i in (1, 2, 3)], SIGN), v
+
+    driver.configure()
+    cycle()
+    driver.activate()
+    body.forget()
+    for _ in range(100):
+        cycle()
+    assert body.moved.max() < 0.01
+    carried = gravity(arm(), body.state.q) * AT_55 / 2.5
+    sent, _ = cycle(carried + 0.1)
+    np.testing.assert_allclose(sent, carried + 0.1, rtol=1e-9)
+    sent, v = cycle([24.0, -24.0, 24.0])
+    limit = np.array([1, -1, 1]) * arm().effort_limit * AT_55 / 2.5 + 2.5 * v
+    np.testing.assert_allclose(sent, limit, rtol=1e-9)
+    assert driver.status is Status.ACTIVE
 
 
 def test_efforts_by_volts_are_estimated_and_marked_so():

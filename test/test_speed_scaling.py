@@ -30,7 +30,7 @@ def test_time_is_time_until_something_else_is_asked_for():
 @given(FACTORS)
 def test_the_scaled_reference_is_the_motion_that_happens(asked):
     """Its v and a are the derivatives of q(s(t)), whatever was asked for when."""
-    clock, now, q, v, a = ScaledClock(), 0.0, [], [], []
+    clock, now, q, v, a, f = ScaledClock(), 0.0, [], [], [], []
     for factor, ticks in asked:
         clock.ask(factor)
         for _ in range(ticks):
@@ -39,12 +39,16 @@ def test_the_scaled_reference_is_the_motion_that_happens(asked):
             q.append(reference.q[0])
             v.append(reference.v[0])
             a.append(reference.a[0])
-    q, v = np.array(q), np.array(v)
+            f.append(clock.factor)
+    q, v, a, f = np.array(q), np.array(v), np.array(a), np.array(f)
     between = 0.5 * (v[1:] + v[:-1])
     within_a_tick = 0.5 * DT / RAMP  # a ramp may end between two ticks
     np.testing.assert_allclose(np.diff(q) / DT, between, atol=within_a_tick)
     assert np.abs(np.diff(v)).max(initial=0.0) <= DT * (1 / RAMP + 1) + 1e-9
     assert np.abs(a).max() <= 1 / RAMP + 1 + 1e-9
+    even = np.abs(np.diff(f, 2)) < 1e-12  # no ramp begins or ends around these ticks
+    slopes = (v[2:] - v[:-2]) / (2 * DT)
+    np.testing.assert_allclose(slopes[even], a[1:-1][even], atol=1e-4)
 
 
 def test_a_pause_takes_half_a_ramp_and_then_stands():

@@ -199,6 +199,38 @@ def test_limits_name_joint_value_limit_and_time():
         check_limits(arm, entered([1.0, -1.1, 0.3, 0, 0], 0.5))
 
 
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize(("joint", "side"), [(1, -1), (1, 1), (2, -1), (2, 1), (4, 1)])
+def test_a_position_limit_is_kept_to_rounding(joint, side, order):
+    """Up to q_max and 1e-10 rad beyond is accepted, 1e-8 rad beyond is not."""
+    arm = five_dof()
+    end = float((arm.upper if side > 0 else arm.lower)[joint])
+    rests = [[[0.0] * 5] * 2, [[0.0] * 5] * 2][:order]
+
+    def to(beyond):
+        q = HOME.copy()
+        q[joint] = end + side * beyond
+        trajectory = parse(arm, NAMES, [10.0, 11.0], [q, q], *rests)
+        return trajectory.after(0.0, Reference.hold(HOME))
+
+    for beyond in (0.0, 1e-10):
+        check_limits(arm, to(beyond))
+    for beyond in (1e-8, 1e-3):
+        with pytest.raises(TrajectoryRefused, match=f"'{NAMES[joint]}': position"):
+            check_limits(arm, to(beyond))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_velocity_limit_is_kept_to_rounding(sign):
+    """A line at v_max is accepted, one a hundred thousandth faster is not."""
+    arm = five_dof()
+    way = sign * arm.velocity_limit[0]
+    for share in (1 - 1e-9, 1 + 1e-9):
+        check_limits(arm, entered([share * way, *HOME[1:]], 1.0))
+    with pytest.raises(TrajectoryRefused, match="'R1': velocity"):
+        check_limits(arm, entered([(1 + 1e-5) * way, *HOME[1:]], 1.0))
+
+
 def test_a_spline_that_swings_over_is_refused_though_its_waypoints_are_within():
     arm, q = five_dof(), [0, -1.15, 0.3, 0, 0]
     slow = parse(arm, NAMES, [1.0, 2.0], [q, q], [[0] * 5] * 2)

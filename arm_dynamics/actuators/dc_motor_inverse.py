@@ -43,6 +43,20 @@ def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -
 
 
 @compiled
+def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -> float:
+    """Settled effort [N·m] of ``voltage`` [V]: what ``voltage_for_effort`` inverts.
+
+    τ = N Kt clip((V'(clip(V, ±supply)) - Ke N v) / R(T), ±i_max(T)), at the winding temperature
+    [°C] that is given, whether the motor has a thermal model or play, or not.
+    """
+    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    inner = driving_voltage(True, voltage, 0.0, c[SUPPLY], c[DROP], c[HALF])
+    effort: float = c[GEAR] * c[KT] * settled_current(inner, c[KE] * c[GEAR] * v, r, limit)
+    return effort
+
+
+@compiled
 def extreme_effort(way: float, v: float, temperature: float, c: Vector) -> float:
     """Largest settled effort [N·m] along ``way`` (1 or -1) at speed v [rad/s].
 

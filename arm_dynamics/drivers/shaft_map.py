@@ -8,8 +8,7 @@ from math import isfinite, nan
 import numpy as np
 
 from arm_dynamics.actuators.dc_motor import DcMotor
-from arm_dynamics.actuators.dc_motor_inverse import voltage_for_effort
-from arm_dynamics.actuators.dc_motor_law import GEAR, KT, motor_settled
+from arm_dynamics.actuators.dc_motor_inverse import effort_of_voltage, voltage_for_effort
 from arm_dynamics.arrays import Vector
 from arm_dynamics.drivers.capability import ESTIMATED, MEASURED, NONE, Capability
 from arm_dynamics.drivers.motor_bus import Goal, MotorBus
@@ -108,7 +107,8 @@ class ShaftMap:
     def efforts(self, volts: Vector, v: Vector, warm: Vector) -> Vector:
         """Efforts (nv,) [N·m] that these voltages (nv,) [V] settle at."""
         each = zip(volts.tolist(), v.tolist(), warm.tolist(), self._laws, strict=True)
-        return np.array([_settled(u, x, t if isfinite(t) else AMBIENT, c) for u, x, t, c in each])
+        told = [effort_of_voltage(u, x, t if isfinite(t) else AMBIENT, c) for u, x, t, c in each]
+        return np.where(np.isfinite(volts), told, nan)
 
     def estimated(self, v: Vector, warm: Vector) -> Vector:
         """Efforts (nv,) [N·m] of the voltages sent last; NaN before any."""
@@ -121,14 +121,6 @@ def _to_joints(rows: Vector, ratio: Vector, offset: Vector) -> None:
         rows[i, 1] = rows[i, 1] / ratio[i] + offset[i]
         rows[i, 2] /= ratio[i]
         rows[i, 3] *= ratio[i]
-
-
-def _settled(volts: float, v: float, temperature: float, constants: Vector) -> float:
-    if not isfinite(volts):
-        return nan
-    own = np.array([0.0, temperature, 0.0, 0.0])
-    current = motor_settled(True, volts, v, own, constants)
-    return float(constants[GEAR] * constants[KT] * current)
 
 
 def _taken(arm: ArmModel, i: int, given: Sequence[str]) -> tuple[str, ...]:

@@ -67,10 +67,11 @@ class Power:
 
     def clear_faults(self, ids: Collection[int]) -> set[int]:
         """Clear and disable; those that say they have no fault. CubeMars knows no clearing."""
-        sent = {id: [_instruction(id, frames.DISABLE)] for id in self.disable(ids)}
-        for id in sent:
-            if self._models[id].maker.registers:
-                sent[id].insert(0, _instruction(id, frames.CLEAR_FAULT))
+        sent: dict[int, list[Frame]] = {}
+        for id in self.disable(ids):
+            known = self._models[id].maker.registers
+            codes = (frames.CLEAR_FAULT, frames.DISABLE) if known else (frames.DISABLE,)
+            sent[id] = [_instruction(id, code) for code in codes]
         return self._instruct(sent, lambda answer: not answer.feedback.fault)
 
     def clear_timeouts(self, ids: Collection[int]) -> set[int]:

@@ -90,6 +90,11 @@ class MotorParts(Driver):
         return frozen(self._limits.last) if holds else None
 
     @property
+    def commanded(self) -> bool:
+        """Whether somebody's command is obeyed now."""
+        return self.status is Status.ACTIVE and self._watch.commanded
+
+    @property
     def engaged(self) -> bool:
         """Whether the emergency stop is latched."""
         return self._button.engaged

@@ -19,6 +19,7 @@ from arm_dynamics.expect import expect
 from arm_dynamics.following.effort_check import check_effort
 from arm_dynamics.following.following import Following
 from arm_dynamics.following.law_change import LawInForce
+from arm_dynamics.following.position_hold import PositionHold
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
@@ -43,7 +44,8 @@ class ControlLoop:
     """Runs one controller on one driver; taking over holds the arm where it is.
 
     At the first state, after a gap or a jump back in time, when the arm was put elsewhere, and
-    when its driver begins to obey, the law is reset and the reference holds the measured position.
+    when its driver begins to obey, the law is reset and the reference holds the measured position;
+    of position servos that stand behind their last goal by no more than SAG, that goal.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class ControlLoop:
         self.takeovers = 0
         """How often the loop began anew from the measured state, whatever it followed."""
         self._begun = driver.begun
+        self._hold = PositionHold()
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
@@ -109,6 +112,7 @@ class ControlLoop:
             self.driver.idle()
             return None
         self.driver.write(self.command)
+        self._hold.note(self.command)
         self.latest = (state, self.reference, self.command)
         return self.command
 
@@ -121,11 +125,13 @@ class ControlLoop:
             raise CommandRefused(str(error)) from error
 
     def take_over(self, state: State) -> None:
-        """Start from ``state``: law reset, reference at the measured position."""
+        """Start from ``state``: law reset, reference where the arm stands."""
         if self.following.pending:
             self.events.report("trajectory_refused", FORGOTTEN)
+        if self.driver.begun != self._begun:
+            self._hold.forget()
         self._laws.restart(state)
-        self.following.begin(self.controller.rest(state))
+        self.following.begin(self.controller.rest(self._hold.standing(state, self.driver.held)))
         self.takeovers += 1
         self._begun = self.driver.begun
         self.state = self.reference = None
@@ -145,11 +151,12 @@ class ControlLoop:
             self.stop(state)
 
     def stop(self, state: State, deceleration: Vector | None = None) -> None:
-        """Leave the trajectory: come to rest from the measured state; only between two ticks.
+        """Leave the trajectory: come to rest from where the arm is; only between two ticks.
 
         deceleration (nv,) [rad/s²], by default what is usual for the arm's velocity limits.
         """
-        self.following.begin(self.stopping(deceleration).after(state.time, _measured(state)))
+        present = _measured(self._hold.standing(state, self.driver.held))
+        self.following.begin(self.stopping(deceleration).after(state.time, present))
         self.takeovers += 1
 
     def brake(self, deceleration: Vector | None = None) -> None:
@@ -218,8 +225,10 @@ class ControlLoop:
         elif gap > STALE:
             why = f"no state came for {gap:.3f} s (limit {STALE} s)"
         elif gap < 0:
+            self._hold.forget()
             why = f"states went back by {-gap:.3f} s in time"
         elif (np.abs(state.q - self.state.q) > JUMP + 2 * gap * self._speed).any():
+            self._hold.forget()
             why = f"the arm is elsewhere after {gap:.3f} s than it can have moved to"
         else:
             return False

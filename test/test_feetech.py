@@ -406,7 +406,8 @@ def test_missing_doubled_and_foreign_servos_are_all_named():
         bus.identify()
     assert str(caught.value) == (
         "port 'port': motor 2 (J2) is sts3250, not sts3215; motor 3 (J3) answers in pieces:"
-        " two with its id, another baud, or noise; motor 4 (J4) does not answer"
+        " two with its id, another baud, or noise; motor 4 (J4) does not answer;"
+        f" {bus.remedies}"
     )
 
 
@@ -422,7 +423,9 @@ def test_two_that_answer_one_after_the_other_are_two():
 def test_when_none_answers_it_says_where_to_look():
     bus = Feetech([wired(1), wired(2)], {}, Wire(EmulatedFeetech([])))
     bus.open()
-    with pytest.raises(DriverFault, match="no servo answers: power, cable or baud"):
+    with pytest.raises(
+        DriverFault, match=r"no servo answers; check power.* raise latency = 0\.008 s"
+    ):
         bus.identify()
 
 

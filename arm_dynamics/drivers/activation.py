@@ -68,7 +68,8 @@ class Activation:
                 return
         missing = [n for n, ok in zip(self.arm.joint_names, new, strict=True) if not ok]
         said = f"joints {', '.join(missing)} told nothing new" if missing else "answers were missed"
-        raise DriverFault(f"not activated: {said}; {wanted} whole cycles in a row are expected")
+        said = f"{said}; {wanted} whole cycles in a row are expected"
+        raise DriverFault(f"not activated: {said}; {self.bus.remedies}")
 
     def _judge(self) -> None:
         now, table = self.bus.now(), self.senses.table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.state import Command, State
@@ -20,6 +21,11 @@ class Driver(ABC):
 
     def __init__(self, arm: ArmModel) -> None:
         self.arm = given_arm(arm)
+
+    @property
+    def held(self) -> Vector | None:
+        """Position goals (nv,) [rad or m] that hold the arm now; None where that is not known."""
+        return None
 
     def configure(self) -> None:
         """Open and check what is connected; nothing moves."""

@@ -47,7 +47,7 @@ class MotorArm(MotorLife):
         if self._unanswered > max(1, self.safety.silent_cycles):
             self.idle()  # reading alone keeps watchdogs fed: the last goal would stay for ever
         if self._senses.freshness.silent.all():
-            raise DriverFault("no motor answers")
+            raise DriverFault(f"no motor answers; {self.bus.remedies}")
         told = self.feedback
         return State(told.time, told.q, told.v, told.tau)
 

@@ -82,6 +82,11 @@ class MotorBus(ABC):
         self.motors = {motor.id: motor for motor in motors}
         self.settings = dict(settings)
 
+    @property
+    def remedies(self) -> str:
+        """What to do where motors do not answer: the likely causes, settings with their values."""
+        return "check power, cable and motor ids"
+
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> Sequence[Found]:
         """Every motor that answers on the line of ``settings``, at its one rate; reads only.

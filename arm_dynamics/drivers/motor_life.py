@@ -67,12 +67,15 @@ class MotorLife(MotorParts):
         press = self._button.press
         self._obey_button()
         self._confirm_off()
-        tripped = [id for id, word in zip(self._ids, self.feedback.fault, strict=True) if word]
-        if tripped:
-            self._call(self.bus.clear_faults, tripped)
+        cleared = set[int]()
         for _ in range(LOOKS):
             still = self._still_wrong()
-            if not still:
+            said = zip(self._ids, self.feedback.fault, strict=True)
+            tripped = {id for id, word in said if word} - cleared
+            if tripped:
+                self._call(self.bus.clear_faults, sorted(tripped))
+                cleared |= tripped
+            elif not still:
                 break
         if still:
             raise DriverFault("not reset: " + "; ".join(str(trip) for trip in still))
@@ -136,7 +139,8 @@ class MotorLife(MotorParts):
         self._off.ask(self._ids)
         self._call(self._off.until_confirmed, self.bus.disable, TRIES)
         if self._off.pending:
-            raise DriverFault(f"torque off is not confirmed by {self._unconfirmed()}")
+            said = f"torque off is not confirmed by {self._unconfirmed()}"
+            raise DriverFault(f"{said}; {self.bus.remedies}")
         self.status, self._stop = Status.INACTIVE, None
 
     def _require_free(self) -> None:

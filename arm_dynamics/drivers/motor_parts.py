@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.drivers.bus_link import BusLink
 from arm_dynamics.drivers.motor_bus import MotorBus
@@ -81,6 +82,17 @@ class MotorParts(Driver):
     def trips(self) -> tuple[Trip, ...]:
         """What has tripped and still holds, newest last."""
         return tuple(self._trips)
+
+    @property
+    def held(self) -> Vector | None:
+        """The position goals sent last, while there is torque; None on other interfaces."""
+        holds = self._asked == "position" and self.status.drives
+        return frozen(self._limits.last) if holds else None
+
+    @property
+    def commanded(self) -> bool:
+        """Whether somebody's command is obeyed now."""
+        return self.status is Status.ACTIVE and self._watch.commanded
 
     @property
     def engaged(self) -> bool:

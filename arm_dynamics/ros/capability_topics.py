@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
 from arm_dynamics import plugins
+from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.drivers.capability import MEASURED, Capability
@@ -18,7 +21,11 @@ from arm_dynamics.ros.diagnostics import OK, status
 from arm_dynamics.state import MIXED
 
 TOPIC = "capabilities"
+PATIENCE = 1.0
+"""Longest [s] that a controller waits for the latched message of an arm that it has found."""
 TAKES, INTERFACES, EFFORT = "takes", "interfaces", "effort"
+BEGUN, GOAL = "begun", "goal"
+"""How often position servos were taken up; the goal that holds one while nobody commands it."""
 
 
 class CapabilityPublisher:
@@ -28,9 +35,24 @@ class CapabilityPublisher:
         self._node = node
         self._publisher = node.create_publisher(DiagnosticArray, TOPIC, qos.LATCHED)
 
-    def publish(self, capabilities: Sequence[Capability], takes: Sequence[str] = ()) -> None:
-        """``takes`` are the interfaces open now, by default all that a joint has."""
-        message = DiagnosticArray(status=[_status(c, takes) for c in capabilities])
+    def publish(
+        self,
+        capabilities: Sequence[Capability],
+        takes: Sequence[str] = (),
+        servos: tuple[int, Vector | None] | None = None,
+    ) -> None:
+        """``takes`` are the interfaces open now, by default all that a joint has.
+
+        ``servos`` are BEGUN and the GOALs (nv,) of position servos.
+        """
+        extra: list[dict[str, str]] = [{} for _ in capabilities]
+        if servos is not None:
+            begun, goals = servos
+            extra = [{BEGUN: str(begun)} for _ in capabilities]
+            for values, goal in zip(extra, [] if goals is None else goals.tolist(), strict=False):
+                values[GOAL] = repr(goal)
+        each = zip(capabilities, extra, strict=True)
+        message = DiagnosticArray(status=[_status(c, takes, more) for c, more in each])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 
@@ -40,11 +62,12 @@ def simulated(arm: ArmModel) -> tuple[Capability, ...]:
     return tuple(Capability(a.joint, a.interfaces, MEASURED) for a in arm.actuators)
 
 
-def _status(capability: Capability, takes: Sequence[str]) -> object:
+def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str]) -> object:
     values = {
         TAKES: ", ".join(takes or capability.interfaces),
         INTERFACES: ", ".join(capability.interfaces),
         EFFORT: capability.effort,
+        **more,
     }
     words = f"takes {values[TAKES]}; effort: {capability.effort}"
     return status(capability.joint, OK, words, values)
@@ -57,15 +80,29 @@ class Capabilities:
         """``of_the_tool``: whether laws of the tool or those of the joints are named instead."""
         self._of_the_tool = of_the_tool
         self._takes: Mapping[str, tuple[str, ...]] = {}
+        self.servos: tuple[str, Mapping[str, float]] | None = None
+        """BEGUN and the GOALs [rad or m] by joint as the arm said last; None before."""
+        self._node, self._until = node, 0.0
         node.create_subscription(DiagnosticArray, TOPIC, self._note, qos.LATCHED)
 
+    @property
+    def awaited(self) -> bool:
+        """Whether an arm is there that has not been heard yet; no longer than PATIENCE."""
+        if self.servos is not None or not self._node.count_publishers(TOPIC):
+            return False
+        self._until = self._until or time.monotonic() + PATIENCE
+        return time.monotonic() < self._until
+
     def _note(self, message: DiagnosticArray) -> None:
-        found = {}
+        found, begun, goals = {}, "", dict[str, float]()
         for joint in message.status:
             values = {pair.key: pair.value for pair in joint.values}
             if TAKES in values:
                 found[joint.name] = tuple(values[TAKES].split(", "))
-        self._takes = found
+            begun = values.get(BEGUN, begun)
+            with suppress(ValueError):
+                goals[joint.name] = float(values.get(GOAL, ""))
+        self._takes, self.servos = found, (begun, goals)
 
     def refusal(self, law: type[Controller]) -> str:
         """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""

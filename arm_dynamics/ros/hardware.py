@@ -51,6 +51,7 @@ class HardwareNode(LoopedLifecycle):
         self._cycle = HardwareCycle(self, self._arm, self._events)
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self._capabilities = CapabilityPublisher(self)
+        self._said: tuple[int, bool] | tuple[()] | None = None  # what they said of position servos
         self._emergency = EmergencyStop(self, self.requests, self._engage, self._reset)
         self._report = HardwareReport(self._events, self._cycle)
         self._diagnostics = Diagnostics(
@@ -87,7 +88,8 @@ class HardwareNode(LoopedLifecycle):
         if self._engaged:
             driver.emergency_stop(self._engaged)
         self._driver = driver
-        self._capabilities.publish(driver.capabilities, (driver.interface,))
+        self._said = None
+        self._tell_capabilities(driver)
         self._cycle.begin(wanted.rate, wanted.safety.command_timeout)
         self.get_logger().info(
             f"inactive: {len(driver.wiring)} motors answer, torque is off;"
@@ -137,8 +139,20 @@ class HardwareNode(LoopedLifecycle):
         self._emergency.look()
         if self._driver is not None:
             self._cycle.run(self._driver)
+            self._tell_capabilities(self._driver)
         else:
             time.sleep(0.01)
+
+    def _tell_capabilities(self, driver: MotorArm) -> None:
+        """Publish them once, and those of position servos whenever a commander comes or goes."""
+        held = None if driver.commanded else driver.held
+        said: tuple[int, bool] | tuple[()] = ()
+        if driver.interface == "position":
+            said = driver.begun, held is not None
+        if said != self._said:
+            self._said = said
+            servos = (driver.begun, held) if said else None
+            self._capabilities.publish(driver.capabilities, (driver.interface,), servos)
 
     def _end(self) -> None:
         """Bring the arm to rest, then torque off and the port closed, whatever happens."""

@@ -56,7 +56,7 @@ class JointControllerNode(Node):
 
     def _topics(self) -> TopicDriver:
         output = declare_output(self, self._nominal, self._law.law)
-        return TopicDriver(self._nominal, self, output)
+        return TopicDriver(self._nominal, self, output, self._capabilities)
 
     def _standard_interfaces(self) -> tuple[Any, Any]:
         """Those of control_msgs and the type of the state, or neither where it is missing."""
@@ -91,6 +91,9 @@ class JointControllerNode(Node):
         return command is not None
 
     def _refused(self) -> bool:
+        if isinstance(self._driver, TopicDriver) and self._capabilities.awaited:
+            self._driver.skip()
+            return True
         refusal = self._capabilities.refusal(type(self.loop.controller))
         if refusal and isinstance(self._driver, TopicDriver):
             self._driver.skip()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import nan
 from typing import Protocol
 
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.capability_topics import Capabilities
 from arm_dynamics.ros.command_publisher import CommandPublisher
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.wire import JointStateReader
@@ -32,12 +37,27 @@ class TopicDriver(Driver):
 
     also: tuple[str, ...] = ("position",)
 
-    def __init__(self, arm: ArmModel, node: Node, output: Output | None = None) -> None:
+    def __init__(
+        self,
+        arm: ArmModel,
+        node: Node,
+        output: Output | None = None,
+        capabilities: Capabilities | None = None,
+    ) -> None:
+        """``capabilities`` say when position servos were taken up, and what holds them."""
         super().__init__(arm)
+        self._capabilities = capabilities
+        self._servos: tuple[str, Mapping[str, float]] | None = None
+        self._held: Vector | None = None
         self._names = arm.joint_names
         self._states = Mailbox(node, JointState, "joint_states", qos.NEWEST, raw=True)
         self._reader = JointStateReader()
         self._commands = output or CommandPublisher(node, arm)
+
+    @property
+    def held(self) -> Vector | None:
+        """The goals that hold the arm's servos, as the arm said while nobody commanded them."""
+        return self._held
 
     def wait(self, timeout: float) -> bool:
         """Whether a new state came within ``timeout`` [s]."""
@@ -52,8 +72,19 @@ class TopicDriver(Driver):
         message = self._states.take()
         if message is None:
             raise DriverFault("joint_states: nothing new")
+        if self._capabilities is not None and self._capabilities.servos is not self._servos:
+            self._note_servos(self._capabilities.servos)
         return conversions.read_state(self._names, self._reader.read(message))
 
     def write(self, command: Command) -> None:
         """Publish the command under the stamp of the state that it answers."""
+        self._held = None  # from now on that is for this command to say
         self._commands.publish(command)
+
+    def _note_servos(self, servos: tuple[str, Mapping[str, float]] | None) -> None:
+        """The arm was taken up again, or is held without a command, or is commanded again."""
+        before, self._servos = self._servos, servos
+        if before is not None and servos is not None and servos[0] != before[0]:
+            self.begun += 1
+        goals = [] if servos is None else [servos[1].get(name, nan) for name in self._names]
+        self._held = frozen(goals) if goals and np.isfinite(goals).all() else None

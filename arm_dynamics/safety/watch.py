@@ -46,6 +46,11 @@ class CommandWatch:
         """Whether the arm is under the safe stop instead of a command."""
         return self._stop is not None
 
+    @property
+    def commanded(self) -> bool:
+        """Whether a command is in force."""
+        return self._accepted is not None
+
     def age(self, now: float) -> float:
         """How long ago [s] the command in force came; 0 without one."""
         return 0.0 if self._accepted is None else now - self._since

@@ -418,8 +418,8 @@ class _Motor:
         value = raw - (1 << 8 * size) if signed and raw >> (8 * size - 1) else raw
         error = self._refusal(address, value, entry)
         if not error:
-            if address == 11 and value != self.get(11):
-                self.put(100, self.get(36))
+            if address == 11 and value != self.get(11) and self.get(98) != -1:
+                self.put(100, self.get(36))  # goals are read-only after a trip, for the motor too
             self.put(address, value)
         return error
 

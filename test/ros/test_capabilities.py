@@ -1,11 +1,14 @@
 """A law that an arm's motors cannot follow is refused, with the reason and the laws that work."""
 
+import time
+
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
+from arm_dynamics.loop import STALE
 from arm_dynamics.ros.trajectory_publisher import LONGEST
 
 from .link import JOINTS as FIVE
@@ -130,3 +133,47 @@ def test_an_emergency_stop_of_a_simulated_arm_stops_its_time(ros):
     assert len(states) == count
     assert ros.trigger("simulator/reset_emergency_stop").success
     ros.wait_longer(states, 0.1)
+
+
+def stands(shared, positions):
+    """Where the arm is once it rests and is commanded again."""
+    commands = len(positions.commands)
+    shared.wait_for(lambda: len(positions.commands) > commands + 20, "not commanded")
+    shared.wait_for(lambda: np.abs(positions.news().velocity).max() < 1e-4, "no rest")
+    return np.array(positions.news().position)
+
+
+def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, shared):
+    """No states for a while, and a controller that is started again; both know the last goal."""
+    law = positions.controller("position")
+    positions.commands = shared.record(JointState, "joint_commands")
+    shared.wait_for(lambda: len(positions.commands) > 20, "no commands")
+    message = trajectory((1.0, AWAY, np.zeros(2)), names=JOINTS)
+    shared.publish(message, "joint_controller/joint_trajectory")
+    states = positions.states
+    shared.wait_for(lambda: np.abs(np.array(states.newest.position) - AWAY).max() < 0.01, "away")
+    positions.broken("soft")
+    shared.wait_for(lambda: np.abs(np.array(states.newest.position) - AWAY).max() > 0.02, "rigid")
+    before = stands(shared, positions)
+    for _ in range(3):
+        for id in (1, 2):
+            positions.broken(f"silent-{id}")
+        seen = len(states)
+        shared.wait_for(lambda: time.time() - stamp(states.newest) > 2 * STALE, "states go on")
+        for id in (1, 2):
+            positions.mend(f"silent-{id}")
+        shared.wait_for(lambda seen=seen: len(states) > seen + 50, "no states")
+        np.testing.assert_allclose(stands(shared, positions), before, atol=1e-3)
+    assert law.stop() == 0
+    law = positions.controller("position")
+    np.testing.assert_allclose(stands(shared, positions), before, atol=1e-3)
+    assert positions.ask("deactivate")
+    assert positions.ask("activate"), shared.told("not activated")
+    after = stands(shared, positions)  # taken up where it is, it is bent once more, and no more
+    np.testing.assert_allclose(after - before, before - AWAY, rtol=0.2, atol=2e-3)
+    positions.mend("soft")
+    assert law.stop() == 0
+
+
+def stamp(message):
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec

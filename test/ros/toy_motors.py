@@ -1,8 +1,8 @@
 """Motors that exist in no shop: a driver from outside the package, for tests of the node alone.
 
 They move the arm's own plant in real time. Their port is a folder; a file in it breaks
-something: ``unplugged``, ``silent-<id>``, ``fault-<id>``, ``stubborn`` (torque stays on).
-Without torque the gears hold them.
+something: ``unplugged``, ``silent-<id>``, ``fault-<id>``, ``stubborn`` (torque stays on), ``soft``
+(position servos are bent by the weight). Without torque the gears hold them.
 """
 
 import os
@@ -109,7 +109,7 @@ class ToyMotors(MotorBus):
             self._state = self._plants[driven].step(self._state, command, DT, 1)
 
     def _effort(self):
-        weight = gravity(self._arm, self._state.q)
+        weight = gravity(self._arm, self._state.q) * (not self._broken("soft"))
         found = []
         for i, id in enumerate(self._ids):
             goal = self._goals[id]

@@ -76,6 +76,14 @@ class Dynamixel(MotorBus):
         firmware = self._firmware.get(id)
         return "" if firmware is None else self.models[id].watchdog_lack(firmware)
 
+    @property
+    def remedies(self) -> str:
+        """What to do where motors do not answer, or too late."""
+        said = (
+            f"check power, cable, motor ids and baud = {self._baud:.0f} bit/s (a scan finds both)"
+        )
+        return f"{said}; if replies come late, raise latency = {self._latency:g} s"
+
     def now(self) -> float:
         """The port's clock [s], monotonic."""
         return self._port.now()
@@ -97,9 +105,7 @@ class Dynamixel(MotorBus):
         self._firmware = {id: said for id, (_, said) in found.items() if said is not None}
         problems = [problem for problem, _ in found.values() if problem]
         if problems:
-            none = len(problems) == len(self.motors) and all("no answer" in p for p in problems)
-            hint = f"; none at all at {self._baud:g} baud: a scan finds the rate" if none else ""
-            raise DriverFault("; ".join(problems) + hint)
+            raise self._fault(problems)
         line.return_delay = longest_return_delay(line, self.motors)
         usual = sorted(line.delays)[len(line.delays) * 9 // 10]
         line.latency = max(self._latency, min(SLOWEST_ADAPTER, 2.0 * usual))
@@ -111,12 +117,12 @@ class Dynamixel(MotorBus):
         for id, motor in self.motors.items():
             try:
                 if id not in off:
-                    raise DriverFault("torque can not be switched off")
+                    raise DriverFault("no answer that torque is off")
                 self._limits[id], self._supply[id] = self._preparation.prepare(id, interface)
             except DriverFault as error:
                 problems.append(f"joint '{motor.joint}' (id {id}): {error}")
         if problems:
-            raise DriverFault("; ".join(problems))
+            raise self._fault(problems)
         self._feedback.rebooted.clear()
         self._firmware |= firmwares(self._line, self.motors.keys() - self._firmware.keys())
         fast = {id: model.fast_firmware for id, model in self.models.items()}
@@ -153,7 +159,7 @@ class Dynamixel(MotorBus):
         """
         steps = ceil(timeout / table.WATCHDOG_UNIT - 1e-9)
         value = max(1, min(table.WATCHDOG_LONGEST, steps))
-        self._line.sync_write(table.BUS_WATCHDOG, dict.fromkeys(self.motors, 0))
+        self._line.put_all(table.BUS_WATCHDOG, dict.fromkeys(self.motors, 0), TRIES)
         took = self._line.put_all(table.BUS_WATCHDOG, dict.fromkeys(self.motors, value), TRIES)
         return {id for id in took if not self.why_unwatched(id)}
 
@@ -179,6 +185,10 @@ class Dynamixel(MotorBus):
         """Release the port; never raises, may be called twice, from another thread too."""
         self._port.close()
 
+    def _fault(self, problems: Sequence[str]) -> DriverFault:
+        silent = any("no answer" in problem for problem in problems)
+        return DriverFault("; ".join([*problems, *([self.remedies] if silent else [])]))
+
     def _raw(self, id: int, goal: Goal) -> int:
         if id not in self._limits:
             raise DriverFault(f"joint '{self.motors[id].joint}' (id {id}) is not prepared")
@@ -189,7 +199,7 @@ class Dynamixel(MotorBus):
 
     def _restart(self, ids: Sequence[int]) -> None:
         for id in ids:
-            self._line.ask(codec.reboot(id), (id,), 0)
+            any(self._line.ask(codec.reboot(id), (id,), 0) for _ in range(TRIES))
             self._feedback.mapped.discard(id)
         until, waiting = self.now() + REBOOT_TIME, list(ids)
         while waiting and self.now() < until:
@@ -197,13 +207,13 @@ class Dynamixel(MotorBus):
             waiting = [id for id in waiting if self._line.ping(id) is None]
 
     def _clear(self, id: int) -> bool:
-        line, feedback = self._line, self._feedback
-        free = line.get(id, table.HARDWARE_ERROR) == 0 and line.put(id, table.BUS_WATCHDOG, 0)
+        if self._line.get(id, table.HARDWARE_ERROR) != 0:
+            return False
         try:
-            if free and self._interface:
+            self._preparation.clear_watchdog(id)
+            if self._interface:
                 self._limits[id], self._supply[id] = self._preparation.prepare(id, self._interface)
         except DriverFault:
             return False
-        if free:
-            feedback.rebooted.discard(id)
-        return free
+        self._feedback.rebooted.discard(id)
+        return True

@@ -28,15 +28,23 @@ class Preparation:
         if interface not in model.interfaces:
             allowed = ", ".join(model.interfaces)
             raise DriverFault(f"{model.name} takes no {interface}, but {allowed}")
+        self.clear_watchdog(id)
         self._check_drive_mode(id)
         self._set(id, table.OPERATING_MODE, table.MODES[interface], "operating mode")
         limits = self._limits(id, model)
         if interface != "voltage":  # in other modes a goal PWM is the largest that is applied
             self._set(id, table.GOAL_PWM, limits["voltage"], "goal PWM")
-        self._line.put(id, table.BUS_WATCHDOG, 0)  # where it has one: firmware from 38 on
         if not any(self._feedback.map(id) for _ in range(TRIES)):
             raise DriverFault("indirect addresses are not taken")
         return limits, self._get(id, table.INPUT_VOLTAGE) * table.VOLTAGE_UNIT
+
+    def clear_watchdog(self, id: int) -> None:
+        """Switch the bus watchdog off, where the firmware has one (from 38 on).
+
+        Goal registers are read-only while it is tripped: nothing else is written before.
+        """
+        if self._line.get(id, table.BUS_WATCHDOG) and not self._line.put(id, table.BUS_WATCHDOG, 0):
+            raise DriverFault(f"bus watchdog is not cleared (address {table.BUS_WATCHDOG.address})")
 
     def _check_drive_mode(self, id: int) -> None:
         mode = self._get(id, table.DRIVE_MODE)

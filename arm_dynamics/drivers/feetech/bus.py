@@ -43,7 +43,7 @@ class Feetech(MotorBus):
         super().__init__(motors, settings)
         for wired in self.motors.values():
             table.number_of(wired.motor)
-        told = values(self.settings)
+        self._told = told = values(self.settings)
         self._kt, self._interface = told["kt"], "position"
         self._port = port or serial_port(self.settings, told["baud"])
         self._line = Line(self._port, told["baud"], told["latency"])
@@ -63,6 +63,13 @@ class Feetech(MotorBus):
         """These servos have none."""
         return False
 
+    @property
+    def remedies(self) -> str:
+        """What to do where servos do not answer, or too late."""
+        baud, latency = self._told["baud"], self._line.latency
+        said = f"check power, cable, servo ids and baud = {baud:.0f} bit/s (a scan finds both)"
+        return f"{said}; if replies come late, raise latency = {latency:g} s"
+
     def now(self) -> float:
         """The port's clock [s]."""
         return self._port.now()
@@ -79,7 +86,10 @@ class Feetech(MotorBus):
         """
         faults = identity.faults(self._line, self.motors.values())
         if faults:
-            raise DriverFault(f"port '{self._port.name}': {'; '.join(faults)}")
+            unheard = (identity.SILENT, identity.NONE, identity.GARBLED)
+            silent = any(fault.endswith(unheard) for fault in faults)
+            said = [*faults, *([self.remedies] if silent else [])]
+            raise DriverFault(f"port '{self._port.name}': {'; '.join(said)}")
 
     def prepare(self, interface: str) -> None:
         """Torque off, operating mode as ``interface`` needs it, no PWM; all read back.
@@ -192,7 +202,7 @@ class Feetech(MotorBus):
     def _require(self, what: str, confirmed: Collection[int]) -> None:
         left = [f"{id} ({m.joint})" for id, m in self.motors.items() if id not in confirmed]
         if left:
-            raise DriverFault(f"motors {', '.join(left)} do not confirm {what}")
+            raise DriverFault(f"motors {', '.join(left)} do not confirm {what}; {self.remedies}")
 
     def _forget(self) -> None:
         self._turns = {id: Turns() for id in self.motors}

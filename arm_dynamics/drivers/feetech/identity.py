@@ -18,7 +18,7 @@ SCAN_LATENCY = 3e-3
 """Of an adapter, while all ids are tried [s]."""
 PATIENCE, LATE = 0.03, 8
 """How long an answer is waited for where one was late [s], and by how many questions it may be."""
-SILENT = "does not answer"
+SILENT, NONE = "does not answer", "no servo answers"
 GARBLED = "answers in pieces: two with its id, another baud, or noise"
 _SIZE = table.MODEL.address + table.MODEL.size
 
@@ -27,7 +27,7 @@ def faults(line: Line, motors: Collection[MotorWiring]) -> list[str]:
     """What is wrong with the servos that should be there; empty for nothing."""
     found = {motor: _fault(line, motor) for motor in motors}
     if motors and all(fault == SILENT for fault in found.values()):
-        return ["no servo answers: power, cable or baud"]
+        return [NONE]
     return [f"motor {m.id} ({m.joint}) {fault}" for m, fault in found.items() if fault]
 
 

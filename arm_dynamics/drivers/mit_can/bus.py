@@ -16,6 +16,7 @@ from arm_dynamics.drivers.mit_can import frames, identity
 from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer, Exchange
 from arm_dynamics.drivers.mit_can.fence import Fence
+from arm_dynamics.drivers.mit_can.frames import COMMUNICATION_LOST
 from arm_dynamics.drivers.mit_can.given import Given
 from arm_dynamics.drivers.mit_can.law import law
 from arm_dynamics.drivers.mit_can.line import CanLine
@@ -23,7 +24,7 @@ from arm_dynamics.drivers.mit_can.motors import motor
 from arm_dynamics.drivers.mit_can.power import ATTEMPTS, Power
 from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
 from arm_dynamics.drivers.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
-from arm_dynamics.drivers.mit_can.settings import BAUD, BITRATE, NAMES, gains, number
+from arm_dynamics.drivers.mit_can.settings import BAUD, BITRATE, NAMES, QUIET, gains, number
 from arm_dynamics.drivers.mit_can.slcan import SlcanLine
 from arm_dynamics.drivers.motor_bus import Found, Goal, MotorBus, Reading
 from arm_dynamics.drivers.port import Port
@@ -73,6 +74,14 @@ class MitCan(MotorBus):
         self._heard: dict[int, Answer] = {}
         self._told: set[int] = set()
 
+    @property
+    def remedies(self) -> str:
+        """What to do where motors do not answer, or too late."""
+        return (
+            f"check power, termination, motor ids and bitrate = {self._bitrate} bit/s; if replies"
+            f" come late, raise {QUIET.name} = {self._exchange.quiet:g} s"
+        )
+
     def now(self) -> float:
         """The line's clock [s]."""
         return self._line.now()
@@ -96,22 +105,26 @@ class MitCan(MotorBus):
         for id, said in found.items():
             self._exchange.adopt(id, said.reply_id, said.ranges)
         others = [id for id in self._models if id not in known]
-        silent = set(others) - self._power.heard(others)
-        faults += [f"motor {id} ({self._models[id].name}) does not answer" for id in silent]
+        silent = set(others) - self._power.heard(others).keys()
+        faults += [f"motor {id} ({self._models[id].name}) {identity.SILENT}" for id in silent]
         faults += self._exchange.ambiguous()
+        if any(fault.endswith((identity.SILENT, identity.HALF)) for fault in faults):
+            faults.append(self.remedies)
         if faults:
             raise DriverFault("; ".join(faults))
 
     def prepare(self, interface: str) -> None:
-        """Torque off, MIT mode on; raises DriverFault if a motor does not confirm it."""
+        """Torque off, MIT mode on, watchdogs cleared; DriverFault if one does not confirm it."""
         if interface not in INTERFACES:
             raise UnknownName("interface of MIT motors", interface, INTERFACES)
-        left = set(self.motors) - set(self.disable(self.motors))
-        if left:
-            raise DriverFault(f"motors {sorted(left)} do not confirm that torque is off")
-        for id in self._with_registers(self.motors):
-            if not self._registers.set(id, CONTROL_MODE, MIT_MODE, ATTEMPTS):
-                raise DriverFault(f"motor {id} does not take up MIT mode (register {CONTROL_MODE})")
+        self._require("that torque is off", self.disable(self.motors))
+        known = self._with_registers(self.motors)
+        other = {
+            id for id in known if not self._registers.set(id, CONTROL_MODE, MIT_MODE, ATTEMPTS)
+        }
+        self._require(f"MIT mode (register {CONTROL_MODE})", self.motors.keys() - other)
+        tripped = self._power.clear_timeouts(known)
+        self._require(f"that '{COMMUNICATION_LOST}' is cleared", self.motors.keys() - tripped)
 
     def interfaces(self, id: int) -> tuple[str, ...]:
         """Effort, position and velocity: the three are one law with other gains."""
@@ -206,6 +219,11 @@ class MitCan(MotorBus):
     def close(self) -> None:
         """Release the line; never raises, may be called twice."""
         self._line.close()
+
+    def _require(self, what: str, confirmed: Collection[int]) -> None:
+        left = sorted(self.motors.keys() - confirmed)
+        if left:
+            raise DriverFault(f"motors {left} do not confirm {what}; {self.remedies}")
 
     def _with_registers(self, ids: Iterable[int]) -> list[int]:
         return [id for id in ids if self._models[id].maker.registers]

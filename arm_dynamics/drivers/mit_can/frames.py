@@ -26,13 +26,15 @@ MARK = b"\xff" * 7
 BROADCAST = 0x7FF
 READ, WRITE, REFRESH = 0x33, 0x55, 0xCC
 
+COMMUNICATION_LOST = "communication lost"
+"""What a Damiao motor says once its TIMEOUT has passed."""
 DAMIAO_FAULTS = {
     0x8: "over-voltage",
     0x9: "under-voltage",
     0xA: "over-current",
     0xB: "drive over-temperature",
     0xC: "rotor over-temperature",
-    0xD: "communication lost",
+    0xD: COMMUNICATION_LOST,
     0xE: "overload",
 }
 CUBEMARS_FAULTS = {

@@ -20,6 +20,8 @@ from arm_dynamics.drivers.mit_can.registers import (
 )
 from arm_dynamics.drivers.motor_bus import Found
 
+SILENT, HALF = "does not answer", "does not tell its ranges"
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -63,12 +65,12 @@ def scan(registers: Registers, ids: Iterable[int], bitrate: int) -> list[Found]:
 def _identity(registers: Registers, id: int, model: MitMotor) -> tuple[str, Identity | None]:
     rounds = [answers for _ in range(ATTEMPTS) if (answers := registers.answers(id, MASTER_ID))]
     if not rounds:
-        return "does not answer", None
+        return SILENT, None
     if len(rounds) > 1 and min(map(len, rounds)) > 1:
         return f"answers {len(rounds[0])} times: two motors have this id", None
     p, v, t = (registers.real(id, r) for r in (POSITION_RANGE, VELOCITY_RANGE, TORQUE_RANGE))
     if p is None or v is None or t is None:
-        return "does not tell its ranges", None
+        return HALF, None
     if not isclose(t, model.ranges.torque, rel_tol=1e-6):
         return f"has a torque range of {t:g} N·m ({named(t)}), not {model.ranges.torque:g}", None
     if p <= 0.0 or v <= 0.0:

@@ -36,11 +36,11 @@ class Power:
         """Ask once; the answers that come."""
         return self._exchange.ask({id: [self._request(id)] for id in ids})
 
-    def heard(self, ids: Collection[int]) -> set[int]:
+    def heard(self, ids: Collection[int]) -> dict[int, Answer]:
         """Ask until everyone has answered, or some have not in several attempts."""
-        found: set[int] = set()
+        found: dict[int, Answer] = {}
         for _ in range(ATTEMPTS):
-            found |= self.ask([id for id in ids if id not in found]).keys()
+            found |= self.ask([id for id in ids if id not in found])
         return found
 
     def enable(self, ids: Collection[int]) -> set[int]:
@@ -48,7 +48,7 @@ class Power:
 
         A goal that was written since it was disabled follows at once: without one, it is limp.
         """
-        present = self.heard(ids)
+        present = self.heard(ids).keys()
         self._on |= present
         sent = {id: [_instruction(id, frames.ENABLE)] for id in present}
         for id in present & self._goals.keys():
@@ -67,10 +67,21 @@ class Power:
 
     def clear_faults(self, ids: Collection[int]) -> set[int]:
         """Clear and disable; those that say they have no fault. CubeMars knows no clearing."""
-        known = [id for id in ids if self._models[id].maker.registers]
-        self._exchange.ask({id: [_instruction(id, frames.CLEAR_FAULT)] for id in known})
-        answers = self.ask(self.disable(ids))
-        return {id for id, answer in answers.items() if not answer.feedback.fault}
+        sent: dict[int, list[Frame]] = {}
+        for id in self.disable(ids):
+            known = self._models[id].maker.registers
+            codes = (frames.CLEAR_FAULT, frames.DISABLE) if known else (frames.DISABLE,)
+            sent[id] = [_instruction(id, code) for code in codes]
+        return self._instruct(sent, lambda answer: not answer.feedback.fault)
+
+    def clear_timeouts(self, ids: Collection[int]) -> set[int]:
+        """Clear the trips of watchdogs alone; those that stay, or have not answered.
+
+        An ended program or a lost line is no fault of a motor.
+        """
+        said = self.heard(ids)
+        tripped = {id for id, a in said.items() if a.feedback.fault == frames.COMMUNICATION_LOST}
+        return set(ids) - said.keys() | tripped - self.clear_faults(tripped)
 
     def zero(self, ids: Collection[int]) -> set[int]:
         """Disable and call the present position 0; those that read so then."""

@@ -1,0 +1,173 @@
+"""A program that was killed at any point, and a reset, leave motors that the next one takes up."""
+
+from contextlib import suppress
+
+import pytest
+from emulators.makers import CUBEMARS, MAKERS
+from emulators.memory import MemoryPort
+from emulators.small_arm import small_arm
+
+from arm_dynamics import plugins
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.model.wiring import read_wiring
+
+PERIOD = 5e-3
+KINDS = {**MAKERS, CUBEMARS.name: CUBEMARS}
+KILLS = 6
+"""Points of a program's life at which it is killed, spread over all its writes."""
+
+
+class Killed(BaseException):
+    """What no handler of a driver may survive: nothing more is sent."""
+
+
+class MortalPort(MemoryPort):
+    """A line whose program dies at its ``left``-th write from now."""
+
+    left = 10**9
+
+    def write(self, data):
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+        super().write(data)
+
+    def pass_until(self, time):
+        """In steps: motors' watchdogs look at the time now and then."""
+        while self.time + 1e-2 < time:
+            super().pass_until(self.time + 1e-2)
+        super().pass_until(time)
+
+
+class Workshop:
+    """Motors that stand still on their line, and the programs that come and go."""
+
+    def __init__(self, name):
+        self.maker = maker = KINDS[name]
+        self.arm = maker.arm if name in MAKERS else small_arm(maker.driver, maker.drive)
+        self.motors = maker.motors(maker.shafts())
+        self.port = MortalPort(self.motors, baud=maker.baud)
+
+    def program(self, **settings):
+        """A new one; the port is free."""
+        self.port.opened, self.port.left = False, 10**9
+        wiring = read_wiring(self.arm)
+        kind = plugins.load("drivers", self.maker.driver)
+        bus = kind(wiring.motors, {**wiring.settings, **settings}, self.port)
+        return MotorArm(self.arm, bus, interface=self.maker.interface)
+
+    def life(self, driver, writes):
+        """Configured, activated, some cycles; whether it was killed by its ``writes``-th write."""
+        self.port.left = writes
+        try:
+            driver.configure()
+            driver.activate()
+            self.cycles(driver, 10)
+        except Killed:
+            return True
+        return False
+
+    def cycles(self, driver, count):
+        for _ in range(count):
+            self.port.pass_until(self.port.now() + PERIOD)
+            with suppress(DriverFault):
+                driver.read()
+            driver.idle()
+
+    @property
+    def torque(self):
+        return [self.motors.torque_is_on(shaft.id) for shaft in self.motors.shafts]
+
+
+def works(shop, driver):
+    """Whether it drives all motors, without an event."""
+    shop.cycles(driver, 10)
+    return driver.status is Status.ACTIVE and all(shop.torque) and not driver.trips
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_program_that_is_killed_at_any_point_leaves_an_arm_that_is_taken_up(name):
+    """At once, or after watchdogs have tripped, in turn."""
+    whole = Workshop(name)
+    assert not whole.life(whole.program(), 10**9)
+    writes = 10**9 - whole.port.left
+    for k in range(1, 1 + KILLS):
+        kill, shop = k * writes // (KILLS + 1), Workshop(name)
+        assert shop.life(shop.program(), kill)
+        shop.port.pass_until(shop.port.now() + (0.0 if k % 2 else 0.5))
+        second = shop.program()
+        second.configure()
+        second.activate()
+        assert works(shop, second), f"killed by write {kill} of {writes}"
+
+
+@pytest.mark.parametrize("cause", ["overload", "heat"])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_reset_after_a_refused_activation_works_the_first_time(name, cause):
+    shop = Workshop(name)
+    driver, shaft = shop.program(), shop.motors.shafts[1]
+    driver.configure()
+    if cause == "heat":
+        shaft.temperature = 110.0
+        shop.port.pass_until(shop.port.now() + 0.1)
+    else:
+        shop.motors.trip(shaft.id, cause)
+    with pytest.raises(DriverFault, match="a reset clears"):
+        driver.activate()
+    shaft.temperature = 30.0
+    shop.port.pass_until(shop.port.now() + 0.2)
+    driver.reset()
+    driver.activate()
+    assert works(shop, driver)
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].watched])
+def test_a_watchdog_that_trips_in_a_pause_is_cleared_by_one_reset(name):
+    shop = Workshop(name)
+    driver = shop.program()
+    driver.configure()
+    driver.activate()
+    shop.port.pass_until(shop.port.now() + 0.5)
+    shop.cycles(driver, 5)
+    driver.reset()
+    driver.activate()
+    assert works(shop, driver)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_motor_that_is_missing_is_named_with_what_to_do(name):
+    shop = Workshop(name)
+    driver = shop.program()
+    driver.configure()
+    remedies = driver.bus.remedies
+    setting = "reply_timeout = 0.003 s" if "mit_can" in name else "latency = 0.00"
+    assert f"if replies come late, raise {setting}" in remedies
+    shop.motors.shafts[1].silent = True
+    with pytest.raises(DriverFault, match="J2") as refused:
+        driver.activate()
+    assert remedies in str(refused.value)
+    for shaft in shop.motors.shafts:
+        shaft.silent = True
+    shop.cycles(driver, 10)
+    with pytest.raises(DriverFault, match="no motor answers") as unheard:
+        driver.read()
+    assert remedies in str(unheard.value)
+    with pytest.raises(DriverFault) as missing:
+        shop.program().configure()
+    assert remedies in str(missing.value)
+
+
+@pytest.mark.parametrize("name", ["mit_can", "mit_can_cubemars"])
+def test_slow_replies_are_waited_for_once_the_setting_is_raised_as_the_message_says(name):
+    shop = Workshop(name)
+    shop.port.latency = 4e-3
+    with pytest.raises(DriverFault, match=r"raise reply_timeout = 0\.003 s"):
+        shop.program().configure()
+    shop = Workshop(name)
+    shop.port.latency = 4e-3
+    driver = shop.program(reply_timeout="0.01")
+    driver.configure()
+    driver.activate()
+    assert works(shop, driver)

@@ -1,0 +1,182 @@
+"""Position servos under load: interruptions do not make an arm sink, and hands move it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from motor_rig import RATIO, SAFETY, START, Rig, arm
+
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.following.position_hold import PositionHold
+from arm_dynamics.loop import STALE, ControlLoop
+from arm_dynamics.safety.stop_policy import SAG
+from arm_dynamics.state import Command, State
+
+PATIENT = replace(SAFETY, watchdog=1.0, recovery_cycles=5)
+"""Motors that outlast a gap of states."""
+PERIOD = 8e-3
+GAP, SETTLING = round(1.2 * STALE / PERIOD), 30
+"""Cycles without states or commands, and those after which the servos rest."""
+TIMES = 20
+
+
+class Seen(Driver):
+    """What a controller sees over topics: states alone, and when the arm was taken up."""
+
+    def __init__(self, driver):
+        super().__init__(driver.arm)
+        self.driver, self.also = driver, driver.also
+
+    @property
+    def begun(self):
+        return self.driver.begun
+
+    def read(self):
+        return self.driver.read()
+
+    def write(self, command):
+        self.driver.write(command)
+
+    def idle(self):
+        self.driver.idle()
+
+
+def soft(stiffness=600.0):
+    """Servos that its weight bends by 27 mrad, taken up at START."""
+    rig = Rig("position", PATIENT, step=1e-3)
+    gear = np.square(RATIO)
+    rig.line.K = dict(enumerate((stiffness / gear).tolist(), 1))
+    rig.line.D = dict(enumerate((stiffness / 30 / gear).tolist(), 1))
+    return rig.up()
+
+
+def steps(rig, loop, count):
+    for _ in range(count):
+        rig.bus.pass_time(PERIOD)
+        loop.step()
+
+
+def idles(rig, count):
+    """Cycles of the driver that nobody commands."""
+    for _ in range(count):
+        rig.bus.pass_time(PERIOD)
+        rig.driver.read()
+        rig.driver.idle()
+
+
+def looped(driver):
+    return ControlLoop(driver, build_controller(arm(), "position"))
+
+
+def no_states(rig, loop):
+    """No motor answers for a while."""
+    for shaft in rig.shafts:
+        shaft.silent = True
+    steps(rig, loop, GAP)
+    for shaft in rig.shafts:
+        shaft.silent = False
+    return loop
+
+
+def no_loop(rig, loop):
+    """The whole host stands still."""
+    rig.bus.pass_time(GAP * PERIOD)
+    return loop
+
+
+def no_commands(rig, loop):
+    """The loop stands still, the driver's cycle goes on."""
+    idles(rig, GAP)
+    return loop
+
+
+def failed_goal(rig, loop):
+    """What follows a goal that misses its tolerance."""
+    loop.stop(loop.state)
+    return loop
+
+
+def another_loop(rig, loop):
+    """The controller is started again."""
+    idles(rig, GAP)
+    return looped(loop.driver)
+
+
+CASES = [
+    *((interrupt, False) for interrupt in (no_states, no_loop, failed_goal, another_loop)),
+    *((interrupt, True) for interrupt in (no_states, no_loop, no_commands)),
+]
+
+
+@pytest.mark.parametrize(("interrupt", "seen"), CASES)
+def test_a_loaded_servo_does_not_sink_with_interruptions(interrupt, seen):
+    rig = soft()
+    loop = looped(Seen(rig.driver) if seen else rig.driver)
+    steps(rig, loop, 6 * SETTLING)
+    sag = rig.body.state.q - START
+    assert 0.02 < np.abs(sag).max() < (SAG if not seen else 2 * SAG)
+    before = rig.body.state.q.copy()
+    for _ in range(TIMES):
+        loop = interrupt(rig, loop)
+        steps(rig, loop, SETTLING)
+        assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+    assert np.abs(rig.body.state.q - before).max() < 1e-3
+    assert interrupt in (failed_goal, another_loop, no_commands) or loop.takeovers > TIMES
+
+
+def test_taking_up_bends_a_servo_once():
+    """The loop begins after torque is on, when the load has bent the servo already."""
+    rig = soft()
+    stands = rig.driver.held.copy()
+    np.testing.assert_allclose(stands, START, atol=1e-6)
+    idles(rig, SETTLING)
+    loop = looped(rig.driver)
+    steps(rig, loop, SETTLING)
+    np.testing.assert_array_equal(rig.driver.held, stands)
+    np.testing.assert_array_equal(loop.reference.q, stands)
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["driver", "topics"])
+@pytest.mark.parametrize("how", ["deactivated", "emergency stop"])
+@pytest.mark.parametrize("way", [0.05, 0.4])
+def test_an_arm_that_hands_have_moved_is_held_where_it_is(how, way, seen):
+    rig = soft()
+    loop = looped(Seen(rig.driver) if seen else rig.driver)
+    steps(rig, loop, SETTLING)
+    there = np.add(START, (-way, way, -way))
+    rig.body.hold_at(there)  # torque is still on: hands let go at once
+    if how == "deactivated":
+        rig.driver.deactivate()
+    else:
+        rig.driver.emergency_stop("test")
+        steps(rig, loop, 3)
+        assert rig.torque == [False] * 3
+        rig.driver.reset()
+    rig.body.hold_at(there)
+    steps(rig, loop, GAP)
+    rig.driver.activate()
+    np.testing.assert_allclose(rig.driver.held, there, atol=1e-3)
+    steps(rig, loop, 2 * SETTLING)
+    bent = np.abs(rig.body.state.q - there)
+    assert bent.max() < (0.04 if not seen else 0.07)
+
+
+def test_the_rule():
+    """q_goal where |q_goal - q| <= SAG for every joint, else q."""
+    hold, q = PositionHold(), np.array([0.1, -0.2])
+    state = State.of(q)
+    assert hold.standing(state, None) is state
+    hold.note(Command("position", np.add(q, (0.9 * SAG, -0.9 * SAG))))
+    np.testing.assert_array_equal(hold.standing(state, None).q, np.add(q, (0.9 * SAG, -0.9 * SAG)))
+    np.testing.assert_array_equal(hold.standing(state, q + 0.01).q, q + 0.01)
+    assert hold.standing(state, np.add(q, (0.0, 1.1 * SAG))) is state
+    hold.note(Command("position", np.add(q, (0.0, 1.1 * SAG))))
+    assert hold.standing(state, None) is state
+    hold.note(Command("position", q))
+    hold.note(Command("effort", q))
+    assert hold.standing(state, None) is state
+    hold.note(Command("position", q + 0.01))
+    hold.forget()
+    assert hold.standing(state, None) is state

@@ -71,7 +71,9 @@ class _Declared:
         self._jitted, self._kinds = jitted, kinds
         self.name = f"{jitted.__module__}.{jitted.__name__}"
         self.warm = False
+        self._template = jitted.get_call_template
         jitted._compile_for_args = self._first_call
+        jitted.get_call_template = self._called_by_compiled
 
     def prepare(self) -> None:
         """Compile the version or load it from disk; no other one is ever compiled."""
@@ -85,6 +87,11 @@ class _Declared:
         """Return what numba calls with the arguments: the function, which now converts them."""
         self.prepare()
         return self._jitted
+
+    def _called_by_compiled(self, *types: Any) -> Any:
+        """Let compiled callers convert, too: of two versions that fit, numba would take neither."""
+        self.prepare()
+        return self._template(*types)
 
 
 _DECLARED: list[_Declared] = []

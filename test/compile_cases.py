@@ -111,6 +111,10 @@ TROUBLE = {
 }  # fmt: skip
 
 
+FEW = ("near the upper limit", "no commands", "stopped")
+"""Troubles that are worth another try with every controller."""
+
+
 class Case:
     """One arm under one controller, or under commands of its own for other interfaces."""
 
@@ -204,7 +208,7 @@ def still(watch, *controllers):
             except ConfigError:  # a stop that needs efforts
                 assert interface in ("position", "velocity")
                 continue
-            for trouble in TROUBLE:
+            for trouble in FEW if name else TROUBLE:
                 trips.update(case.get_into(trouble))
                 count += 1
             _switch(case, fit)
@@ -229,8 +233,10 @@ def makers(watch):
 
     faults = cycle(fault for fault in FAULTS if not fault.configuring)
     trips, count = Counter(), 0
-    for maker, interface, policy in product(MAKERS.values(), INTERFACES, POLICIES):
-        safety = SafetySettings(soft_zone=0.05, policy=policy)
+    stops = cycle(POLICIES)
+    for maker, interface in product(MAKERS.values(), INTERFACES):
+        turn = next(stops) if interface in ("effort", "voltage") else "hold"
+        safety = SafetySettings(soft_zone=0.05, policy=turn)
         try:
             bench = Bench(replace(maker, interface=interface), 1, safety)
         except ConfigError:

@@ -18,7 +18,8 @@ class CompileWatch(event.Listener):
 
     def __init__(self, armed: bool = False) -> None:
         self.armed, self.found = armed, list[str]()
-        add, watch = Dispatcher.add_overload, self
+        self._add = add = Dispatcher.add_overload
+        watch = self
 
         def add_overload(self: Any, result: Any) -> None:
             watch.note(f"compiled or loaded: {self.py_func.__name__}{result.signature.args}")
@@ -27,6 +28,12 @@ class CompileWatch(event.Listener):
         Dispatcher.add_overload = add_overload
         event.register("numba:compile", self)
         sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+
+    def end(self) -> None:
+        """Watch no longer."""
+        Dispatcher.add_overload = self._add
+        event.unregister("numba:compile", self)
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
 
     def note(self, what: str) -> None:
         """Keep it, if a motor may have torque."""

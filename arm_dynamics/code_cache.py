@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pwd
 import stat
 import tempfile
 import uuid
@@ -23,6 +22,10 @@ from typing import Any
 
 from arm_dynamics.file_lock import locked
 
+try:
+    import pwd
+except ImportError:  # pragma: no cover - Windows
+    pwd = None  # type: ignore[assignment]
 try:
     import numba
     from numba.core.caching import IndexDataCacheFile
@@ -104,7 +107,7 @@ def _passed_on_the_way(path: Path) -> Iterator[Path]:
 def _name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
-    except KeyError:  # a container without names
+    except (AttributeError, KeyError):  # a system or a container without names
         return str(uid)
 
 

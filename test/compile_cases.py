@@ -226,7 +226,7 @@ def _switch(case, fit):
 
 
 def makers(watch):
-    """Every maker's motors with every interface and stop that they take, in turn every fault."""
+    """Every maker's motors with every interface that they take; stops and faults in turn."""
     from breaking.bench import Bench
     from breaking.faults import FAULTS, mended
     from breaking.outcome import recovered

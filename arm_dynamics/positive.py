@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.scalar import compiled, finite
+from arm_dynamics.scalar import MATRIX, compiled, compiled_for, finite
 
 
-@compiled
+@compiled_for(MATRIX)
 def symmetric(upper: Vector) -> Vector:
     """The matrix (n, n) whose upper triangle this is."""
     n = upper.shape[0]

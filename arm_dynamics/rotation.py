@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import MATRIX, compiled_for
 
 
-@compiled
+@compiled_for(MATRIX, MATRIX)
 def rotation_vector(start: Vector, end: Vector) -> Vector:
     """log(R_end R_startᵀ) (3,) [rad], in the axes both are given in; at most π long.
 

@@ -8,22 +8,20 @@ same source also runs on symbols.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
-import stat
-import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.file_lock import locked
+from arm_dynamics.code_cache import cache_folder, guard, numba_keeps_in
 
 try:
     import numba
+    from numba.core.compiler_lock import global_compiler_lock
 except ImportError:  # pragma: no cover - exercised in a process of its own
     numba = None
 
@@ -32,9 +30,10 @@ INF = float("inf")
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` with numba, kept on disk under a key of all laws' sources.
+    """Compile ``function`` with numba at its first call, kept on disk as ``code_cache`` has it.
 
-    Where no folder can be written, it is compiled anew in every process.
+    Each combination of argument types is compiled by itself. A function that Python calls while
+    motors have torque is declared with ``compiled_for`` instead.
     """
     if numba is None:
         _say_slow_once()
@@ -42,68 +41,94 @@ def compiled(function: F) -> F:
     folder = cache_folder()
     # numba stamps a cached function with its own file only; a law called from another file
     # could change unseen. The folder is therefore keyed by every law's text.
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder or "")
-    try:
-        kept = folder is not None
+    with numba_keeps_in(folder):
         # A law inside another is not worth a call: a step's laws take two thirds of the time.
-        jit = numba.njit(cache=kept, error_model="numpy", forceinline=True)
+        jit = numba.njit(cache=folder is not None, error_model="numpy", forceinline=True)
         jitted: F = jit(function)
-    finally:
-        numba.config.CACHE_DIR = before
     if folder is not None and not numba.config.DISABLE_JIT:
-        _keep_alone(jitted, folder / "lock")
+        guard(jitted, folder / "lock")
     return jitted
 
 
-def _keep_alone(jitted: Any, lock: Path) -> None:
-    """One process at a time writes: of two at once, numba's index could name the other's code."""
-    save = jitted._cache.save_overload
+class Kind(NamedTuple):
+    """Type of one argument: numpy's name of its numbers, dimensions, whether it is written to."""
 
-    def alone(*compiled_code: Any) -> None:
-        with locked(lock):
-            save(*compiled_code)
-
-    jitted._cache.save_overload = alone
+    dtype: str
+    dimensions: int = 0
+    written: bool = False
 
 
-@cache
-def cache_folder() -> Path | None:
-    """The user's cache, else a private temporary folder, else None."""
-    key = _sources_key()
-    for root in (_user_cache, _private_temporary):
-        try:
-            folder = root() / key
-            folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-        except (OSError, RuntimeError):  # RuntimeError: a user without a home
-            continue
-        return folder
-    return None
+NUMBER, COUNT, TRUTH = Kind("float64"), Kind("int64"), Kind("bool")
+VECTOR, MATRIX, INDICES = Kind("float64", 1), Kind("float64", 2), Kind("intp", 1)
+VECTOR_OUT, MATRIX_OUT = Kind("float64", 1, written=True), Kind("float64", 2, written=True)
+COUNTS_OUT, FLAGS_OUT = Kind("int64", 1, written=True), Kind("bool", 1, written=True)
 
 
-def _sources_key() -> str:
-    package = Path(__file__).parent
-    digest = hashlib.sha256()
-    rooms = ("actuators", "controllers", "integrators", "kinematics", "rollout", "safety")
-    for folder in ("", *(f"{room}/" for room in rooms)):
-        for source in sorted(package.glob(f"{folder}*.py")):
-            digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
+class _Declared:
+    """A function with one version: that of its declared kinds."""
+
+    def __init__(self, jitted: Any, kinds: tuple[Kind, ...]) -> None:
+        self._jitted, self._kinds = jitted, kinds
+        self.name = f"{jitted.__module__}.{jitted.__name__}"
+        self.warm = False
+        self._template = jitted.get_call_template
+        jitted._compile_for_args = self._first_call
+        jitted.get_call_template = self._called_by_compiled
+
+    def prepare(self) -> None:
+        """Compile the version or load it from disk; no other one is ever compiled."""
+        with global_compiler_lock:
+            if not self.warm:
+                self._jitted.compile(tuple(_numba_type(kind) for kind in self._kinds))
+                self._jitted.disable_compile()
+                self.warm = True
+
+    def _first_call(self, *_: Any) -> Any:
+        """Return what numba calls with the arguments: the function, which now converts them."""
+        self.prepare()
+        return self._jitted
+
+    def _called_by_compiled(self, *types: Any) -> Any:
+        """Let compiled callers convert, too: of two versions that fit, numba would take neither."""
+        self.prepare()
+        return self._template(*types)
 
 
-def _user_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arm_dynamics"
+_DECLARED: list[_Declared] = []
 
 
-def _private_temporary() -> Path:
-    """A folder that nobody else can write: what lies in it is run."""
-    folder = Path(tempfile.gettempdir()) / f"arm_dynamics-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()  # not through a link, which somebody else may have laid
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    if not ours or found.st_mode & 0o077:
-        raise PermissionError(f"{folder} is not a private folder of this user")
-    return folder
+def compiled_for(*kinds: Kind) -> Callable[[F], F]:
+    """Declare a function's argument types: ``warm_up`` then compiles all that it ever needs.
+
+    Arrays of any layout, read-only or not, and strided views are taken as they are, without a
+    copy; what a later call passes cannot start the compiler. Other types raise TypeError.
+    """
+
+    def declare(function: F) -> F:
+        jitted = compiled(function)
+        if hasattr(jitted, "disable_compile"):
+            _DECLARED.append(_Declared(jitted, kinds))
+        return jitted
+
+    return declare
+
+
+def warm_up() -> None:
+    """Compile, or load from disk, every declared function of the modules imported so far."""
+    for declared in tuple(_DECLARED):
+        declared.prepare()
+
+
+def cold() -> list[str]:
+    """Return the names of declared functions that a call would have to compile first."""
+    return [declared.name for declared in tuple(_DECLARED) if not declared.warm]
+
+
+def _numba_type(kind: Kind) -> Any:
+    number = numba.from_dtype(np.dtype(kind.dtype))
+    if not kind.dimensions:
+        return number
+    return numba.types.Array(number, kind.dimensions, "A", readonly=not kind.written)
 
 
 @cache
@@ -151,7 +176,7 @@ def exp(x: float) -> float:
     return math.exp(x)
 
 
-@compiled
+@compiled_for(VECTOR)
 def finite(x: Vector) -> bool:
     """Whether every entry (n,) is a finite number."""
     bad = 0
@@ -160,7 +185,7 @@ def finite(x: Vector) -> bool:
     return bad == 0
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR)
 def all_finite(q: Vector, v: Vector, z: Vector) -> bool:
     """Whether every entry of three vectors is a finite number."""
     return finite(q) and finite(v) and finite(z)

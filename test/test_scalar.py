@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from pathlib import Path
@@ -74,8 +75,8 @@ def test_a_user_without_a_home_has_a_private_folder(tmp_path, monkeypatch):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(scalar.Path, "home", homeless)
-    monkeypatch.setattr(scalar.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert scalar.cache_folder.__wrapped__().parent == private(tmp_path)
 
 

@@ -10,8 +10,8 @@ from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.following.following import Following
+from arm_dynamics.following.rehearsal import rehearse
 from arm_dynamics.following.tool_following import LEASH, RISE, ToolFollowing
-from arm_dynamics.following.tool_rehearsal import rehearse
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.kinematics.virtual_arm import rates
 from arm_dynamics.loop import ControlLoop

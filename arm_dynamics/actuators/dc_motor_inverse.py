@@ -23,10 +23,10 @@ from arm_dynamics.actuators.winding import (
     warm_resistance,
 )
 from arm_dynamics.arrays import Vector
-from arm_dynamics.scalar import INF, clip, compiled
+from arm_dynamics.scalar import INF, NUMBER, VECTOR, clip, compiled, compiled_for
 
 
-@compiled
+@compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
 def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -> float:
     """V = V(V'),  V' = clip(R i + Ke N v, ±V'(supply)),  i = clip(τ / (N Kt), ±i_max(T)).
 

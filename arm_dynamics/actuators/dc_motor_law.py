@@ -18,7 +18,7 @@ from arm_dynamics.actuators.winding import (
 )
 from arm_dynamics.arrays import Vector
 from arm_dynamics.friction import stribeck_level
-from arm_dynamics.scalar import clip, compiled, exp, where
+from arm_dynamics.scalar import NUMBER, TRUTH, VECTOR, clip, compiled, compiled_for, exp, where
 
 KT, KE, RESISTANCE, GEAR, SUPPLY, CURRENT_LIMIT, DROP, HALF, INDUCTANCE = range(9)
 EFFICIENCY, BACK_EFFICIENCY, ROTOR_INERTIA, VISCOUS, COULOMB, STICTION, STRIBECK = range(9, 16)
@@ -50,7 +50,7 @@ def current_limit(a: Vector, c: Vector) -> float:
     return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[HOTTEST])
 
 
-@compiled
+@compiled_for(TRUTH, NUMBER, NUMBER, VECTOR, VECTOR)
 def motor_settled(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
     """Current [A] at which the winding settles for ``command`` [V, or N·m at the joint]."""
     r, emf = winding_resistance(a, c), back_emf(v, a, c)

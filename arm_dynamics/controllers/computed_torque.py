@@ -14,11 +14,11 @@ from arm_dynamics.dynamics import aba
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.regulation.regulator import viscous
-from arm_dynamics.scalar import clip, compiled
+from arm_dynamics.scalar import MATRIX, NUMBER, VECTOR, VECTOR_OUT, clip, compiled_for
 from arm_dynamics.state import Command, Reference, State
 
 
-@compiled
+@compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
 def wanted_accelerations(
     gains: Vector, integral: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, q: Vector,
     v: Vector,
@@ -31,7 +31,7 @@ def wanted_accelerations(
     return wanted
 
 
-@compiled
+@compiled_for(MATRIX, VECTOR_OUT, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER)
 def limit_and_integrate(
     gains: Vector, integral: Vector, wanted: Vector, limit: Vector, q_ref: Vector, q: Vector,
     dt: float,
@@ -68,8 +68,6 @@ class ComputedTorque(Controller):
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
         self._integral: Vector = np.zeros(arm.nv)
-        state = State.of(arm.pose("initial"))
-        self.update(state, Reference.hold(state.q), 0.0)  # compiled here, before time runs
 
     def reset(self, state: State) -> None:
         """Take over without a step of the effort, where the arm's effort is known.

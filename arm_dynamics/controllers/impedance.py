@@ -15,7 +15,7 @@ from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.positive import applied, filtered_inverse
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import INDICES, MATRIX, NUMBER, VECTOR, compiled_for
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 15.0
@@ -103,7 +103,7 @@ def springs(arm: ArmModel) -> Vector:
     return found
 
 
-@compiled
+@compiled_for(VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, VECTOR, VECTOR)
 def spring_effort(
     position: Vector,
     rotation: Vector,
@@ -123,7 +123,7 @@ def spring_effort(
     return applied(jacobian.T, push)
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, INDICES, NUMBER)
 def spare_effort(
     q: Vector,
     v: Vector,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.scalar import clip, compiled, where
+from arm_dynamics.scalar import NUMBER, TRUTH, VECTOR, clip, compiled, compiled_for, where
 
 
 @compiled
@@ -17,7 +17,7 @@ def grown_integral(
     return clip(where(free, integral + dt * ki * error, integral), -clamp, clamp)
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR, TRUTH, VECTOR, NUMBER)
 def grown_integrals(
     ki: Vector, clamp: Vector, error: Vector, saturated: bool, integral: Vector, dt: float
 ) -> Vector:

@@ -12,7 +12,16 @@ from arm_dynamics.controllers.bandwidth import DAMPING, equal_bandwidth
 from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.scalar import clip, compiled, where
+from arm_dynamics.scalar import (
+    MATRIX,
+    MATRIX_OUT,
+    NUMBER,
+    VECTOR,
+    clip,
+    compiled,
+    compiled_for,
+    where,
+)
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 30.0
@@ -54,7 +63,7 @@ def pid_effort(
     return effort, clip(grown, -i_clamp, i_clamp), filtered
 
 
-@compiled
+@compiled_for(MATRIX, MATRIX_OUT, *[VECTOR] * 6, NUMBER)
 def pid_efforts(
     gains: Vector,
     memory: Vector,
@@ -106,9 +115,7 @@ class Pid(Controller):
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
         self._memory: Vector = np.zeros((2, arm.nv))
-        self._none = none = frozen(np.zeros(arm.nv))
-        # Let compilation happen here, before time runs.
-        pid_efforts(self._table, self._memory, self._limit, none, none, none, none, none, 0.0)
+        self._none = frozen(np.zeros(arm.nv))
 
     def reset(self, state: State) -> None:
         """Take over without a step of the effort, where the arm's effort is known.

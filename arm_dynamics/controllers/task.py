@@ -37,8 +37,6 @@ class TaskController(Controller):
         super().__init__(arm, gains)
         self.tool, self.virtual = Tool(arm), VirtualArm(arm)
         self.reset(State.of(arm.pose("initial")))
-        self.update(State.of(arm.pose("initial")), Reference.hold(arm.pose("initial")), 0.0)
-        self.reset(State.of(arm.pose("initial")))
 
     def use_model(self, arm: ArmModel) -> None:
         """Tell the law another model; errors as in Controller."""

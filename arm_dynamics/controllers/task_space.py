@@ -13,7 +13,7 @@ from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.kinematics.virtual_arm import Axes, chosen_rows, pose_error
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.positive import applied, product, product_transposed, solve_positive
-from arm_dynamics.scalar import compiled, finite
+from arm_dynamics.scalar import INDICES, MATRIX, NUMBER, VECTOR, compiled, compiled_for, finite
 from arm_dynamics.state import Command, Reference, State
 
 BANDWIDTH = 20.0
@@ -75,7 +75,7 @@ class TaskSpace(TaskController):
         return command
 
 
-@compiled
+@compiled_for(VECTOR, MATRIX, VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, VECTOR, VECTOR)
 def tool_acceleration(
     position: Vector,
     rotation: Vector,
@@ -95,7 +95,7 @@ def tool_acceleration(
     return a
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
 def joint_acceleration(
     q: Vector, v: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, p: Vector, d: Vector
 ) -> Vector:
@@ -106,7 +106,7 @@ def joint_acceleration(
     return a
 
 
-@compiled
+@compiled_for(MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, INDICES, NUMBER)
 def operational_effort(
     M: Vector,
     bias: Vector,

@@ -14,6 +14,7 @@ from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
 from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import Limits
 from arm_dynamics.safety.stop_policy import SAG, Stop, begin_stop
+from arm_dynamics.scalar import cold, warm_up
 from arm_dynamics.state import State
 
 TRIES = 20
@@ -39,6 +40,7 @@ class Activation:
 
     def run(self, interface: str) -> None:
         """Raises DriverFault saying what speaks against it; torque is off again then."""
+        self._require_warm()
         self._look()
         self._judge()
         self._arm_watchdogs(interface)
@@ -55,6 +57,19 @@ class Activation:
             self.off.ask(self._ids)
             self.off.until_confirmed(self.bus.disable, TRIES)
             raise
+
+    def _require_warm(self) -> None:
+        """Nothing may be compiled while motors have torque: that takes longer than watchdogs do."""
+        try:
+            warm_up()  # what was imported since configure
+        except Exception as error:
+            raise DriverFault(f"not activated: compilation failed: {error}") from error
+        missing = cold()
+        if missing:
+            raise DriverFault(
+                f"not activated: functions not compiled = {', '.join(missing)}; expected none"
+                " before torque is enabled; activate again"
+            )
 
     def _look(self) -> None:
         """``fresh_cycles`` in a row in which every joint told something new."""

@@ -9,6 +9,7 @@ from arm_dynamics.drivers.senses import Q
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.trips import Trip
+from arm_dynamics.scalar import warm_up
 
 LOOKS = 5
 """Readings that a reset waits for good news: a motor may miss a cycle, and tell its old fault."""
@@ -24,6 +25,7 @@ class MotorLife(MotorParts):
         with self._link.turn:
             if self.status is Status.UNCONFIGURED:
                 self._closed = False
+                warm_up()  # takes minutes on a new machine: long before torque
                 self._link.open(self._ids if self.engaged else ())
                 self._begin_reading()
 

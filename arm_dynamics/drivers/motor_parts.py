@@ -74,7 +74,6 @@ class MotorParts(Driver):
         self._reads: deque[float] = deque(maxlen=PERIODS)  # when the last cycles were read
         self._unanswered = 0  # reads since the last write or idle
         self._senses = Senses(self._shafts, safety)
-        self._senses.take({}, 0.0)  # its laws are compiled before time runs
         self.feedback = self._senses.feedback(0.0)
         """What the motors told last."""
 

@@ -15,7 +15,7 @@ from arm_dynamics.drivers.motor_bus import Goal, MotorBus
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.wiring import MotorWiring
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import MATRIX_OUT, VECTOR, compiled_for
 
 AMBIENT = 25.0
 """Temperature [°C] of a winding that does not tell its own."""
@@ -51,8 +51,6 @@ class ShaftMap:
         """What the motors are told, where ``interface`` is what the joints are."""
         self._laws = [np.array(a.packed()) for a in arm.actuators if isinstance(a, DcMotor)]
         self._volts: Vector = np.full(arm.nv, nan)
-        if self.by_voltage:  # its laws are compiled before time runs
-            self.efforts(self.volts(*[np.zeros(arm.nv)] * 3), *[np.zeros(arm.nv)] * 2)
         self.feeds = bus.feeds_effort and interface in ("position", "velocity")
         """Whether goals take the effort that carries the arm."""
         self.capabilities = tuple(
@@ -115,7 +113,7 @@ class ShaftMap:
         return self.efforts(self._volts, v, warm)
 
 
-@compiled
+@compiled_for(MATRIX_OUT, VECTOR, VECTOR)
 def _to_joints(rows: Vector, ratio: Vector, offset: Vector) -> None:
     for i in range(ratio.size):
         rows[i, 1] = rows[i, 1] / ratio[i] + offset[i]

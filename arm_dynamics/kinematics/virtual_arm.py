@@ -14,7 +14,18 @@ from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.positive import applied, filtered_inverse
 from arm_dynamics.rotation import rotation_vector
-from arm_dynamics.scalar import all_finite, clip, compiled, maximum, minimum
+from arm_dynamics.scalar import (
+    INDICES,
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    all_finite,
+    clip,
+    compiled,
+    compiled_for,
+    maximum,
+    minimum,
+)
 from arm_dynamics.state import TaskReference
 
 FASTEST = 100.0
@@ -77,7 +88,7 @@ class VirtualArm:
         return TaskReference(q, v, a, at.position, at.rotation, twist, acceleration, task.wrench)
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR, NUMBER, VECTOR, VECTOR)
 def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector) -> Vector:
     """q + v dt + a dt²/2 (nv,) within the limits; from beyond them no further."""
     found = np.empty(q.size)
@@ -87,7 +98,7 @@ def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: V
     return found
 
 
-@compiled
+@compiled_for(MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, *[VECTOR] * 9, INDICES, *[NUMBER] * 5)
 def rates(
     J: Vector,
     drift: Vector,

@@ -16,7 +16,17 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.regulation.regulator import Weights, viscous
-from arm_dynamics.scalar import INF, compiled, maximum, minimum, where
+from arm_dynamics.scalar import (
+    INDICES,
+    INF,
+    MATRIX,
+    VECTOR,
+    compiled,
+    compiled_for,
+    maximum,
+    minimum,
+    where,
+)
 from arm_dynamics.writing import writing
 
 EDGE = 1e-9
@@ -31,7 +41,7 @@ def place_on_axis(x: float, lower: float, upper: float, turn: float, count: floa
     return where((place >= -EDGE) & (place <= count - 1.0 + EDGE), place, -1.0)
 
 
-@compiled
+@compiled_for(MATRIX, INDICES, MATRIX, VECTOR)
 def blended(
     table: Vector, joints: NDArray[np.int64], axes: Vector, q: Vector
 ) -> tuple[bool, Vector]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -16,13 +15,20 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from arm_dynamics import joint_physics as row
 from arm_dynamics.bodies import bodies
+from arm_dynamics.code_cache import (
+    cache_folder,
+    guard,
+    numba_keeps_in,
+    require_owned,
+    write_private,
+)
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.file_lock import locked
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.scalar import cache_folder
 
 _LOADED: dict[Path, Any] = {}
 _MAKING = RLock()
@@ -79,27 +85,22 @@ def _made_once(path: Path, text: Callable[[], str], check: Callable[[Any], None]
 
 def _made(path: Path, text: str, check: Callable[[Any], None]) -> Any:
     try:
-        _write(path, text)
+        write_private(path, text.encode())
         made = _load(path)
         with _deep_calls():
             check(made)
-        _write(_passed(path), _digest(path))
+        write_private(_passed(path), _digest(path).encode())
     except ArmDynamicsError:
         path.unlink(missing_ok=True)
         raise
     return made
 
 
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all: another process may make it too."""
-    partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-
-
 def _intact(path: Path) -> bool:
-    """Whether the file is the one that passed."""
+    """Whether the file is the one that passed, and nobody else could have written it."""
     try:
+        require_owned(path)
+        require_owned(_passed(path))
         return _passed(path).read_text(encoding="utf-8") == _digest(path)
     except (OSError, UnicodeDecodeError):
         return False
@@ -129,7 +130,7 @@ def _folder() -> Path:
     """Where kernels lie: with the compiled laws, else for this process alone."""
     kept = cache_folder()
     folder = kept / "kernels" if kept else Path(tempfile.mkdtemp(prefix="arm_dynamics-"))
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
@@ -139,5 +140,9 @@ def _load(path: Path) -> Any:
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = made  # numba's cache looks for its functions' module by name
-    spec.loader.exec_module(made)
+    with numba_keeps_in(path.parent):
+        spec.loader.exec_module(made)
+    for function in vars(made).values():
+        if isinstance(function, Dispatcher):
+            guard(function, path.parent / "lock")
     return made

@@ -12,6 +12,7 @@ from arm_dynamics import plugins
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ConfigError
+from arm_dynamics.following.rehearsal import rehearse
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.gain_parameters import (
@@ -41,6 +42,7 @@ class ControlLaw:
             self.law: Controller = law(arm, declare_gains(node, law(arm)))
         self.law.use_model(self._model.arm)
         self._tabulate(self.law)
+        rehearse(self.law)
         self._declared = self.law
         node.add_post_set_parameters_callback(self._follow_up)
 
@@ -66,6 +68,7 @@ class ControlLaw:
         law.configure(carried_gains(self.law, law))
         law.use_model(self._model.arm)
         self._tabulate(law)
+        rehearse(law)  # in the services' thread: the old law commands until this one is compiled
         loop.use(law)
         self.law = law
 

@@ -19,6 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
+from arm_dynamics.scalar import warm_up
 
 Work = Callable[[Stop], None]
 
@@ -35,6 +36,7 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     try:
         _initialize(args)
         nodes, work = build()
+        warm_up()  # before the first message is answered
         return 0 if spin_beside(nodes, work, stop) else 1
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)

@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics import plugins
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.following.tool_rehearsal import rehearse
+from arm_dynamics.following.rehearsal import rehearse
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arm_dynamics.scalar import clip, compiled, where
+from arm_dynamics.scalar import NUMBER, clip, compiled_for, where
 
 
-@compiled
+@compiled_for(NUMBER, NUMBER, NUMBER, NUMBER)
 def derated_share(temperature: float, start: float, hottest: float, least: float) -> float:
     """s = clip(1 - (1 - least) (T - start) / (hottest - start), least, 1).
 

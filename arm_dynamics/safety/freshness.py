@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import (
+    COUNT,
+    COUNTS_OUT,
+    FLAGS_OUT,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    compiled_for,
+)
 
 Flags = NDArray[np.bool_]
 
@@ -16,7 +24,7 @@ LET_GO = 0.5
 """Age [s] from which an unseen joint's effort fades; at twice this age it is none."""
 
 
-@compiled
+@compiled_for(VECTOR, NUMBER, NUMBER, COUNT, VECTOR_OUT, COUNTS_OUT, *[FLAGS_OUT] * 3)
 def renew(
     times: Vector, now: float, longest: float, cycles: int, time: Vector, missed: Vector,
     new: Flags, stale: Flags, silent: Flags,

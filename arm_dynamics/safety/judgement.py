@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.freshness import Flags
 from arm_dynamics.safety.limits import LOWER, SPEED, UPPER, Limits
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.safety.trips import Trip
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import MATRIX, VECTOR, compiled_for
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR)
 def within(q: Vector, v: Vector, warm: Vector, table: Vector, margins: Vector) -> bool:
     """Whether position, speed and temperature of every joint are below what trips."""
     bad = 0
@@ -36,8 +36,6 @@ class Judgement:
         self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.hottest])
         self._behind: Vector = np.full(arm.nv, np.inf)
         self._outside = False  # whether a joint is being led back
-        still = frozen(np.zeros(arm.nv))
-        within(still, still, still, self.table, self._margins)  # compiled before time runs
 
     def faults(
         self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.arrays import Vector
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.positive import solve_positive
 from arm_dynamics.safety.derating import derated_share
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.safety.soft_zone import FADE, faded_effort, room_share, speed_brake, zone_damping
-from arm_dynamics.scalar import clip, compiled, maximum, minimum
+from arm_dynamics.scalar import (
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    clip,
+    compiled_for,
+    maximum,
+    minimum,
+)
 
 LARGEST_SPEED = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
@@ -20,7 +29,7 @@ LONGEST = 0.05
 LOWER, UPPER, SPEED, EFFORT = 0, 1, 2, 3
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, MATRIX, NUMBER)
 def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
     """Whether any joint is in a zone before a limit (``table`` (4, nv)) or nearly at its speed."""
     near = 0
@@ -30,7 +39,7 @@ def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
     return near > 0
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, NUMBER, NUMBER, VECTOR_OUT)
 def fade_efforts(
     wanted: Vector, q: Vector, v: Vector, weight: Vector, M: Vector, table: Vector,
     zone: float, dt: float, out: Vector,
@@ -50,7 +59,7 @@ def fade_efforts(
         out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping, brake)
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, NUMBER, VECTOR_OUT)
 def bound_efforts(
     wanted: Vector, last: Vector, temperature: Vector, table: Vector, hot: Vector, step: float,
     out: Vector,
@@ -78,7 +87,6 @@ class Limits:
         self.table = np.array([arm.lower, arm.upper, speed, s.effort_share * arm.effort_limit])
         self.last: Vector = np.zeros(arm.nv)
         self._hot = np.array([s.derate_from, s.hottest, s.derate_to])
-        self._compile()
         self._apply = {"effort": self._effort, "position": self._position, "velocity": self._speed}
 
     def start(self, value: Vector) -> None:
@@ -92,17 +100,6 @@ class Limits:
         dt = min(max(dt, 0.0), LONGEST)
         self.last = self._apply[interface](wanted, q, v, temperature, dt)
         return self.last
-
-    def _compile(self) -> None:
-        """Have the laws compiled before time runs, for arrays that are read-only or not."""
-        size, zone, out = self.arm.nv, self.settings.soft_zone, np.empty(self.arm.nv)
-        own = np.zeros(size)
-        weight, M = gravity(self.arm, own), mass_matrix(self.arm, own)
-        for seen in (own, frozen(own)):
-            near_limits(seen, seen, self.table, zone)
-            fade_efforts(own, seen, seen, weight, M, self.table, zone, 1.0, out)
-            fade_speeds(own, seen, self.table, zone, out)
-        bound_efforts(own, own, own, self.table, self._hot, 1.0, out)
 
     def effort_bound(self, temperature: Vector) -> Vector:
         """s(T) τmax (nv,) [N·m]."""
@@ -140,7 +137,7 @@ class Limits:
         return out
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, MATRIX, NUMBER, VECTOR_OUT)
 def fade_speeds(wanted: Vector, q: Vector, table: Vector, zone: float, out: Vector) -> None:
     """v = clip(v*, -s_below V, s_above V), s the share of room left, into ``out`` (nv,)."""
     for i in range(q.size):

@@ -12,7 +12,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.safety.freshness import Flags
-from arm_dynamics.scalar import compiled
+from arm_dynamics.scalar import FLAGS_OUT, VECTOR, VECTOR_OUT, compiled_for
 
 FASTEST = 3.0
 """Speed, in velocity limits, that a joint cannot have."""
@@ -20,7 +20,7 @@ SLACK = 0.05
 """Way [rad or m] that is believed whatever the time between two readings."""
 
 
-@compiled
+@compiled_for(*[VECTOR] * 5, VECTOR_OUT, VECTOR, FLAGS_OUT)
 def doubt(
     time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, held: Vector,
     speed: Vector, out: Flags,

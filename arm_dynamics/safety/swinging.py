@@ -8,7 +8,7 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.safety.trips import Trip
-from arm_dynamics.scalar import compiled, maximum
+from arm_dynamics.scalar import VECTOR, VECTOR_OUT, compiled_for, maximum
 
 END = 0.7
 """Share of the effort limit that counts as the end of the range."""
@@ -16,7 +16,7 @@ WINDOW = 1.0
 """Time [s] in which turns are counted."""
 
 
-@compiled
+@compiled_for(VECTOR, VECTOR, VECTOR_OUT, VECTOR_OUT)
 def count_turns(effort: Vector, end: Vector, side: Vector, turns: Vector) -> float:
     """Count joints whose effort is at the other ``end`` (nv,) than before; the largest count."""
     most = 0.0
@@ -40,8 +40,6 @@ class Swinging:
         self.arm, self.most = arm, settings.swing_turns
         self._end = frozen(END * settings.effort_share * arm.effort_limit)
         self.restart(0.0)
-        for effort in (self._side.copy(), frozen(self._side)):  # compiled before time runs
-            count_turns(effort, self._end, self._side, self._turns)
 
     def restart(self, time: float) -> None:
         """Count from ``time`` [s] on."""

@@ -1,0 +1,270 @@
+"""Drives arms into every branch of their safety, and tells what was compiled under torque.
+
+    python compile_cases.py still CONTROLLER ...
+    python compile_cases.py makers
+
+``still``: motors that answer what the test says; every interface with every stop. ``makers``: every
+maker's emulated motors on virtual time. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from itertools import cycle, product
+
+import numpy as np
+from compile_watch import CompileWatch
+from emulators.makers import MAKERS
+
+from arm_dynamics import plugins
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.drivers.motor_bus import MotorBus, Reading
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.safety.settings import POLICIES, SafetySettings
+from arm_dynamics.state import Command
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+
+PERIOD = 5e-3
+INTERFACES = ("effort", "voltage", "position", "velocity")
+
+
+class StillBus(MotorBus):
+    """Motors that stand where ``q`` says, at the speed ``v``, whatever they are commanded."""
+
+    def __init__(self, motors, settings, takes):
+        super().__init__(motors, settings)
+        self.takes, self.time, self.on = (takes,), 0.0, set()
+        self.estimates_effort = self.feeds_effort = takes != "effort"
+        self.mend()
+
+    def mend(self):
+        """All is well, in the middle of the joints' ranges."""
+        size = len(self.motors)
+        self.q, self.v, self.temperature = np.zeros(size), np.zeros(size), np.full(size, 30.0)
+        self.fault, self.silent, self.gone, self.late = "", (), False, 0.0
+
+    def now(self):
+        return self.time
+
+    def read(self):
+        self.time += 1e-4
+        if self.gone:
+            raise DriverFault("unplugged")
+        columns = zip(self.motors, self.q, self.v, self.temperature, strict=True)
+        return {
+            id: Reading(self.time - self.late, *map(float, (q, v)), np.nan, float(t), 12.0,
+                        self.fault, id in self.on)
+            for id, q, v, t in columns if id not in self.silent
+        }  # fmt: skip
+
+    def write(self, goals):
+        assert all(np.isfinite(goal.value) for goal in goals.values())
+
+    def interfaces(self, id):
+        return self.takes
+
+    def open(self):
+        if self.gone:
+            raise DriverFault("unplugged")
+
+    def enable(self, ids):
+        self.on |= set(ids)
+        return ids
+
+    def disable(self, ids):
+        self.on -= set(ids)
+        return ids
+
+    def arm_watchdog(self, timeout):
+        return tuple(self.motors)
+
+    def identify(self): ...
+    def prepare(self, interface): ...
+    def close(self): ...
+
+
+TROUBLE = {
+    "near the upper limit": lambda bus, arm: bus.q.__setitem__(1, bus.margin[1]),
+    "near the lower limit": lambda bus, arm: bus.q.__setitem__(1, bus.margin[0]),
+    "beyond a limit": lambda bus, arm: bus.q.__setitem__(1, bus.margin[1] + 0.1),
+    "as fast as allowed": lambda bus, arm: bus.v.__setitem__(0, 0.98 * arm.velocity_limit[0]),
+    "faster than allowed": lambda bus, arm: bus.v.__setitem__(0, 1.5 * arm.velocity_limit[0]),
+    "warm": lambda bus, arm: bus.temperature.__setitem__(2, 68.0),
+    "too hot": lambda bus, arm: bus.temperature.__setitem__(2, 80.0),
+    "temperature unknown": lambda bus, arm: bus.temperature.fill(np.nan),
+    "fault": lambda bus, arm: setattr(bus, "fault", "overload"),
+    "one joint silent": lambda bus, arm: setattr(bus, "silent", tuple(bus.motors)[:1]),
+    "stale": lambda bus, arm: setattr(bus, "late", 10.0),
+    "no reading possible": lambda bus, arm: bus.q.__setitem__(1, 1e300),
+    "unplugged": lambda bus, arm: setattr(bus, "gone", True),
+    "torque lost": lambda bus, arm: bus.on.clear(),
+    "no commands": None, "NaN commanded": None, "swinging": None, "stopped": None,
+    "stood still": None, "emergency": None, "nothing": None,
+}  # fmt: skip
+
+
+FEW = ("near the upper limit", "no commands", "stopped")
+"""Troubles that are worth another try with every controller."""
+
+
+class Case:
+    """One arm under one controller, or under commands of its own for other interfaces."""
+
+    def __init__(self, watch, interface, policy, controller):
+        self.arm = arm = MAKERS["mit_can"].arm
+        wiring = read_wiring(arm)
+        self.bus = StillBus(wiring.motors, {}, interface)
+        self.bus.margin = arm.lower[1] + 0.05, arm.upper[1] - 0.05
+        watch.follow(self.bus)
+        safety = SafetySettings(policy=policy, effort_rate=400.0)
+        self.driver = MotorArm(arm, self.bus, interface=interface, safety=safety)
+        self.controller = controller
+        self.loop = None
+        if controller is not None:
+            self.loop = ControlLoop(self.driver, build_controller(arm, controller))
+        self.up()
+
+    def up(self):
+        """Active again, whatever was before."""
+        self.bus.mend()
+        self.bus.time += 1.0
+        for _ in range(3):
+            self.step()
+        with suppress(DriverFault):
+            self.driver.reset()
+        if self.driver.status is Status.UNCONFIGURED:
+            self.driver.configure()
+        if self.driver.status is Status.INACTIVE:
+            self.driver.activate()
+        assert self.driver.status is Status.ACTIVE, self.driver.status
+        self.step()
+
+    def step(self, value=0.0):
+        """One cycle; ``value`` is commanded where no controller does, None nothing."""
+        self.bus.time += PERIOD
+        if self.loop is not None and value == 0.0:
+            self.loop.step()
+            return
+        with suppress(DriverFault):
+            self.driver.read()
+        if value is None:
+            self.driver.idle()
+        else:
+            self.driver.write(Command(self.driver.interface, np.full(3, value)))
+
+    def swing(self):
+        """Follow a trajectory, and hold, and brake."""
+        if self.loop is None or self.loop.state is None or self.loop.reference is None:
+            return
+        still = np.zeros(3)
+        ways = (Waypoint(self.bus.now() + 0.05, still + 0.01, still, still),)
+        with suppress(ArmDynamicsError):
+            self.loop.follow(JointTrajectory(ways), within_effort=True)
+            self.step()
+            self.loop.hold({self.arm.joint_names[0]: 0.02})
+            self.step()
+            self.loop.brake()
+
+    def get_into(self, trouble):
+        """Some cycles of a trouble, and out of it again; the trips that came."""
+        self.swing()
+        value, acts = 0.0, TROUBLE[trouble]
+        if acts is not None:
+            acts(self.bus, self.arm)
+        for k in range(14):
+            if trouble == "swinging":
+                value = 1e6 * (-1) ** k
+            elif trouble in ("no commands", "NaN commanded"):
+                value = None if trouble == "no commands" else np.nan
+            if trouble == "stood still":
+                self.bus.time += 0.3
+            elif trouble in ("stopped", "emergency") and k == 1:
+                self.driver.safe_stop() if trouble == "stopped" else self.driver.emergency_stop("a")
+            if k > 10:
+                self.bus.time += 0.1  # the end of a stop, joints that are unseen for long
+            self.step(value)
+        found = {trip.kind for trip in self.driver.trips}
+        self.up()
+        return found
+
+
+def still(watch, *controllers):
+    """Every interface with every stop in every trouble; every controller, and from each to all."""
+    trips, count = Counter(), 0
+    for interface, policy in product(INTERFACES, POLICIES):
+        kinds = {name: plugins.load("controllers", name) for name in controllers}
+        fit = [name for name in controllers if kinds[name].interface == interface]
+        for name in [None, *fit] if policy == "hold" else [None]:
+            try:
+                case = Case(watch, interface, policy, name)
+            except ConfigError:  # a stop that needs efforts
+                assert interface in ("position", "velocity")
+                continue
+            for trouble in FEW if name else TROUBLE:
+                trips.update(case.get_into(trouble))
+                count += 1
+            _switch(case, fit)
+    return trips, count
+
+
+def _switch(case, fit):
+    """Each controller after the other on the arm while it is active."""
+    for name in fit if case.loop is not None else ():
+        law = build_controller(case.arm, name)
+        case.loop.use(law)
+        for _ in range(4):
+            case.step()
+            case.bus.time += 0.2
+
+
+def makers(watch):
+    """Every maker's motors with every interface that they take; stops and faults in turn."""
+    from breaking.bench import Bench
+    from breaking.faults import FAULTS, mended
+    from breaking.outcome import recovered
+
+    faults = cycle(fault for fault in FAULTS if not fault.configuring)
+    trips, count = Counter(), 0
+    stops = cycle(POLICIES)
+    for maker, interface in product(MAKERS.values(), INTERFACES):
+        turn = next(stops) if interface in ("effort", "voltage") else "hold"
+        safety = SafetySettings(soft_zone=0.05, policy=turn)
+        try:
+            bench = Bench(replace(maker, interface=interface), 1, safety)
+        except ConfigError:
+            continue
+        watch.follow(bench.driver.bus)
+        with suppress(ArmDynamicsError):
+            bench.up().run(5)
+        for _ in range(3):
+            next(faults).begin(bench)
+            bench.run(30)
+            trips.update(trip.kind for trip in bench.driver.trips)
+            mended(bench)
+            if bench.driver.status is Status.UNCONFIGURED:
+                bench.port.close()
+            recovered(bench, 3)
+            count += 1
+        bench.driver.close()
+        watch.armed = False
+    return trips, count
+
+
+def main():
+    """Print what was found."""
+    watch = CompileWatch()
+    kind, *words = sys.argv[1:]
+    trips, count = {"still": still, "makers": makers}[kind](watch, *words)
+    print(json.dumps({"found": watch.found, "trips": trips, "cases": count}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Ticks controller nodes while their controllers and targets change; what was compiled meanwhile.
+
+    python compile_cases.py
+
+Each node is in this process, on an arm that stands still. The last line is JSON: what the thread of
+the loop compiled, loaded or imported, and the controllers that commanded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from threading import Thread
+from time import sleep
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import rclpy
+from compile_watch import CompileWatch
+from geometry_msgs.msg import PoseStamped
+from rclpy.parameter import Parameter
+
+from arm_dynamics import load_arm
+from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.kinematics import pose
+from arm_dynamics.plugins import BUILT_IN, load
+from arm_dynamics.quaternion import quaternion_of
+from arm_dynamics.ros.joint_controller import JointControllerNode
+from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
+from arm_dynamics.state import State
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+
+PERIOD = 2e-3
+TICKS = 300
+"""Of one controller: more than one fades into the next for."""
+
+
+class Still(Driver):
+    """An arm that does not move."""
+
+    also = ("position",)
+
+    def __init__(self, arm):
+        super().__init__(arm)
+        self.time, self.commands = 0.0, 0
+
+    def read(self):
+        self.time += PERIOD
+        return State.of(self.arm.pose("initial"), time=self.time)
+
+    def write(self, command):
+        self.commands += 1
+
+
+def joints(watch):
+    """The node of the joints' controllers, from each to the next."""
+    driver = Still(load_arm("five_dof"))
+    node = JointControllerNode(driver)
+    kinds = {name: load("controllers", name) for name in BUILT_IN["controllers"]}
+    names = [n for n, kind in kinds.items() if kind.interface == "effort"
+             and not issubclass(kind, TaskController)]  # fmt: skip
+    seen = set()
+    watch.armed = True
+    for name in names:
+        asked = Thread(target=node.set_parameters, args=([Parameter("controller", value=name)],))
+        asked.start()
+        while asked.is_alive():
+            node.tick()
+            sleep(PERIOD)
+        still = driver.arm.pose("initial")
+        point = Waypoint(driver.time + 0.1, still, 0 * still, 0 * still)
+        node.loop.follow(JointTrajectory((point,)), within_effort=True)
+        for _ in range(TICKS):
+            node.tick()
+        seen.add(type(node.loop.controller).__name__)
+    watch.armed = False
+    assert driver.commands >= TICKS * len(names)
+    node.destroy_node()
+    return seen
+
+
+def tool(watch):
+    """The node of a controller of the tool, which gets a target."""
+    node = TaskSpaceControllerNode()
+    node.loop.driver = driver = Still(load_arm("five_dof"))
+    place, turn = pose(driver.arm, driver.arm.pose("initial"))
+    message = PoseStamped()
+    at, way = message.pose.position, message.pose.orientation
+    at.x, at.y, at.z = (place - [0.0, 0.02, 0.0]).tolist()
+    way.x, way.y, way.z, way.w = quaternion_of(turn).tolist()
+    watch.armed = True
+    for k in range(TICKS):
+        node.tick()
+        if k == TICKS // 2:
+            node._topics._pose(message)
+    watch.armed = False
+    assert driver.commands >= TICKS - 1
+    assert not node.loop.events.counts
+    node.destroy_node()
+    return {type(node.loop.controller).__name__}
+
+
+def main():
+    """Print what was found."""
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT")
+    watch = CompileWatch()
+    rclpy.init()
+    seen = joints(watch) | tool(watch)
+    rclpy.shutdown()
+    found = [line for line in watch.found if line.endswith("MainThread")]
+    print(json.dumps({"found": found, "seen": sorted(seen), "others": len(watch.found)}))
+
+
+if __name__ == "__main__":
+    main()

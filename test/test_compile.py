@@ -1,0 +1,174 @@
+"""Nothing is compiled, loaded or imported while motors have torque or a controller commands."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from compile_watch import CompileWatch
+from motor_rig import Rig
+
+from arm_dynamics import scalar
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.drivers import activation
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import CommandRefused, DriverFault
+from arm_dynamics.following.rehearsal import rehearse
+from arm_dynamics.plugins import BUILT_IN
+from arm_dynamics.scalar import NUMBER, VECTOR, VECTOR_OUT, compiled_for
+from arm_dynamics.state import Command, Reference, State
+
+TEST = Path(__file__).resolve().parent
+TRIPS = {
+    "command_timeout", "position", "velocity", "temperature", "fault", "silent", "stale", "port",
+    "torque_lost", "swinging", "safe_stop", "emergency_stop",
+}  # fmt: skip
+
+
+def found_by(script, *words, **environment):
+    """What a process of its own told: its dispatchers are empty when it begins."""
+    paths = os.pathsep.join([str(TEST), str(TEST.parent), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, str(TEST / script), *words],
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        check=False, capture_output=True, text=True, timeout=570,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_interface_stop_and_trip_without_any_cache(tmp_path):
+    """No folder is trusted: the first configuration compiles all, in memory."""
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o777)
+    cache.chmod(0o777)
+    told = found_by("compile_cases.py", "still", "pid_gravity", XDG_CACHE_HOME=str(cache))
+    assert told["found"] == []
+    assert set(told["trips"]) >= TRIPS
+    assert not list(cache.rglob("*.nb?"))
+
+
+def test_every_controller_and_change_of_controller_under_torque():
+    told = found_by("compile_cases.py", "still", *BUILT_IN["controllers"])
+    assert told["found"] == []
+    assert set(told["trips"]) >= TRIPS
+
+
+def test_every_makers_motors_under_faults():
+    told = found_by("compile_cases.py", "makers")
+    assert told["found"] == []
+    assert told["cases"] > 25
+
+
+@pytest.mark.skipif(find_spec("rclpy") is None, reason="rclpy is not installed")
+def test_controller_nodes_compile_before_their_first_command_and_aside_after_it():
+    told = found_by("ros/compile_cases.py")
+    assert told["found"] == []
+    assert {"PidGravity", "ComputedTorque", "Lqr", "TaskSpace"} <= set(told["seen"])
+
+
+def broken(*_):
+    raise RuntimeError("no compiler")
+
+
+@pytest.mark.parametrize(
+    ("part", "does", "said"),
+    [
+        ("warm_up", broken, "compilation failed: no compiler"),
+        ("cold", lambda: ["near_limits"], "functions not compiled = near_limits; expected none"),
+    ],
+)
+def test_an_arm_is_not_activated_before_all_is_compiled(monkeypatch, part, does, said):
+    rig = Rig()
+    rig.driver.configure()
+    rig.look()
+    with monkeypatch.context() as patch:
+        patch.setattr(activation, part, does)
+        with pytest.raises(DriverFault, match=said):
+            rig.driver.activate()
+    assert rig.driver.status is Status.INACTIVE
+    assert rig.torque == [False] * 3
+    rig.driver.activate()
+    assert rig.driver.status is Status.ACTIVE
+
+
+def test_what_is_declared_after_configure_is_compiled_before_torque():
+    rig = Rig()
+    rig.driver.configure()
+
+    @compiled_for(NUMBER)
+    def late(x):
+        return 2.0 * x
+
+    assert f"{__name__}.late" in scalar.cold()
+    rig.look()
+    rig.driver.activate()
+    assert scalar.cold() == []
+    assert len(late.signatures) == 1
+
+
+def test_a_declared_function_has_one_version_for_all_arrays():
+    @compiled_for(VECTOR, NUMBER, VECTOR_OUT)
+    def scaled(x, factor, out):
+        for i in range(x.size):
+            out[i] = factor * x[i]
+
+    @numba.njit
+    def caller(x, out):
+        scaled(x, 2.0, out)
+
+    fixed, wide = np.arange(3.0), np.arange(6.0)
+    fixed.flags.writeable = False
+    matrix = np.asfortranarray(np.arange(9.0).reshape(3, 3))
+    given = (np.arange(3.0), fixed, wide[::2], matrix[1], matrix[:, 1], wide[::-2])
+    for x in given:
+        for factor in (2, 2.0, np.float64(2.0)):
+            out = np.empty(6)[::2]
+            scaled(x, factor, out)
+            assert np.array_equal(out, 2 * x)
+        caller(x, out)
+        assert np.array_equal(out, 2 * x)
+    assert len(scaled.signatures) == 1
+    with pytest.raises(TypeError):
+        scaled(np.arange(3), 2.0, np.empty(3))  # whole numbers would need another version
+    with pytest.raises(TypeError):
+        scaled(fixed, 2.0, fixed)  # is not written to
+
+
+class Foreign(Controller):
+    """A user's controller, with compiled code of its own."""
+
+    refuses = False
+
+    def update(self, state, reference, dt):
+        if self.refuses:
+            raise CommandRefused("not here")
+        return Command("effort", self.law(state.q, reference.q, dt), state.time)
+
+    def __init__(self, arm, gains=None):
+        super().__init__(arm, gains)
+
+        @numba.njit
+        def law(q, wanted, dt):
+            return (wanted - q) * dt
+
+        self.law = law
+
+
+def test_a_users_controller_is_compiled_by_its_rehearsal():
+    law, watch = Foreign(Rig().driver.arm), CompileWatch()
+    state = State.of(np.zeros(3))
+    try:
+        rehearse(law)
+        watch.armed = True
+        law.update(state, Reference.hold(state.q), 0.01)
+        assert watch.found == []
+        law.refuses = True
+        rehearse(law)  # that is for the loop to report
+    finally:
+        watch.end()

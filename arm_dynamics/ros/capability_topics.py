@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -15,6 +16,8 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.diagnostics import OK, status
+from arm_dynamics.ros.listen import listen
+from arm_dynamics.safety.events import Events
 from arm_dynamics.state import MIXED
 
 TOPIC = "capabilities"
@@ -53,11 +56,12 @@ def _status(capability: Capability, takes: Sequence[str]) -> object:
 class Capabilities:
     """What the arm behind the topics takes, once it said so; anything until then."""
 
-    def __init__(self, node: Node, *, of_the_tool: bool = False) -> None:
+    def __init__(self, node: Node, events: Events, *, of_the_tool: bool = False) -> None:
         """``of_the_tool``: whether laws of the tool or those of the joints are named instead."""
         self._of_the_tool = of_the_tool
         self._takes: Mapping[str, tuple[str, ...]] = {}
-        node.create_subscription(DiagnosticArray, TOPIC, self._note, qos.LATCHED)
+        refuse = partial(events.report, "capabilities_refused")
+        listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
 
     def _note(self, message: DiagnosticArray) -> None:
         found = {}

@@ -56,6 +56,8 @@ class HardwareReport:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
             return ERROR, f"{state.value}: {_cause(trips)}", values
+        if self._cycle.conflict:
+            return WARN, f"{state.value}; {self._cycle.conflict}", values
         if late > LATE:
             return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values

@@ -31,8 +31,8 @@ class SimulationReport:
         self._factor, self._commands = Rate(), Rate()
         self._efforts: dict[str, str] = {}
 
-    def summary(self, stopped_by: str) -> Report:
-        """``stopped_by``: who pressed the emergency stop."""
+    def summary(self, stopped_by: str, conflict: str) -> Report:
+        """``stopped_by``: who pressed the emergency stop; ``conflict``: who else commands."""
         simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
         self._post(self._note_efforts)
         values = {
@@ -46,6 +46,7 @@ class SimulationReport:
             **tally(watch.events),
         }
         trouble = "paused" if paused else "safe stop" if watch.stopping else ""
+        trouble = "; ".join(filter(None, (trouble, conflict)))
         if stopped_by:
             return ERROR, f"{STOPPED} {stopped_by}", values
         return not trouble, trouble or "running", values

@@ -43,6 +43,16 @@ def simulated(arm: ArmModel) -> tuple[Capability, ...]:
     return tuple(Capability(a.joint, a.interfaces, MEASURED) for a in arm.actuators)
 
 
+def read_takes(message: DiagnosticArray) -> dict[str, tuple[str, ...]]:
+    """The interfaces that each joint takes."""
+    found = {}
+    for joint in message.status:
+        values = {pair.key: pair.value for pair in joint.values}
+        if TAKES in values:
+            found[joint.name] = tuple(values[TAKES].split(", "))
+    return found
+
+
 def _status(capability: Capability, takes: Sequence[str]) -> object:
     values = {
         TAKES: ", ".join(takes or capability.interfaces),
@@ -64,12 +74,7 @@ class Capabilities:
         listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
 
     def _note(self, message: DiagnosticArray) -> None:
-        found = {}
-        for joint in message.status:
-            values = {pair.key: pair.value for pair in joint.values}
-            if TAKES in values:
-                found[joint.name] = tuple(values[TAKES].split(", "))
-        self._takes = found
+        self._takes = read_takes(message)
 
     def refusal(self, law: type[Controller]) -> str:
         """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""

@@ -110,8 +110,11 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
                 executor.spin_once()
                 well = time.monotonic()
             except Exception as error:
-                text = traceback.format_exc().strip().splitlines()
-                events.report("callback_failed", f"{text[-1]} ({text[-3].strip()})")
+                at = traceback.extract_tb(error.__traceback__)[-1]
+                events.report(
+                    "callback_failed",
+                    f"{type(error).__name__}: {error} ({at.name}, {at.filename}:{at.lineno})",
+                )
                 if time.monotonic() - well > BROKEN:
                     failures.append(error)
                     traceback.print_exc()

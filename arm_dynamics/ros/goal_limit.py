@@ -13,13 +13,11 @@ from typing import Any
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointComponentTolerance, JointTolerance
 from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
-from unique_identifier_msgs.msg import UUID
 
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.ros.decode import check_names, check_points
 
-Goal = FollowJointTrajectory.Goal
-SendGoal = FollowJointTrajectory.Impl.SendGoalService.Request
+SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
 
 Convert = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
 ConvertBack = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.py_object, ctypes.c_void_p)
@@ -62,7 +60,7 @@ class _SendGoal(ctypes.Structure):
     )
 
 
-class TooLarge(Goal):  # type: ignore[misc]
+class TooLarge(FollowJointTrajectory.Goal):
     """A goal that was not converted; ``why`` says what it has too many of."""
 
     why = ""
@@ -82,7 +80,7 @@ def _pointer(kind: type, name: str) -> int:
     return int(_python.PyCapsule_GetPointer(getattr(type(kind), name), None))
 
 
-def limited_action() -> type:
+def limited_action() -> Any:
     """FollowJointTrajectory, whose server gets a TooLarge for a goal beyond the limits.
 
     It is FollowJointTrajectory itself where the structure's layout is another one.
@@ -104,15 +102,17 @@ def _guarded(address: int) -> Any:
     except InvalidValue as error:
         goal = TooLarge()
         goal.why = str(error)
-        return SendGoal(goal_id=UUID(uuid=list(request.goal_id)), goal=goal)
+        found = SendGoal(goal=goal)
+        found.goal_id.uuid = list(request.goal_id)
+        return found
     return Convert(_pointer(SendGoal, "_CONVERT_TO_PY"))(address)
 
 
-_guarded_in_c = Convert(_guarded)  # for as long as anybody may call it
+_guarded_in_c = Convert(_guarded)  # for as long as rclpy may call it
 
 
 def _capsule() -> Any:
-    """What rclpy takes for the conversion from C."""
+    """The conversion from C as rclpy takes it."""
     return _python.PyCapsule_New(ctypes.cast(_guarded_in_c, ctypes.c_void_p), None, None)
 
 
@@ -124,8 +124,8 @@ def _derived(kind: type, own: dict[str, Any], of_type: dict[str, Any] | None = N
 
 def _layout_is_known() -> bool:
     """Whether the sizes of a request stand where they are looked for."""
-    message, sizes = SendGoal(goal_id=UUID(uuid=list(range(16)))), (1, 2, 3, 4, 5, 6, 7, 8)
-    goal = message.goal
+    message, sizes = SendGoal(), (1, 2, 3, 4, 5, 6, 7, 8)
+    message.goal_id.uuid, goal = list(range(16)), message.goal
     goal.trajectory.joint_names, goal.multi_dof_trajectory.joint_names = ["a"], ["a"] * 3
     goal.trajectory.points = [JointTrajectoryPoint()] * 2
     goal.multi_dof_trajectory.points = [MultiDOFJointTrajectoryPoint()] * 4

@@ -8,7 +8,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-SILENCE = 1.0
+SILENCE = 2.0
 """Time [s] without a message after which the place of a publisher may be taken."""
 LOOK = 0.1
 """Least time [s] between two looks at ROS's graph."""

@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GAINS = ROOT / "config" / "five_dof.yaml"
 JOINTS = ("R1", "R2", "R3", "R4", "R5")
 INITIAL = np.array([0, -1.1, 0.3, 0, 0])
-PATIENCE = 40.0
+PATIENCE = 180.0
 """Deadline [s] of a wait, on a machine that is busy with other things: a new one compiles the laws,
 and processes that compile wait for each other."""
 POLL = 0.005

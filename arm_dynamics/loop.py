@@ -29,6 +29,8 @@ from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_dece
 
 STALE = 0.25
 """Gap between two states [s] after which the loop starts anew instead of catching up."""
+PAUSE = 1.2 * STALE
+"""Time [s] without states that makes every loop start anew, whoever keeps them back."""
 JUMP = 0.1
 """Change of position [rad or m] beyond any motion after which the loop starts anew."""
 LARGEST_SPEED = 100.0

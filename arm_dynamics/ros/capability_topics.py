@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -18,6 +19,8 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.diagnostics import OK, status
+from arm_dynamics.ros.listen import listen
+from arm_dynamics.safety.events import Events
 from arm_dynamics.state import MIXED
 
 TOPIC = "capabilities"
@@ -62,6 +65,16 @@ def simulated(arm: ArmModel) -> tuple[Capability, ...]:
     return tuple(Capability(a.joint, a.interfaces, MEASURED) for a in arm.actuators)
 
 
+def read_takes(message: DiagnosticArray) -> dict[str, tuple[str, ...]]:
+    """The interfaces that each joint takes."""
+    found = {}
+    for joint in message.status:
+        values = {pair.key: pair.value for pair in joint.values}
+        if TAKES in values:
+            found[joint.name] = tuple(values[TAKES].split(", "))
+    return found
+
+
 def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str]) -> object:
     values = {
         TAKES: ", ".join(takes or capability.interfaces),
@@ -76,14 +89,15 @@ def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str
 class Capabilities:
     """What the arm behind the topics takes, once it said so; anything until then."""
 
-    def __init__(self, node: Node, *, of_the_tool: bool = False) -> None:
+    def __init__(self, node: Node, events: Events, *, of_the_tool: bool = False) -> None:
         """``of_the_tool``: whether laws of the tool or those of the joints are named instead."""
         self._of_the_tool = of_the_tool
         self._takes: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
         """BEGUN and the GOALs [rad or m] by joint as the arm said last; None before."""
         self._node, self._until = node, 0.0
-        node.create_subscription(DiagnosticArray, TOPIC, self._note, qos.LATCHED)
+        refuse = partial(events.report, "capabilities_refused")
+        listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
 
     @property
     def awaited(self) -> bool:
@@ -94,15 +108,13 @@ class Capabilities:
         return time.monotonic() < self._until
 
     def _note(self, message: DiagnosticArray) -> None:
-        found, begun, goals = {}, "", dict[str, float]()
+        begun, goals = "", dict[str, float]()
         for joint in message.status:
             values = {pair.key: pair.value for pair in joint.values}
-            if TAKES in values:
-                found[joint.name] = tuple(values[TAKES].split(", "))
             begun = values.get(BEGUN, begun)
             with suppress(ValueError):
                 goals[joint.name] = float(values.get(GOAL, ""))
-        self._takes, self.servos = found, (begun, goals)
+        self._takes, self.servos = read_takes(message), (begun, goals)
 
     def refusal(self, law: type[Controller]) -> str:
         """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""

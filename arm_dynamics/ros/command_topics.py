@@ -8,12 +8,16 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_dynamics.errors import CommandRefused, ConfigError
+from arm_dynamics.errors import CommandRefused, ConfigError, InvalidValue
 from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.decode import decode
 from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.one_publisher import OnePublisher
 from arm_dynamics.ros.parameters import declare_fixed
-from arm_dynamics.ros.wire import Joints, JointStateReader
+from arm_dynamics.ros.raw_take import Taken
+from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.round_trip import RoundTrip
+from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Command
 
 
@@ -26,7 +30,10 @@ def declare_order(node: Node, names: Sequence[str]) -> list[str]:
 
 
 class CommandTopics:
-    """Hands what comes to ``offer``, and the words on what cannot be read to ``refuse``."""
+    """Hands the commands of one publisher to ``offer``; what is refused becomes an event.
+
+    ``publisher`` says whose commands count.
+    """
 
     def __init__(
         self,
@@ -34,18 +41,23 @@ class CommandTopics:
         names: tuple[str, ...],
         order: Sequence[str],
         round_trip: RoundTrip,
+        events: Events,
         *,
         offer: Callable[[Command], object],
-        refuse: Callable[[str], object],
+        restart: Callable[[], None],
         now: Callable[[], float],
     ) -> None:
-        """``order`` is that of voltage_commands, ``now`` the time [s] that they are stamped."""
+        """``order`` is that of voltage_commands, ``now`` the time [s] that they are stamped.
+
+        ``restart`` is called when a publisher counts whose commands were rejected before.
+        """
         self._names, self._order = names, order
-        self._round_trip = round_trip
-        self._offer, self._refuse, self._now = offer, refuse, now
-        self._stream = Mailbox(node, JointState, "joint_commands", qos.NEWEST, raw=True)
-        self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.NEWEST)
+        self._round_trip, self._events = round_trip, events
+        self._offer, self._now = offer, now
+        self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
+        self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
         self._reader = JointStateReader()
+        self.publisher = OnePublisher(node, events.report, restart, kind="commander")
 
     def take_until_answered(self, left: Callable[[], float]) -> bool:
         """Offer what comes until the present state is answered or no time is ``left`` [s].
@@ -55,35 +67,36 @@ class CommandTopics:
         """
         answered = False
         while not answered and self._stream.wait(left()):
-            answered = self._take_command()
-        self._take_voltage()
+            for taken in self._stream.take():
+                answered |= self._refusing("joint_commands", self._take_command, taken)
+        for taken in self._voltages.take():
+            self._refusing("voltage_commands", self._take_voltage, taken)
         return answered
 
-    def _take_command(self) -> bool:
-        """Offer the newest of joint_commands; whether it answers the present state."""
-        data = self._stream.take()
-        if data is None:
+    def _refusing(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
+        """What ``take`` returns; False for bytes that cannot be read."""
+        try:
+            return take(taken)
+        except InvalidValue as error:
+            self._events.report("command_refused", f"{topic}: {error}")
             return False
-        message = self._reader.read(data)
-        answers = self._round_trip.receive(message.time, self._stream.received)
-        self._offer_command(message)
-        return answers
 
-    def _offer_command(self, message: Joints) -> None:
+    def _take_command(self, taken: Taken) -> bool:
+        """Offer one of joint_commands; whether it answers the present state."""
+        message = self._reader.read(taken.data)
+        if not self.publisher.accept(self._stream.topic, taken.publisher):
+            return False
+        answers = self._round_trip.receive(message.time, taken.received)
         try:
             command = conversions.read_command(self._names, message)
         except CommandRefused as error:
-            self._refuse(str(error))
+            self._events.report("command_refused", str(error))
         else:
             self._offer(command)
+        return answers
 
-    def _take_voltage(self) -> None:
-        message = self._voltages.take()
-        if message is None:
-            return
-        try:
-            command = conversions.read_voltage(self._names, self._order, message, self._now())
-        except CommandRefused as error:
-            self._refuse(str(error))
-        else:
-            self._offer(command)
+    def _take_voltage(self, taken: Taken) -> bool:
+        message = decode(taken.data, Float64MultiArray)
+        if self.publisher.accept(self._voltages.topic, taken.publisher):
+            self._offer(conversions.read_voltage(self._names, self._order, message, self._now()))
+        return False

@@ -47,7 +47,7 @@ def read_state(names: tuple[str, ...], message: Joints) -> State:
         v = _pick("velocity", _given(message.velocity, still), message.names, pick)
         tau = _pick("effort", _given(message.effort, unknown), message.names, pick)
     except InvalidValue as error:
-        raise DriverFault(f"joint_states: {error}") from error
+        raise DriverFault(str(error)) from error
     return State(message.time, q, v, tau)
 
 
@@ -79,11 +79,10 @@ def read_voltage(
     """
     labels = [dimension.label for dimension in message.layout.dim]
     if len(labels) == len(names) and all(labels) and labels != list(order):
-        raise CommandRefused(f"voltage_commands: labels {labels}, expected {list(order)}")
+        raise CommandRefused(f"labels {labels}, expected {list(order)}")
     if len(message.data) != len(names):
         raise CommandRefused(
-            f"voltage_commands: {len(message.data)} values, expected {len(names)}"
-            f" ({', '.join(order)})"
+            f"{len(message.data)} values, expected {len(names)} ({', '.join(order)})"
         )
     by_name = dict(zip(order, message.data, strict=True))
     return Command("voltage", frozen([by_name[name] for name in names]), now)

@@ -10,9 +10,11 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.ros.decode import decode
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.requests import Requests
+from arm_dynamics.safety.events import Events
 
 TOPIC = "emergency_stop"
 # A reliable reader is sent lost messages again; only a best-effort one hears every publisher.
@@ -33,11 +35,13 @@ class EmergencyStop:
         self,
         node: Node,
         requests: Requests,
+        events: Events,
         engage: Callable[[str], str],
         reset: Callable[[], str],
     ) -> None:
         self._requests, self._engage, self._reset = requests, engage, reset
         self._boxes = [Mailbox(node, Bool, TOPIC, reader) for reader in READERS]
+        self._events = events
         self._signalled = False
         signal.signal(signal.SIGUSR1, self._on_signal)
         node.create_service(Trigger, "~/emergency_stop", self._on_stop)
@@ -48,7 +52,7 @@ class EmergencyStop:
         if self._signalled:
             self._signalled = False
             self._engage("signal SIGUSR1")
-        pressed = [_pressed(box) for box in self._boxes]  # every box is emptied
+        pressed = [self._pressed(box) for box in self._boxes]  # every box is emptied
         if any(pressed):
             self._engage(f"topic {TOPIC}")
 
@@ -69,10 +73,12 @@ class EmergencyStop:
             response.success, response.message = False, str(error)
         return response
 
-
-def _pressed(box: Mailbox) -> bool:
-    """Whether a true is among the messages that wait; empties the box."""
-    pressed, message = False, box.take()
-    while message is not None:
-        pressed, message = pressed or message.data, box.take()
-    return pressed
+    def _pressed(self, box: Mailbox) -> bool:
+        """Whether a true is among the messages that wait; empties the box."""
+        pressed = False
+        for taken in box.take():
+            try:
+                pressed |= decode(taken.data, Bool).data
+            except InvalidValue as error:
+                self._events.report("emergency_stop_refused", f"{box.topic}: {error}")
+        return pressed

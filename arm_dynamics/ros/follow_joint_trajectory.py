@@ -18,6 +18,7 @@ from arm_dynamics.goals.goals import Goals
 from arm_dynamics.ros.controller_state import followed
 from arm_dynamics.ros.conversions import to_time
 from arm_dynamics.ros.goal_conversion import read_goal
+from arm_dynamics.ros.goal_limit import limited_action
 
 PERIOD = 0.05
 """Time [s] between two feedbacks, and until a verdict is told."""
@@ -48,7 +49,7 @@ class FollowJointTrajectoryServer:
         self._timer.cancel()
         self.server = ActionServer(
             node,
-            FollowJointTrajectory,
+            limited_action(),
             "~/follow_joint_trajectory",
             execute_callback=self._execute,
             handle_accepted_callback=self._begin,

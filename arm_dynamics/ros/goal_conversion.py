@@ -7,9 +7,11 @@ from typing import Any
 
 from arm_dynamics.errors import GoalRefused
 from arm_dynamics.goals.goal import Code
-from arm_dynamics.goals.goal_request import Request
+from arm_dynamics.goals.goal_request import Request, refusing
 from arm_dynamics.goals.tolerances import Given
 from arm_dynamics.ros.conversions import to_seconds
+from arm_dynamics.ros.decode import check_names
+from arm_dynamics.ros.goal_limit import TooLarge
 
 
 def read_goal(message: Any) -> Request:
@@ -17,7 +19,11 @@ def read_goal(message: Any) -> Request:
 
     Tolerances of acceleration are left alone: no acceleration is measured.
     """
+    if isinstance(message, TooLarge):
+        raise GoalRefused(Code.INVALID_GOAL, message.why)
     trajectory = message.trajectory
+    with refusing(Code.INVALID_GOAL):
+        check_names(len(trajectory.joint_names), max(map(len, trajectory.joint_names), default=0))
     _refuse_other_joints(message)
     for i, point in enumerate(trajectory.points):
         if len(point.effort):

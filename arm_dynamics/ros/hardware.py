@@ -47,12 +47,14 @@ class HardwareNode(LoopedLifecycle):
         autostart = declare_fixed(self, "autostart", False, "configure by itself; never activate")
         self._driver: MotorArm | None = None
         self._engaged = ""  # who pressed the emergency stop, with a driver or without
-        self._events = Events(Throttle(self.get_logger()).warn)
+        self.events = self._events = Events(Throttle(self.get_logger()).warn)
         self._cycle = HardwareCycle(self, self._arm, self._events)
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self._capabilities = CapabilityPublisher(self)
         self._said: tuple[int, bool] | tuple[()] | None = None  # what they said of position servos
-        self._emergency = EmergencyStop(self, self.requests, self._engage, self._reset)
+        self._emergency = EmergencyStop(
+            self, self.requests, self._events, self._engage, self._reset
+        )
         self._report = HardwareReport(self._events, self._cycle)
         self._diagnostics = Diagnostics(
             self,

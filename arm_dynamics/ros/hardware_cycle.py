@@ -9,7 +9,7 @@ from rclpy.node import Node
 
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.errors import ArmDynamicsError, DriverFault
-from arm_dynamics.loop import STALE
+from arm_dynamics.loop import PAUSE
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.pacer import Pacer
 from arm_dynamics.recording.state_log import StateLog
@@ -19,8 +19,6 @@ from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Command
 
-PAUSE = 1.2 * STALE
-"""Time [s] without states once the arm obeys: every loop then begins anew where the arm is."""
 REST = 0.02
 """Speed of every joint [rad/s] that counts as rest."""
 
@@ -43,8 +41,9 @@ class HardwareCycle:
             arm.joint_names,
             declare_order(node, arm.joint_names),
             self.round_trip,
+            events,
             offer=self._note,
-            refuse=lambda text: events.report("command_refused", text),
+            restart=self._be_quiet,
             now=lambda: self._states.stamp,
         )
         self._newest: Command | None = None
@@ -54,6 +53,11 @@ class HardwareCycle:
         """Cycles at ``rate`` [Hz]; commands answer a state ``oldest`` [s] ago at most."""
         self.pacer.period, self._oldest, self._begun = 1 / rate, oldest, 0
         self.pacer.restart()
+
+    @property
+    def conflict(self) -> str:
+        """Who else commands this arm."""
+        return self._topics.publisher.conflict
 
     def run(self, driver: MotorArm) -> None:
         """One cycle, to the end of its period."""
@@ -93,15 +97,16 @@ class HardwareCycle:
             return
         self.fault = ""
         if driver.begun != self._begun:
-            self._be_quiet(driver)
+            self._begun = driver.begun
+            self._be_quiet()
         if time.monotonic() >= self._quiet_until:
             self._states.publish(state)
             if self.log is not None:
                 self.log.state(self._states.stamp, state)
 
-    def _be_quiet(self, driver: MotorArm) -> None:
+    def _be_quiet(self) -> None:
         """Neither show states nor obey commands for a while: whoever commands begins anew."""
-        self._begun, self._quiet_until = driver.begun, time.monotonic() + PAUSE
+        self._quiet_until = time.monotonic() + PAUSE
         self.pacer.restart()
 
     def _write(self, driver: MotorArm, command: Command | None) -> None:

@@ -58,8 +58,9 @@ class HardwareReport:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
             return ERROR, f"{state.value}: {_cause(trips)}", values
-        if queue and queue.trouble:
-            return WARN, f"{state.value}; {queue.trouble}", values
+        trouble = "; ".join(filter(None, (self._cycle.conflict, queue.trouble if queue else "")))
+        if trouble:
+            return WARN, f"{state.value}; {trouble}", values
         if late > LATE:
             return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values

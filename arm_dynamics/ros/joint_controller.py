@@ -42,10 +42,10 @@ class JointControllerNode(Node):
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("joint_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
-        events = Events(Throttle(self.get_logger()).warn)
-        self._capabilities = Capabilities(self)
+        self.events = events = Events(Throttle(self.get_logger()).warn)
+        self._capabilities = Capabilities(self, events)
         self._law = ControlLaw(self, self._nominal)
-        self._driver = driver or self._topics()
+        self._driver = driver or self._topics(events)
         self.loop = ControlLoop(self._driver, self._law.law, events)
         self._references = ReferenceTopics(self, self.loop)
         self._interfaces, kind = self._standard_interfaces()
@@ -54,9 +54,9 @@ class JointControllerNode(Node):
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
 
-    def _topics(self) -> TopicDriver:
+    def _topics(self, events: Events) -> TopicDriver:
         output = declare_output(self, self._nominal, self._law.law)
-        return TopicDriver(self._nominal, self, output, self._capabilities)
+        return TopicDriver(self._nominal, self, events, output, self._capabilities)
 
     def _standard_interfaces(self) -> tuple[Any, Any]:
         """Those of control_msgs and the type of the state, or neither where it is missing."""
@@ -100,6 +100,9 @@ class JointControllerNode(Node):
             self.loop.events.report("law_refused", refusal)
         return bool(refusal)
 
+    def _conflict(self) -> str:
+        return self._driver.publisher.conflict if isinstance(self._driver, TopicDriver) else ""
+
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values: dict[str, Any] = {p.name: p.value for p in parameters}
         try:
@@ -127,6 +130,9 @@ class JointControllerNode(Node):
         refusal = self._capabilities.refusal(type(self.loop.controller))
         if refusal:
             return ERROR, refusal, values
+        conflict = self._conflict()
+        if conflict:
+            return False, conflict, values
         return rate > 0, "running" if rate > 0 else "waiting for joint_states", values
 
 

@@ -5,12 +5,15 @@ An executor rebuilds its whole wait set around every message; a loop at 1 kHz ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+
+from arm_dynamics.ros.raw_take import RawTake, Taken
 
 
 class _NoExecutor(CallbackGroup):
@@ -27,19 +30,15 @@ class _NoExecutor(CallbackGroup):
 
 
 class Mailbox:
-    """Messages of one topic, waited for and taken by the calling thread; bytes if ``raw``.
+    """Serialized messages of one topic, waited for and taken by the calling thread."""
 
-    ``received`` is when the middleware got the message taken last [s].
-    """
-
-    def __init__(
-        self, node: Node, message: type, topic: str, qos: QoSProfile | int, *, raw: bool = False
-    ) -> None:
-        self._raw = raw
+    def __init__(self, node: Node, message: type, topic: str, qos: QoSProfile | int) -> None:
         self._subscription = node.create_subscription(
-            message, topic, _never, qos, callback_group=_NoExecutor(), raw=raw
+            message, topic, _never, qos, callback_group=_NoExecutor(), raw=True
         )
-        self.received = 0.0
+        self.topic = self._subscription.topic_name
+        self._most = qos if isinstance(qos, int) else qos.depth
+        self._take = RawTake(self._subscription)
         self._waiting = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 
     def wait(self, timeout: float) -> bool:
@@ -49,19 +48,13 @@ class Mailbox:
         self._waiting.wait(int(timeout * 1e9))
         return bool(self._waiting.get_ready_entities("subscription"))
 
-    def take(self) -> Any | None:
-        """The message, or None; with a depth of 1 it is the newest."""
-        taken = self._subscription.handle.take_message(self._subscription.msg_type, self._raw)
-        if taken is None:
-            return None
-        message, info = taken
-        self.received = info["received_timestamp"] * 1e-9
-        return message
-
-    @property
-    def publishers(self) -> int:
-        """How many publishers the topic has."""
-        return int(self._subscription.get_publisher_count())
+    def take(self) -> Iterator[Taken]:
+        """Those that wait, oldest first; at most as many as the queue holds."""
+        for _ in range(self._most):
+            taken = self._take.take()
+            if taken is None:
+                return
+            yield taken
 
 
 def _never(_: Any) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from threading import Event, Thread
@@ -13,22 +14,29 @@ from typing import Any
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
+from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.safety.events import Events
 from arm_dynamics.scalar import warm_up
 
 Work = Callable[[Stop], None]
+BROKEN = 10.0
+"""Time [s] of nothing but failing callbacks after which a node ends: its timers fail too."""
+PAUSE = 0.01
+"""Time [s] after a failing callback."""
 
 
 def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None = None) -> int:
     """Build nodes, spin their services in a thread, run the work here until told to stop.
 
-    SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, 1 when a
-    callback failed, or 2 after a one-line message for input that ROS or the nodes refuse.
+    SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, 1 when no
+    callback worked any more, or 2 after a one-line message for input that ROS or the nodes refuse.
     """
     end_with_parent()
     sleep_precisely()
@@ -72,11 +80,18 @@ def run_node(node: Callable[[], Any]) -> int:
     return run(build)
 
 
+def _events(nodes: Sequence[Node]) -> Events:
+    """Where the first node counts its events; else they are logged."""
+    found = (getattr(node, "events", None) for node in nodes)
+    return next(filter(None, found), None) or Events(Throttle(get_logger("services")).warn)
+
+
 def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 
-    A failing callback ends the work too: a node without services must not go on as if it
-    had them. Returns whether all went well.
+    A callback that fails is an event, and the rest goes on: a request or message that rclpy itself
+    cannot handle must not cost an arm its torque. Where nothing works for ``BROKEN``, the work ends
+    too: a node without services must not go on as if it had them. Returns whether all went well.
     """
     executor: Any = SingleThreadedExecutor()
     for node in nodes:
@@ -88,14 +103,26 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     failures: list[BaseException] = []
     ending = Event()
 
+    events = _events(nodes)
+
     def serve() -> None:
-        try:
-            while not ending.is_set():
+        well = time.monotonic()
+        while not ending.is_set():
+            try:
                 executor.spin_once()
-        except Exception as error:
-            traceback.print_exc()
-            failures.append(error)
-            stop.set()
+                well = time.monotonic()
+            except Exception as error:
+                at = traceback.extract_tb(error.__traceback__)[-1]
+                events.report(
+                    "callback_failed",
+                    f"{type(error).__name__}: {error} ({at.name}, {at.filename}:{at.lineno})",
+                )
+                if time.monotonic() - well > BROKEN:
+                    failures.append(error)
+                    traceback.print_exc()
+                    stop.set()
+                    return
+                time.sleep(PAUSE)
 
     thread = Thread(target=serve, name="services")
     thread.start()

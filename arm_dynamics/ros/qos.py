@@ -14,8 +14,11 @@ LATCHED = QoSProfile(
 STREAM = QoSProfile(depth=10)
 """States and commands that others may record."""
 
-NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""States and commands into a loop, which has no use for old ones."""
+INCOMING = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""States and commands into a loop, which takes all that wait and uses the newest of one publisher.
+
+With a depth of 1 a second publisher would replace what the first one sent.
+"""
 
 VIEW = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """A display: the newest, and no resending."""

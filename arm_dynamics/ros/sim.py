@@ -6,6 +6,7 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import rclpy
@@ -18,9 +19,12 @@ from arm_dynamics.config import parameter_file
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number, port, seconds
+from arm_dynamics.ros import qos
 from arm_dynamics.ros.children import Children
+from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
+from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tour import Tour
 
 START_UP = 60.0
@@ -136,7 +140,8 @@ class _Session:
     def __init__(self, node: Node, children: Children, options: argparse.Namespace) -> None:
         self._node, self._children, self._options = node, children, options
         self._status = Status(node.get_namespace())
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._status.read, 10)
+        refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
+        listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
         motion = options.motion or ("hold" if options.headless else "tour")
         self._tour = Tour(node, load_arm(options.arm)) if motion == "tour" else None
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP

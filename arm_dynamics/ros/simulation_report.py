@@ -32,8 +32,10 @@ class SimulationReport:
         self._factor, self._commands = Rate(), Rate()
         self._efforts: dict[str, str] = {}
 
-    def summary(self, stopped_by: str, queue: QueuedBag | None) -> Report:
-        """``stopped_by``: who pressed the emergency stop; ``queue``: of the recording."""
+    def summary(self, stopped_by: str, conflict: str, queue: QueuedBag | None) -> Report:
+        """``stopped_by``: who pressed the emergency stop; ``conflict``: who else commands;
+        ``queue``: of the recording.
+        """
         simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
         self._post(self._note_efforts)
         values = {
@@ -48,8 +50,7 @@ class SimulationReport:
             **tally(watch.events),
         }
         trouble = "paused" if paused else "safe stop" if watch.stopping else ""
-        if queue and not trouble:
-            trouble = queue.trouble
+        trouble = "; ".join(filter(None, (trouble, conflict, queue.trouble if queue else "")))
         if stopped_by:
             return ERROR, f"{STOPPED} {stopped_by}", values
         return not trouble, trouble or "running", values

@@ -13,6 +13,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue
+from arm_dynamics.loop import PAUSE
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Pacer
@@ -20,6 +21,7 @@ from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
+from arm_dynamics.ros.clock_watch import ClockWatch
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
 from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
@@ -34,6 +36,7 @@ from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tool_trace import ToolTrace
 from arm_dynamics.round_trip import RoundTrip
+from arm_dynamics.state import Command
 
 PATIENCE = 1.0
 """Longest time [s] that simulated time stands for a full queue of the recording."""
@@ -54,7 +57,8 @@ class SimulatorNode(Node):
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self._arm = declare_arm(self, self._nominal)
         self.simulation, factor = declared_simulation(self, self._arm, self._nominal)
-        self.simulation.watch.events.listener = Throttle(self.get_logger()).warn
+        self.events = events = self.simulation.watch.events
+        events.listener = Throttle(self.get_logger()).warn
         self.pacer = Pacer(self.simulation.period, factor)
         self._cost = 0.0  # of computing one period [s], smoothed
         self.lockstep = declare_fixed(
@@ -67,10 +71,10 @@ class SimulatorNode(Node):
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
         order = declare_order(self, self._nominal.joint_names)
-        if take_commands:
-            self._commands = self._listen(order)
+        self._quiet_until = 0.0  # simulated time [s]
+        self._commands = self._listen(order) if take_commands else None
         self._requests = Requests()
-        self.emergency = EmergencyStop(self, self._requests, self._stand, self._go_on)
+        self.emergency = EmergencyStop(self, self._requests, events, self._stand, self._go_on)
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
         self._capabilities.publish(simulated(self._nominal))
@@ -81,11 +85,14 @@ class SimulatorNode(Node):
         report = SimulationReport(
             self.simulation, self.control, self.pacer, self.round_trip, self._requests.post
         )
+        self._clocks = ClockWatch(self, events) if clock else None
         self._recording: Recorder | None = None
         self._diagnostics = Diagnostics(
             self,
             lambda: report.summary(
-                self._stopped_by, self._recording.queue if self._recording else None
+                self._stopped_by,
+                self._conflict(),
+                self._recording.queue if self._recording else None,
             ),
         )
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -97,10 +104,29 @@ class SimulatorNode(Node):
             self._nominal.joint_names,
             order,
             self.round_trip,
-            offer=simulation.offer,
-            refuse=simulation.watch.refuse,
+            simulation.watch.events,
+            offer=self._offer,
+            restart=self._be_quiet,
             now=lambda: simulation.state.time,
         )
+
+    def _offer(self, command: Command) -> None:
+        if not self._quiet:
+            self.simulation.offer(command)
+
+    @property
+    def _quiet(self) -> bool:
+        """Whether states are kept back, so that whoever commands from now on begins anew."""
+        return self.simulation.state.time < self._quiet_until
+
+    def _be_quiet(self) -> None:
+        self._quiet_until = self.simulation.state.time + PAUSE
+
+    def _conflict(self) -> str:
+        """Who else commands this arm, or publishes its clock."""
+        commands = self._commands.publisher.conflict if self._commands is not None else ""
+        clock = self._clocks.conflict() if self._clocks is not None else ""
+        return "; ".join(filter(None, (commands, clock)))
 
     def _stand(self, source: str) -> str:
         """An emergency stop of a simulated arm: time stands until the reset."""
@@ -140,7 +166,8 @@ class SimulatorNode(Node):
         elif self._advanced(advance):
             self.control.passed()
             self.pacer.wait()
-            self.states.publish(self.simulation.state)
+            if not self._quiet:
+                self.states.publish(self.simulation.state)
 
     def _advanced(self, advance: Advance) -> bool:
         """Whether time passed; a motion that runs away pauses it instead of ending the node."""
@@ -153,6 +180,7 @@ class SimulatorNode(Node):
 
     def _in_real_time(self) -> bool:
         """One period, computed when the present state is answered, or in time for its end."""
+        assert self._commands is not None
         self._commands.take_until_answered(lambda: max(0.0, self.pacer.left() - self._cost))
         started = time.monotonic()
         self.simulation.advance()
@@ -160,7 +188,11 @@ class SimulatorNode(Node):
         return True
 
     def _in_lockstep(self) -> bool:
-        """One period, but only when the present state has been answered."""
+        """One period, but only when the present state, if it was shown, has been answered."""
+        assert self._commands is not None
+        if self._quiet:
+            self.simulation.advance()
+            return True
         until = time.monotonic() + REPEAT
         if self._commands.take_until_answered(lambda: max(0.0, until - time.monotonic())):
             self.simulation.advance()

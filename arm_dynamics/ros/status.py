@@ -51,8 +51,11 @@ class Status:
         return any(text.startswith(STOPPED) for text in self.messages.values())
 
     def number(self, key: str) -> float | None:
-        """One value as a number, or None when it has not come yet."""
-        return float(self.values[key]) if key in self.values else None
+        """One value as a number, or None when none has come yet."""
+        try:
+            return float(self.values[key])
+        except (KeyError, ValueError):
+            return None
 
     def shown(self) -> dict[str, str]:
         """The values that a status line shows, with what is not running well."""

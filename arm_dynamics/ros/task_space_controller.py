@@ -43,10 +43,10 @@ class TaskSpaceControllerNode(Node):
     def __init__(self) -> None:
         super().__init__("task_space_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
-        self._driver = TopicDriver(self._nominal, self)
-        self._capabilities = Capabilities(self, of_the_tool=True)
+        self.events = events = Events(Throttle(self.get_logger()).warn)
+        self._driver = TopicDriver(self._nominal, self, events)
+        self._capabilities = Capabilities(self, events, of_the_tool=True)
         self._law = self._build_law()
-        events = Events(Throttle(self.get_logger()).warn)
         self.loop = ControlLoop(self._driver, self._law, events)
         self._motion = ToolMotionParameters(self)
         self._topics = ToolTopics(self, self.loop, self._law, self._motion)
@@ -125,6 +125,8 @@ class TaskSpaceControllerNode(Node):
             return ERROR, refusal, values
         if rate <= 0:
             return False, "waiting for joint_states", values
+        if self._driver.publisher.conflict:
+            return False, self._driver.publisher.conflict, values
         words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak
         return not words, ", ".join(words) or "running", values
 

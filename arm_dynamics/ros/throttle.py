@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from typing import Any
 
@@ -14,6 +15,9 @@ class Throttle:
     def __init__(self, logger: Any) -> None:
         self._logger = logger
         self._last: dict[str, float] = {}
+        # rclpy looks its caller up, for 50 ms the first time: not when the first warning comes,
+        # which the loop of an arm with torque may have to give.
+        inspect.getframeinfo(inspect.stack()[0].frame)
 
     def warn(self, kind: str, message: str) -> None:
         """Log ``message`` unless one of its kind was logged less than PERIOD ago."""

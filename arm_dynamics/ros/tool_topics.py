@@ -22,6 +22,7 @@ from arm_dynamics.following.way_check import checked
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros import qos, tool_messages
 from arm_dynamics.ros.aside import Aside, Pause
+from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.tool_limits import ToolMotionParameters
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
@@ -57,20 +58,21 @@ class ToolTopics:
         self._listen(MultiDOFJointTrajectory, "trajectory", self._timetable)
 
     def _listen(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
-        heard = partial(self._hear, topic, take)
-        self._subscriptions[topic] = self._node.create_subscription(
-            kind, f"~/{topic}", heard, qos.STREAM
+        self._subscriptions[topic] = listen(
+            self._node,
+            kind,
+            f"~/{topic}",
+            partial(self._hear, topic, take),
+            qos.STREAM,
+            lambda text: self._loop.events.report("target_refused", f"~/{topic}: {text}"),
         )
 
     def _hear(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
         subscription = self._subscriptions[topic]
         if subscription.get_publisher_count() > 1:
             self._tell_publishers(subscription.topic_name)
-            return
-        try:
+        else:
             take(message)
-        except ArmDynamicsError as error:
-            self._refused(topic, error)
 
     def _refused(self, topic: str, error: ArmDynamicsError) -> None:
         self._loop.events.report("target_refused", f"~/{topic}: {error}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from control_msgs.msg import SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from rclpy.node import Node
@@ -13,6 +15,7 @@ from arm_dynamics.ros import qos
 from arm_dynamics.ros.constraint_parameters import ConstraintParameters
 from arm_dynamics.ros.conversions import doubles, to_seconds
 from arm_dynamics.ros.follow_joint_trajectory import FollowJointTrajectoryServer
+from arm_dynamics.ros.listen import listen
 
 
 class TrajectoryInterfaces:
@@ -24,9 +27,9 @@ class TrajectoryInterfaces:
         self._parameters = ConstraintParameters(node, loop.arm)
         self._server = FollowJointTrajectoryServer(node, self._goals)
         self.configure({})
-        node.create_subscription(
-            SpeedScalingFactor, "~/speed_scaling_input", self._scale, qos.LATCHED
-        )
+        refuse = partial(loop.events.report, "speed_scaling_refused")
+        topic = "~/speed_scaling_input"
+        listen(node, SpeedScalingFactor, topic, self._scale, qos.LATCHED, refuse)
         node.create_service(QueryTrajectoryState, "~/query_state", self._query)
 
     def configure(self, values: dict[str, object]) -> None:
@@ -40,10 +43,7 @@ class TrajectoryInterfaces:
         self._goals.observe()
 
     def _scale(self, message: SpeedScalingFactor) -> None:
-        try:
-            self._loop.following.clock.ask(message.factor)
-        except ArmDynamicsError as error:
-            self._loop.events.report("speed_scaling_refused", str(error))
+        self._loop.following.clock.ask(message.factor)
 
     def _query(
         self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response

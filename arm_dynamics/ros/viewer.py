@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -19,13 +20,17 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.emergency_stop import TOPIC
+from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.one_publisher import OnePublisher
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.raw_take import Taken
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.wire import JointStateReader
+from arm_dynamics.state import State
 from arm_dynamics.viewer.page import ArmPage
 
 PERIOD = 1 / 30
@@ -71,15 +76,18 @@ class ViewerNode(Node):
         super().__init__("viewer")
         self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
-        self._states = Mailbox(self, JointState, "joint_states", qos.VIEW, raw=True)
+        self._throttle = Throttle(self.get_logger())
+        self._states = Mailbox(self, JointState, "joint_states", qos.INCOMING)
+        self._publisher = OnePublisher(self, self._throttle.warn, kind="state_publisher")
         self._reader = JointStateReader()
         self._status = Status(self.get_namespace())
         self._reference: Vector | None = None
-        self._throttle = Throttle(self.get_logger())
-        self.create_subscription(DiagnosticArray, "/diagnostics", self._status.read, 10)
-        self.create_subscription(
-            JointTrajectory, "joint_controller/tracking", self._note_reference, qos.VIEW
-        )
+        self._newest: State | None = None
+        for kind, topic, take, profile in (
+            (DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM),
+            (JointTrajectory, "joint_controller/tracking", self._note_reference, qos.VIEW),
+        ):
+            listen(self, kind, topic, take, profile, partial(self._throttle.warn, f"{topic}"))
         self._emergency = self.create_publisher(Bool, TOPIC, qos.STREAM)
         self._pressed_until = 0.0
         self.page = open_page(self._arm, port, on_emergency=self.stop_arm)
@@ -90,9 +98,11 @@ class ViewerNode(Node):
         while not stop.wait(PERIOD):
             if time.monotonic() < self._pressed_until and not self._status.stopped:
                 self._emergency.publish(Bool(data=True))
-            message = self._states.take()
-            if message is not None:
-                self._show(message)
+            for taken in self._states.take():
+                self._note_state(taken)
+            if self._newest is not None:
+                self._show(self._newest)
+                self._newest = None
         self.page.close()
 
     def stop_arm(self) -> None:
@@ -101,9 +111,17 @@ class ViewerNode(Node):
         self._pressed_until = time.monotonic() + PRESSED
         self.get_logger().error("emergency stop asked for on the page")
 
-    def _show(self, message: bytes) -> None:
+    def _note_state(self, taken: Taken) -> None:
         try:
-            state = conversions.read_state(self._arm.joint_names, self._reader.read(message))
+            state = conversions.read_state(self._arm.joint_names, self._reader.read(taken.data))
+        except ArmDynamicsError as error:
+            self._throttle.warn("not shown", f"{self._states.topic}: {error}")
+        else:
+            if self._publisher.accept(self._states.topic, taken.publisher):
+                self._newest = state
+
+    def _show(self, state: State) -> None:
+        try:
             status, effort = self._status.shown(), known(state.tau)
             self.page.show(state.q, state.v, effort, status, self._reference, time=state.time)
         except ArmDynamicsError as error:

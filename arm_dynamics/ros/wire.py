@@ -9,20 +9,19 @@ through the library's own conversion.
 from __future__ import annotations
 
 import struct
-import sys
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.errors import InvalidValue
+from arm_dynamics.ros.decode import AT, aligned, behind_string, decode, length
 
 STAMP = struct.Struct("=iI")
-AT = 4
-"""The stamp stands right behind the four bytes that name the encoding."""
 FIELDS = ("position", "velocity", "effort")
 
 
@@ -43,46 +42,36 @@ def split(seconds: float) -> tuple[int, int]:
     return whole + carry, nanoseconds
 
 
+def seconds(sec: int, nanosec: int) -> float:
+    """A stamp as seconds; raises InvalidValue for one that is no time."""
+    if nanosec >= 1_000_000_000 or sec >= 2**31 - 1:
+        raise InvalidValue(f"stamp = {sec} s + {nanosec} ns; expected fewer than 1e9 ns")
+    return sec + nanosec * 1e-9
+
+
 def joints(message: JointState) -> Joints:
-    """The content of a message."""
+    """The content of a message; raises InvalidValue for a stamp that is no time."""
     stamp = message.header.stamp
     fields = (np.array(getattr(message, field), dtype=float) for field in FIELDS)
-    return Joints(tuple(message.name), stamp.sec + stamp.nanosec * 1e-9, *fields)
+    return Joints(tuple(message.name), seconds(stamp.sec, stamp.nanosec), *fields)
 
 
 def slots(data: bytes | bytearray) -> list[slice]:
     """Where the numbers of the three fields stand in a serialized JointState.
 
-    Plain CDR: a string or sequence is a 4-byte length and its content; every item is aligned
-    to its own size, counted from behind the encoding.
-    Source: OMG DDS-XTypes 1.3, section 7.4.1.
+    Raises InvalidValue where a length leads beyond the end.
     """
-    at = _behind_string(data, AT + STAMP.size)
-    count, at = _length(data, at)
+    at = behind_string(data, AT + STAMP.size)
+    count, at = length(data, at)
     for _ in range(count):
-        at = _behind_string(data, at)
+        at = behind_string(data, at)
     found = []
     for _ in FIELDS:
-        count, at = _length(data, at)
-        begin = _aligned(at, 8) if count else at
+        count, at = length(data, at)
+        begin = aligned(at, 8) if count else at
         at = begin + 8 * count
         found.append(slice(begin, at))
     return found
-
-
-def _aligned(at: int, size: int) -> int:
-    return at + (AT - at) % size
-
-
-def _length(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """A length, and the place behind it."""
-    at = _aligned(at, 4)
-    return int.from_bytes(data[at : at + 4], sys.byteorder), at + 4
-
-
-def _behind_string(data: bytes | bytearray, at: int) -> int:
-    length, at = _length(data, at)
-    return at + length
 
 
 class JointStateReader:
@@ -95,15 +84,15 @@ class JointStateReader:
         self._slots: list[slice] = []
 
     def read(self, data: bytes) -> Joints:
-        """The content of a serialized message."""
+        """The content of a serialized message; raises InvalidValue where it has none."""
         if len(data) != self._size or any(data[part] != kept for part, kept in self._fixed):
             return self._learn(data)
         sec, nanosec = STAMP.unpack_from(data, AT)
         fields = (np.frombuffer(data[part]) for part in self._slots)
-        return Joints(self._names, sec + nanosec * 1e-9, *fields)
+        return Joints(self._names, seconds(sec, nanosec), *fields)
 
     def _learn(self, data: bytes) -> Joints:
-        content = joints(deserialize_message(data, JointState))
+        content = joints(decode(data, JointState))
         self._size = -1
         places = slots(data)
         if all(

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 
 Listener = Callable[[str, str], None]
+LONGEST = 500
+"""Characters of a message that are kept: it may repeat what somebody sent."""
 
 
 class Events:
@@ -21,6 +23,8 @@ class Events:
 
     def report(self, kind: str, message: str) -> None:
         """Count one event of ``kind`` and pass it on."""
+        if len(message) > LONGEST:
+            message = f"{message[:LONGEST]}... ({len(message)} characters)"
         self.counts[kind] += 1
         self.latest[kind] = message
         if self.listener is not None:

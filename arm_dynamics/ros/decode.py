@@ -1,0 +1,108 @@
+"""From bytes to a message: limits first, then the library's conversion, and one error for all.
+
+Plain CDR: a string or sequence is a 4-byte length and its content; every item is aligned to its
+own size, counted from behind the four bytes that name the encoding.
+Source: OMG DDS-XTypes 1.3, section 7.4.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticArray
+from nav_msgs.msg import Path
+from rclpy.serialization import deserialize_message
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
+
+from arm_dynamics.errors import InvalidValue
+
+AT = 4
+"""Where the content begins, behind the encoding."""
+STAMP = 8
+"""Size [bytes] of a stamp, with which every header begins."""
+POINTS = 20_000
+"""Waypoints of a trajectory, and poses of a path."""
+NAMES = 1_000
+"""Joints that a message names."""
+LONGEST = 256
+"""Bytes of a name."""
+
+
+class Limit(NamedTuple):
+    """Of ``size`` [bytes]; ``sequence`` follows the header, behind joint_names if ``named``."""
+
+    size: int
+    sequence: str = ""
+    named: bool = False
+
+
+USUAL = Limit(2**16)
+LIMITS = {
+    DiagnosticArray: Limit(2**20),
+    JointTrajectory: Limit(2**24, "points", named=True),
+    MultiDOFJointTrajectory: Limit(2**24, "points", named=True),
+    Path: Limit(2**24, "poses"),
+}
+
+
+def decode(data: bytes, kind: type) -> Any:
+    """The message of these bytes.
+
+    Raises InvalidValue for more bytes, names or points than the limit of ``kind``, before any of
+    them becomes an object, and for bytes that are no such message.
+    """
+    limit = LIMITS.get(kind, USUAL)
+    if len(data) > limit.size:
+        raise InvalidValue(f"message = {len(data)} bytes; expected at most {limit.size}")
+    if limit.sequence:
+        _check_sequence(data, limit)
+    try:
+        return deserialize_message(data, kind)
+    except Exception as error:  # RMWError, MemoryError and more, by middleware and message
+        raise InvalidValue(f"{len(data)} bytes are no {kind.__name__}: {error}") from error
+
+
+def check_points(count: int, what: str = "points") -> None:
+    """Raise InvalidValue for more than ``POINTS``."""
+    if count > POINTS:
+        raise InvalidValue(f"{what} = {count}; expected at most {POINTS}: send it in parts")
+
+
+def check_names(names: int, longest: int) -> None:
+    """Raise InvalidValue for more joints than ``NAMES``, or one longer than ``LONGEST`` bytes."""
+    if names > NAMES:
+        raise InvalidValue(f"joint_names = {names}; expected at most {NAMES}")
+    if longest > LONGEST:
+        raise InvalidValue(f"joint name of {longest} bytes; expected at most {LONGEST}")
+
+
+def _check_sequence(data: bytes, limit: Limit) -> None:
+    at = behind_string(data, AT + STAMP)
+    if limit.named:
+        count, at = length(data, at)
+        check_names(count, 0)
+        for _ in range(count):
+            size, at = length(data, at)
+            check_names(0, size - 1)
+            at += size
+    check_points(length(data, at)[0], limit.sequence)
+
+
+def aligned(at: int, size: int) -> int:
+    """The first place from ``at`` on where an item of this size may stand."""
+    return at + (AT - at) % size
+
+
+def length(data: bytes | bytearray, at: int) -> tuple[int, int]:
+    """A length, and the place behind it; raises InvalidValue where the message ends before."""
+    at = aligned(at, 4)
+    if at + 4 > len(data):
+        raise InvalidValue(f"{len(data)} bytes: the message ends before its content")
+    # The second byte is odd where numbers are little-endian.
+    return int.from_bytes(data[at : at + 4], "little" if data[1] & 1 else "big"), at + 4
+
+
+def behind_string(data: bytes | bytearray, at: int) -> int:
+    """The place behind a string."""
+    size, at = length(data, at)
+    return at + size

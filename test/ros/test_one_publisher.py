@@ -1,0 +1,140 @@
+"""Whose messages count where several publish: one publisher's, and never two in turn."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from arm_dynamics.ros import one_publisher
+from arm_dynamics.ros.one_publisher import LOOK, SILENCE, OnePublisher
+
+COMMANDS, VOLTAGES = "/joint_commands", "/voltage_commands"
+
+
+def gid(process, writer=1):
+    return bytes([process] * 12 + [writer] * 4)
+
+
+A, B, C = gid(1), gid(2), gid(3)
+
+
+class Graph:
+    """ROS's graph and the clock, in the hands of a test."""
+
+    def __init__(self):
+        self.now, self.found = 100.0, {COMMANDS: {}, VOLTAGES: {}}
+        self.counts, self.latest, self.restarts = Counter(), {}, 0
+
+    def add(self, publisher, name, topic=COMMANDS):
+        self.found[topic][publisher] = name
+
+    def leave(self, publisher):
+        for found in self.found.values():
+            found.pop(publisher, None)
+
+    def get_publishers_info_by_topic(self, topic):
+        return [
+            SimpleNamespace(endpoint_gid=list(g), node_name=name, node_namespace="/")
+            for g, name in self.found[topic].items()
+        ]
+
+    def report(self, kind, text):
+        self.counts[kind] += 1
+        self.latest[kind] = text
+
+    def restart(self):
+        self.restarts += 1
+
+
+@pytest.fixture
+def graph(monkeypatch):
+    graph = Graph()
+    monkeypatch.setattr(one_publisher.time, "monotonic", lambda: graph.now)
+    graph.add(A, "a")
+    graph.add(B, "b")
+    graph.one = OnePublisher(graph, graph.report, graph.restart, kind="commander")
+    return graph
+
+
+def accepted(graph, publishers, dt=0.01, topic=COMMANDS):
+    """Who of these, each sending after ``dt`` [s], was accepted."""
+    found = []
+    for publisher in publishers:
+        graph.now += dt
+        if graph.one.accept(topic, publisher):
+            found.append(publisher)
+    return found
+
+
+def test_the_first_counts_and_the_other_is_rejected_by_name(graph):
+    assert accepted(graph, [A, B] * 500) == [A] * 500
+    assert graph.counts == {"commander_rejected": 500}
+    assert "/b is rejected; /a came first" in graph.latest["commander_rejected"]
+    assert graph.one.conflict == f"several publishers on {COMMANDS}: /a, /b"
+    graph.now += 3 * SILENCE
+    assert graph.one.conflict == ""
+
+
+def test_once_the_first_is_gone_the_next_counts_after_a_restart(graph):
+    accepted(graph, [A, B])
+    graph.leave(A)
+    assert accepted(graph, [B] * 3, dt=2 * LOOK) == [B] * 3
+    assert graph.restarts == 1
+    assert "/b counts" in graph.latest["commander_changed"]
+
+
+def test_one_that_never_was_rejected_needs_no_restart(graph):
+    """Commands sent once each, by processes one after the other."""
+    accepted(graph, [A])
+    graph.leave(A)
+    assert accepted(graph, [B], dt=2 * LOOK) == [B]
+    assert graph.restarts == 0
+
+
+def test_one_that_was_killed_and_still_is_in_the_graph_is_succeeded_after_a_silence(graph):
+    accepted(graph, [A])
+    sent = int(2 * SILENCE / 0.01)
+    taken = accepted(graph, [B] * sent)
+    assert abs(len(taken) - sent / 2) < 3
+    assert graph.restarts == 1
+
+
+def test_two_that_send_seldom_are_not_obeyed_in_turn(graph):
+    """Each is silent for long; who has lost its place does not get it back from the other."""
+    assert accepted(graph, [A, B] * 20, dt=1.5 * SILENCE) == [A, B] + [B] * 19
+    assert graph.counts["commander_changed"] == 1
+    graph.leave(B)
+    assert accepted(graph, [A], dt=2 * LOOK) == [A]
+
+
+def test_three_that_send_seldom_neither(graph):
+    graph.add(C, "c")
+    order = accepted(graph, [A, B, C] * 20, dt=1.5 * SILENCE)
+    changes = [x for x, y in zip(order, [None, *order], strict=False) if x != y]
+    assert changes == [A, B, C]
+
+
+def test_the_two_topics_of_one_node_are_one_commander(graph):
+    other = gid(1, writer=2)
+    graph.add(other, "a", VOLTAGES)
+    assert accepted(graph, [A]) == [A]
+    assert accepted(graph, [other], topic=VOLTAGES) == [other]
+    assert accepted(graph, [A, B]) == [A]
+    assert not accepted(graph, [gid(2, writer=2)], topic=VOLTAGES)
+
+
+def test_another_node_of_the_same_process_is_another_commander(graph):
+    other = gid(1, writer=2)
+    graph.add(other, "c", VOLTAGES)
+    accepted(graph, [A])
+    assert not accepted(graph, [other], topic=VOLTAGES)
+    assert "/c is rejected" in graph.latest["commander_rejected"]
+
+
+def test_without_gids_nobody_counts_as_long_as_there_are_several(graph):
+    assert not accepted(graph, [b""] * 3)
+    assert "several publishers (/a, /b)" in graph.latest["commander_rejected"]
+    graph.leave(B)
+    assert accepted(graph, [b""], dt=2 * LOOK) == [b""]

@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_named(tmp_path, monkeypatch):
     def refuse(self, *_, **__):
         raise PermissionError(13, "Permission denied", str(self))
 
-    for method in ("read_text", "is_file"):
+    for method in ("read_bytes", "is_file"):
         with monkeypatch.context() as patch:
             patch.setattr(Path, method, refuse)
             with pytest.raises(ConfigError, match=r"closed.urdf cannot be read: .*denied"):

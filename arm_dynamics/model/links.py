@@ -1,8 +1,9 @@
 """The links and joints of a URDF as a Pinocchio model, with the very numbers of the file.
 
 Pinocchio's own URDF parser is not used: it reads ``"1 "`` as 0, recurses once for each link, so
-that a chain of 5 000 ends the process, and its time grows with the square of their number. Frames and
-their order are those that it makes of a sound file; masses, centres and tensors are not rounded.
+that a chain of 5 000 ends the process, and its time grows with the square of their number. Frames
+and their order are those that it makes of a sound file; masses, centres and tensors are not
+rounded.
 """
 
 from __future__ import annotations

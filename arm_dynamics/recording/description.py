@@ -79,7 +79,10 @@ def read(text: str) -> Segment:
         )
         dt, steps = scalar("dt [s]", given["dt"], above=0), int(given["steps"])
         return Segment(arm, dt, steps, str(given["method"]), state)
-    except (ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (  # a text that is deeper, or numbers that are larger, than any that was written
+        *(ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError),
+        *(OverflowError, RecursionError),
+    ) as error:
         raise RecordingRefused(f"its description cannot be read: {error!r}") from error
 
 

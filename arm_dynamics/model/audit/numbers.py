@@ -67,7 +67,8 @@ def number(node: Node | None, attribute: str) -> float | None:
 
 def vector(node: Node | None, attribute: str, count: int = 3) -> tuple[float, ...] | None:
     """The ``count`` finite numbers in an attribute, or None."""
-    values = [read(word) for word in _words(node.get(attribute) or "")] if node else []
+    text = (node.get(attribute) or "") if node else ""
+    values = [read(word) for word in (_words(text) if count > 1 else (text,))]
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) == count else None
 
@@ -95,7 +96,18 @@ def check(robot: Robot) -> Iterator[Fault]:
         if owner.tag in {"link", "joint", "material"}:
             for node in owner.walk():
                 for attribute, count in _COUNTS.get(node.tag, {}).items():
-                    yield from _attribute(owner, node, attribute, count)
+                    if not _sound(node, attribute, count):
+                        yield from _attribute(owner, node, attribute, count)
+
+
+def _sound(node: Node, attribute: str, count: int) -> bool:
+    """Whether there is nothing to say of it, as of nearly all."""
+    values, text = vector(node, attribute, count), node.get(attribute) or ""
+    if values is None or max(values) > LARGEST or min(values) < -LARGEST:
+        return False
+    return (node.tag not in _SIZES or min(values) >= 0) and (
+        count > 1 or text == text.strip(BLANKS)
+    )
 
 
 def _attribute(owner: Node, node: Node, attribute: str, count: int) -> Iterator[Fault]:

@@ -167,7 +167,10 @@ def _inertia(link: Node) -> Any:
     at, own = _origin(inertial), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     turn = at.rotation.tolist()
     turned = _product(_product(turn, own), [list(column) for column in zip(*turn, strict=True)])
-    return pin.Inertia(number(mass, "value") or 0.0, at.translation, np.array(turned))
+    inertia = pin.Inertia.Zero()  # made of its parts, it would reject what rounding made negative
+    inertia.mass, inertia.lever = number(mass, "value") or 0.0, at.translation
+    inertia.inertia = np.array(turned)
+    return inertia
 
 
 def _product(a: Rotation, b: Rotation) -> list[list[float]]:

@@ -126,7 +126,7 @@ def _attribute(owner: Node, node: Node, attribute: str, count: int) -> Iterator[
         yield Fault(node.line, element, text, "is larger than any arm's", remedy)
     elif count == 1 and text != text.strip(BLANKS):
         problem = "has blanks around it: other readers of URDF take it for 0"
-        yield Fault(node.line, element, f"'{text}'", problem, "remove them", "warning")
+        yield Fault(node.line, element, text.strip(BLANKS), problem, "remove them", "warning")
     elif node.tag in _SIZES and min(vector(node, attribute, count) or (0.0,)) < 0:
         yield Fault(node.line, element, text, "is negative", "a length is at least 0 m")
 

@@ -15,19 +15,24 @@ FOREIGN = ("qos_overrides",)
 """Groups that rclpy declares as it needs them."""
 
 
-def require_declared(node: Node) -> None:
+def require_declared(node: Node, *only: str) -> None:
     """Raise ConfigError for a parameter that was given at the start and is nearly one of the node.
 
     That is one of a group that the node has (``gains``, ``safety`` ...) or one like another name.
     Gains of other registered controllers wait for those. The rest is of other nodes: ROS gives a
-    node what stands under ``/**``, or on the command line of a process, for all.
+    node what stands under ``/**``, or on the command line of a process, for all. ``only``: groups.
     """
     given = getattr(node, "_parameter_overrides", {})  # rclpy shows them nowhere else
     declared = node._parameters
     groups = {name.partition(".")[0] for name in declared if "." in name} - {*FOREIGN}
     for name in given:
         head, _, rest = name.partition(".")
-        if name in declared or head in FOREIGN or (head == "gains" and _waits(rest, declared)):
+        if (
+            (only and head not in only)
+            or name in declared
+            or head in FOREIGN
+            or (head == "gains" and _waits(rest, declared))
+        ):
             continue
         if rest and head in groups:
             siblings = [other for other in declared if other.startswith(f"{head}.")]

@@ -57,7 +57,10 @@ def _initialize(args: list[str] | None) -> None:
     words = sys.argv if args is None else args
     for option, file in pairwise(words):
         if option == "--params-file":
-            read_yaml(file)
+            try:
+                read_yaml(file)
+            except ConfigError as error:
+                raise ConfigError(f"ROS arguments: {error}") from error
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # the root of all that rclpy raises here

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from arm_dynamics import plugins, resources
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.controllers.base import AXES, Controller
+from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.audit.fault import suggest
+from arm_dynamics.yaml_file import read_yaml
 
 CONTROLLER_NODE = "joint_controller"
+READ = ("controller", "payload_mass", "gains")
+"""What is read here of the node's parameters."""
+NEAR = 0.85
+"""Likeness of two names from which one is taken for a misspelt other."""
 
 
 def parameter_file(arm: str | Path) -> Path | None:
@@ -28,18 +34,32 @@ def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
     Names are dotted (``gains.R1.p``), whether the file has them so or as tables in tables.
     Raises ConfigError naming the file when it cannot be read or has another shape.
     """
-    try:
-        content = yaml.safe_load(Path(file).read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{file}: not a readable YAML file: {error}") from error
+    content = read_yaml(file) or {}
+    sections = ("/**", node, f"/{node}")
+    if isinstance(content, dict) and not {*sections} & {*content}:
+        _require_no_near(content, (node,), f"{file}")
     merged: dict[str, Any] = {}
-    for name in ("/**", node, f"/{node}"):
+    for name in sections:
         section = content.get(name, {}) if isinstance(content, dict) else None
-        entries = section.get("ros__parameters", {}) if isinstance(section, dict) else None
-        if not isinstance(entries, dict):
+        if isinstance(section, dict) and section:
+            section = section.get("ros__parameters")
+        if not isinstance(section, dict):
             raise ConfigError(f"{file}: {name}: ros__parameters: with entries is expected")
-        merged.update(_dotted(entries))
+        own: dict[str, Any] = {}
+        for key, value in _dotted(section):
+            if key in own:
+                raise ConfigError(f"{file}: {name}: {key} is given twice; remove one of them")
+            own[key] = value
+        merged.update(own)
     return merged
+
+
+def _require_no_near(given: Iterable[str], known: Collection[str], where: str) -> None:
+    """Raise ConfigError for a name that is nearly one of the ``known`` ones."""
+    for name in given:
+        near = [] if name in known else get_close_matches(name, known, n=1, cutoff=NEAR)
+        if near:
+            raise ConfigError(f"{where}: '{name}' is unknown; did you mean '{near[0]}'?")
 
 
 def _dotted(table: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -58,14 +78,14 @@ def build_controller(
     ``file`` defaults to the arm's bundled parameter file, ``name`` to what it says there, else
     "pid_gravity". As in the node, the law takes those of the file's gains that it has, finds
     the others from the model, and knows the file's payload_mass. Raises ConfigError for a file
-    that cannot be read or a gain that is no number, UnknownName for a law or joint that does
-    not exist, InvalidValue for a number out of its range.
+    that cannot be read, a gain that no controller has or that is no number, UnknownName for a law
+    or joint that does not exist, InvalidValue for a number out of its range.
     """
     file = parameter_file(arm.source or arm.name) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     name = controller_name(arm, name, file)
     law = plugins.load("controllers", name)
-    gains = _gains(given, law, file)
+    gains = _gains(given, law, arm, file)
     with plugins.guarded("controllers", name):
         controller: Controller = law(arm, gains)
     if "payload_mass" in given:
@@ -78,11 +98,15 @@ def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | N
     """The registered name of the law that ``build_controller`` builds; errors as there."""
     file = parameter_file(arm.source or arm.name) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
-    return name or str(given.get("controller", "pid_gravity"))
+    _require_no_near((key.partition(".")[0] for key in given), READ, f"{file}")
+    named = given.get("controller", "pid_gravity")
+    if not isinstance(named, str):
+        raise ConfigError(f"{file}: controller: {named!r}: a registered name is expected")
+    return name or named
 
 
 def _gains(
-    given: Mapping[str, Any], law: type[Controller], file: str | Path | None
+    given: Mapping[str, Any], law: type[Controller], arm: ArmModel, file: str | Path | None
 ) -> dict[str, dict[str, float]]:
     """Those of the entries ``gains.<group>.<name>`` that the law has, by group."""
     gains: dict[str, dict[str, float]] = {}
@@ -93,28 +117,54 @@ def _gains(
         group, _, gain = rest.rpartition(".")
         if not group:
             raise ConfigError(f"{file}: {entry}: {value}: a table of numbers per joint is expected")
-        known = _parameters(law, group)
-        if known is None:
-            continue
-        row = gains.setdefault(group, {})
-        if gain in known:
-            row[gain] = _number(value, f"{file}: joint '{group}': gain {gain}")
+        require_gain(group, gain, law, arm.joint_names, f"{file}: {entry}")
+        number = _number(value, f"{file}: joint '{group}': gain {gain}")
+        if gain in _parameters(law, group):
+            gains.setdefault(group, {})[gain] = number
     return gains
 
 
-def _parameters(law: type[Controller], group: str) -> set[str] | None:
-    """Names of the law's parameters in ``group``; None for a kind of group that it has not."""
+def require_gain(
+    group: str, gain: str, law: type[Controller], joints: Collection[str], where: str
+) -> None:
+    """Raise ConfigError for a gain that neither ``law`` nor another registered controller has.
+
+    A file may serve several controllers, each of which takes its own gains from it; a misspelt
+    one is no controller's. Raises UnknownName for a group that is no joint, tool axis or "law".
+    """
+    groups = ("law", *(f"tool.{axis}" for axis in AXES), *joints)
+    if group not in groups:
+        raise UnknownName(f"joint (gains of {where})", group, tuple(groups))
+    known = _parameters(law, group)
+    if gain in known or is_gain(group, gain):
+        return
+    remedy = "write decimals with a point" if gain.isdigit() else suggest(gain, known, "its gains")
+    name = law.__name__
+    raise ConfigError(
+        f"{where}: '{gain}' is not a gain of {name} or of another controller; {remedy}"
+    )
+
+
+def is_gain(group: str, gain: str) -> bool:
+    """Whether a registered controller has such a gain; one that cannot be imported has none."""
+    for name in plugins.names("controllers"):
+        with suppress(plugins.PluginError):
+            if gain in _parameters(plugins.load("controllers", name), group):
+                return True
+    return False
+
+
+def _parameters(law: type[Controller], group: str) -> set[str]:
+    """Names of the law's parameters in ``group``."""
+    own = law.parameters
     if group == "law" or group.startswith("tool."):
         own = law.law_parameters if group == "law" else law.axis_parameters
-        return {p.name for p in own} or None
-    return {p.name for p in law.parameters}
+    return {parameter.name for parameter in own}
 
 
 def _number(value: Any, where: str) -> float:
-    """``value`` as a number; YAML takes some, such as 1e3, for text."""
-    try:
-        if not isinstance(value, bool):
+    """``value`` as a number; neither text nor a truth value is one."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(OverflowError):
             return float(value)
-    except (TypeError, ValueError):
-        pass
     raise ConfigError(f"{where}: {value!r}: a number is expected")

@@ -1,10 +1,13 @@
 """Parameter files read without ROS: every spelling that ROS takes, and faults by name."""
 
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from conftest import five_dof
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arm_dynamics import plugins
 from arm_dynamics.config import build_controller, node_parameters, parameter_file
@@ -27,10 +30,14 @@ def written(tmp_path):
 
     def write(body, head=HEAD):
         file = tmp_path / "mine.yaml"
-        file.write_text(head + body)
+        file.write_bytes((head + body).encode("utf-8", "surrogateescape"))
         return file
 
     return write
+
+
+OTHER = "effort_weight"
+"""A gain of another controller."""
 
 
 def gain(controller, joint, name):
@@ -63,7 +70,8 @@ def test_the_bundled_file_is_the_default():
 
 
 def test_another_law_takes_the_gains_that_it_has(written):
-    file = written("    controller: pid_gravity\n    gains: {R1: {p: 7.0, other: 1.0}}\n")
+    body = f"    controller: pid_gravity\n    gains: {{R1: {{p: 7.0, {OTHER}: 1.0}}}}\n"
+    file = written(body)
     law = build_controller(five_dof(), "pid", file)
     assert type(law) is Pid
     assert gain(law, "R1", "p") == 7.0
@@ -94,7 +102,31 @@ def test_the_law_knows_the_payload_of_the_file(written):
         ("    gains.R3.i: [1.0]\n", ["'R3'", "gain i", "[1.0]"]),
         ("    gains.R3.i: true\n", ["'R3'", "gain i", "True"]),
         ("    payload_mass: heavy\n", ["payload_mass", "'heavy'"]),
-        ("    a: [1\n", ["YAML"]),
+        ("    a: [1\n", ["line 4", "YAML"]),
+        ("    gains: {R1: {pp: 420.0}}\n", ["gains.R1.pp", "PidGravity", "did you mean 'p'?"]),
+        ("    gains: {R1: {p: 4,2}}\n", ["gains.R1.2", "decimals with a point"]),
+        ("    gains: {R1: {other: 1.0}}\n", ["'other'", "its gains: ", "p"]),
+        ("    gains: {R1: {p: '420.0'}}\n", ["'R1'", "gain p", "'420.0'"]),
+        ("    gains: {R1: {p: 1.0, p: 2.0}}\n", ["line 3", "'p' is given twice"]),
+        ("    gains: {R1: {p: 1.0}}\n    gains.R1.p: 2.0\n", ["gains.R1.p", "twice"]),
+        ("    gains: {R1: {p: 4:2}}\n", ["line 3", "'4:2'"]),
+        ("    gains: {R1: {p: 010}}\n", ["line 3", "'010'"]),
+        ("    gains: {R1: {p: 1_0}}\n", ["line 3", "'1_0'"]),
+        ("    gains: {R1: {p: 0x10}}\n", ["line 3", "'0x10'"]),
+        ("    gian: {R1: {p: 1.0}}\n    gins: {R1: {p: 1.0}}\n", ["'gins'", "'gains'"]),
+        ("    controler: pid\n", ["'controler'", "did you mean 'controller'?"]),
+        ("    payload_mas: 1.0\n", ["'payload_mas'", "did you mean 'payload_mass'?"]),
+        ("    controller: 3\n", ["controller", "3", "name"]),
+        ("    gains: &a [*a]\n", ["line 3", "'*a' is an alias"]),
+        ("    a: &a {p: 1.0}\n    gains: {R1: *a}\n", ["line 4", "alias"]),
+        ("\tgains: 1\n", ["line 3", "YAML"]),
+        ("    a: 1\n---\nb: 2\n", ["line 4", "second document"]),
+        ("    a: " + "[" * 50_000, ["line 3", "nested more than 20"]),
+        ("    a: " + "{a: " * 50_000, ["line 3", "nested more than 20"]),
+        ("    a: " + "1" * 5000 + "\n", ["YAML"]),
+        ("    ? [1, 2]\n    : 3\n", ["line 3", "expected a name"]),
+        ("    a: !!python/object/apply:os.getcwd []\n", ["line 3", "python"]),
+        ("    a: \udcff\n", ["line 3", "UTF-8"]),
     ],
 )
 def test_a_fault_names_file_and_place(written, body, words):
@@ -109,3 +141,26 @@ def test_what_the_arm_or_the_range_forbids_is_refused(written):
         build_controller(five_dof(), file=written("    gains.R9.p: 1.0\n"))
     with pytest.raises(InvalidValue, match=r"R1.*p = -1"):
         build_controller(five_dof(), file=written("    gains.R1.p: -1.0\n"))
+    with pytest.raises(UnknownName, match=r"tool\.w"):
+        build_controller(five_dof(), file=written("    gains.tool.w.p: 1.0\n"))
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        ("joint_controler:\n  ros__parameters:\n", ["joint_controler", "joint_controller"]),
+        ("joint_controller:\n  ros_parameters:\n", ["joint_controller", "ros__parameters"]),
+    ],
+)
+def test_a_misspelt_section_is_not_passed_over(written, head, words):
+    with pytest.raises(ConfigError) as error:
+        build_controller(five_dof(), file=written("    payload_mass: 1.0\n", head))
+    assert all(word in str(error.value) for word in words), error.value
+
+
+@given(st.binary(max_size=60) | st.text("ab: -[]{}&*!|>\n\t\"'#%1.", max_size=40))
+def test_no_bytes_of_a_file_end_in_another_error(tmp_path_factory, data):
+    file = tmp_path_factory.getbasetemp() / "any.yaml"
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with suppress(ConfigError):
+        node_parameters(file, "joint_controller")

@@ -1,15 +1,23 @@
 """Loading arms: by name or path, with or without motors, locked joints, turns counted."""
 
 import math
+import re
+import warnings
+from functools import partial
 from pathlib import Path
+from xml.dom import minidom
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from conftest import chain, chain_urdf, five_dof
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from arm_dynamics import dynamics, load_arm, resources
+from arm_dynamics.cli import audit as audit_cli
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
-from arm_dynamics.model.audit import UrdfRejected
+from arm_dynamics.model.audit import UrdfRejected, audit
 from arm_dynamics.model.load import parse_arm
 
 
@@ -32,8 +40,8 @@ def test_the_bundled_arm_is_as_its_urdf_says():
 def test_a_path_is_the_same_arm(tmp_path):
     path = tmp_path / "copy.urdf"
     path.write_text(five_dof().urdf)
-    for given in (path, str(path)):
-        arm = load_arm(given)
+    for place in (path, str(path)):
+        arm = load_arm(place)
         assert arm.source == path
         q = [0.3, -1, 0.2, 1, 0.5]
         np.testing.assert_array_equal(
@@ -62,7 +70,7 @@ def test_what_cannot_be_read_is_named(tmp_path, monkeypatch):
     def refuse(self, *_, **__):
         raise PermissionError(13, "Permission denied", str(self))
 
-    for method in ("read_text", "is_file"):
+    for method in ("read_bytes", "is_file"):
         with monkeypatch.context() as patch:
             patch.setattr(Path, method, refuse)
             with pytest.raises(ConfigError, match=r"closed.urdf cannot be read: .*denied"):
@@ -265,3 +273,220 @@ def test_resources_of_the_source_tree_and_of_an_installation(tmp_path, monkeypat
     assert resources.folder("config") == tmp_path / "workspace/share/arm_dynamics/config"
     with pytest.raises(UnknownName, match="resource folder 'music'"):
         resources.folder("music")
+
+
+# What the audit passes is loaded as it is written ------------------------------------------------
+
+WRITTEN = chain_urdf(
+    {"xyz": "0.1 0.2 0.3", "damping": 0.5, "friction": 0.25, "axis": "0 0.6 0.8"},
+    {"kind": "continuous", "mass": 2.5, "centre": "0.1 -0.2 0.05"},
+    {"kind": "prismatic", "lower": -0.2, "upper": 0.3, "mass": 0.125},
+)
+PLACES = [match.span(1) for match in re.finditer(r'="([^"]*)"', WRITTEN)]
+FORMATS = (
+    "1 | 1|\t1|1\n|&#10;1|\u00a01|+1|1.|.5|01|1e|1e3|1E-3|0x10|1_0|1,5|1.5.2|\u0663|\uff11|--1|"
+    "1d3|inf|nan|1e400|-1e400|1e300|-1e300|5e-324|1e-200|1e12|1e13|true|1kg|0 0 1 |  0  0 1|"
+    "0 1e300 0|0 0 5e-324|1e308 1e308 1e308|1 2|0 0 0|universe|base| base|J1_link|fixed|floating"
+)
+WRITINGS = (
+    st.sampled_from(FORMATS.split("|"))
+    | st.floats(allow_nan=True).map(repr)
+    | st.floats(0, 10).map(repr)
+)
+WRAPPED = {
+    "comment": ("<mass", "<!-- <mass value='9'/> --><mass"),
+    "instruction": ("<mass", "<?xml-stylesheet href='x'?><mass"),
+    "prefix": ("<mass", "<x:mass xmlns:x='u' value='9'/><mass"),
+    "attribute of another": ("<mass", "<mass xmlns:x='u' x:value='9'"),
+    "twice": ("<mass", "<mass value='3'/><mass"),
+    "nothing": ("", ""),
+}
+
+
+def texts_of(text):
+    """Every number of the file by its place, read without the package."""
+    robot = minidom.parseString(text).documentElement
+
+    def child(node, tag):
+        return next((c for c in node.childNodes if getattr(c, "tagName", "") == tag), None)
+
+    def words(node, attribute, default):
+        node = node and node.hasAttribute(attribute) and node
+        return [float(w) for w in (node.getAttribute(attribute) if node else default).split()]
+
+    for node in robot.childNodes:
+        if getattr(node, "tagName", "") == "joint":
+            yield node.getAttribute("name"), node, partial(child, node), words
+
+
+def link_of(robot_text, name):
+    robot = minidom.parseString(robot_text).documentElement
+    (link,) = (
+        node for node in robot.childNodes
+        if getattr(node, "tagName", "") == "link" and node.getAttribute("name") == name
+    )  # fmt: skip
+    return {
+        node.tagName: node
+        for node in reversed(link.getElementsByTagName("inertial")[0].childNodes)
+        if node.nodeType == node.ELEMENT_NODE
+    }
+
+
+def require_as_written(arm, text):
+    """Every number of the arm's joints and links is that of the file."""
+    for name, _, child, words in texts_of(text):
+        index, limit, origin = arm.index(name), child("limit"), child("origin")
+        joint, placed = arm.joints[index], arm.model.jointPlacements[index + 1]
+        bounds = [*words(limit, "lower", "0"), *words(limit, "upper", "0")]
+        if joint.kind == "continuous":
+            bounds = [-math.inf, math.inf]
+        assert [joint.lower, joint.upper] == bounds
+        assert [joint.effort, joint.velocity] == [
+            *words(limit, "effort", "inf"), *words(limit, "velocity", "inf"),
+        ]  # fmt: skip
+        assert [joint.damping, joint.friction] == [
+            *words(child("dynamics"), "damping", "0"), *words(child("dynamics"), "friction", "0"),
+        ]  # fmt: skip
+        assert placed.translation.tolist() == words(origin, "xyz", "0 0 0")
+        axis = np.array(words(child("axis"), "xyz", "1 0 0"))
+        axis = axis / np.abs(axis).max()
+        moving = arm.model.joints[index + 1]
+        subspace = moving.createData()
+        moving.calc(subspace, np.zeros(arm.nv), np.zeros(arm.nv))
+        half = subspace.S[:3] if joint.kind == "prismatic" else subspace.S[3:]
+        np.testing.assert_allclose(half.ravel(), axis / np.linalg.norm(axis), rtol=1e-14, atol=0)
+        inertial, body = (
+            link_of(text, child("child").getAttribute("link")),
+            arm.model.inertias[index + 1],
+        )
+        assert [body.mass] == words(inertial["mass"], "value", "")
+        assert body.lever.tolist() == words(inertial.get("origin"), "xyz", "0 0 0")
+        for i, j, entry in (
+            (0, 0, "ixx"),
+            (1, 1, "iyy"),
+            (2, 2, "izz"),
+            (0, 1, "ixy"),
+            (1, 2, "iyz"),
+        ):
+            assert [body.inertia[i, j]] == words(inertial["inertia"], entry, "")
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(st.tuples(st.sampled_from(PLACES), WRITINGS), min_size=1, max_size=3),
+    st.sampled_from(sorted(WRAPPED)),
+)
+def test_what_the_audit_passes_is_loaded_as_it_is_written(changes, wrapped):
+    text = WRITTEN
+    for (start, stop), new in sorted(dict(changes).items(), reverse=True):
+        text = text[:start] + new + text[stop:]
+    old, new = WRAPPED[wrapped]
+    text = text.replace(old, new, 1)
+    passed = all(fault.severity == "warning" for fault in audit(text))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if passed:
+            require_as_written(parse_arm(text), text)
+        else:
+            with pytest.raises(UrdfRejected):
+                parse_arm(text)
+
+
+def test_a_blank_behind_a_number_is_no_part_of_it():
+    text = chain_urdf({"mass": 1.5}).replace('"1.5"', '"1.5 "')
+    with pytest.warns(RuntimeWarning, match=r"<mass value>: 1.5 has blanks around it"):
+        assert parse_arm(text).model.inertias[1].mass == 1.5
+
+
+@pytest.mark.parametrize("axis", ["0 0 1e300", "0 0 5e-324", "0 0 -1e300", "1e300 0 1e300"])
+def test_axes_of_any_length_have_a_direction(axis):
+    with pytest.warns(RuntimeWarning, match="is normalised"):
+        arm = chain({"axis": axis, "centre": "0.1 0.2 0.3"})
+    assert 0 < dynamics.mass_matrix(arm, [0.3])[0, 0] < 1
+
+
+def test_nested_elements_are_counted_not_followed():
+    deep = "<a>" * 50_000 + "</a>" * 50_000
+    with pytest.raises(UrdfRejected, match="line 4: XML: elements are nested more than 100 deep"):
+        chain({}, more=deep)
+
+
+ENCODED = '<?xml version="1.0" encoding="{}"?>' + chain_urdf({"name": "J\u00fc"})
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding"),
+    [
+        ("utf-8", "utf-8"),
+        ("UTF-8", "utf-8-sig"),
+        ("ISO-8859-1", "latin-1"),
+        ("latin1", "latin-1"),
+        ("windows-1252", "cp1252"),
+        ("UTF-16", "utf-16"),
+    ],
+)
+def test_every_declared_encoding_is_decoded(declared, encoding, tmp_path):
+    path = tmp_path / "encoded.urdf"
+    path.write_bytes(ENCODED.format(declared).encode(encoding))
+    arm = load_arm(path)
+    assert arm.joint_names == ("J\u00fc",)
+    assert audit_cli.run([str(path)]) == 0
+    again = tmp_path / "again.urdf"  # as a topic or another file carries it
+    again.write_bytes(arm.urdf.encode())
+    assert load_arm(again).joint_names == arm.joint_names
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (ENCODED.format("utf-8").encode("latin-1"), "has bytes that are not UTF-8"),
+        (ENCODED.format("klingon").encode(), "encoding = 'klingon'; expected one of utf-8"),
+        (ENCODED.format("rot13").encode(), "encoding = 'rot13'"),
+        (ENCODED.format("ascii").encode(), "not ascii"),
+        (b"\xff\xfe<\x00r", "not well-formed|not utf-16"),
+        (b"\x00\x01\x02", "not well-formed"),
+    ],
+)
+def test_bytes_that_are_no_text_are_rejected(data, said, tmp_path):
+    path = tmp_path / "bad.urdf"
+    path.write_bytes(data)
+    with pytest.raises(ArmDynamicsError, match=said):
+        load_arm(path)
+
+
+@pytest.mark.parametrize("shape", ["chain", "star"])
+def test_many_links_are_loaded(shape):
+    """5 000 links one on another end Pinocchio's own reading of a URDF."""
+    text = "".join(
+        f'<link name="w{i}"/><joint name="f{i}" type="fixed"><origin xyz="0 0 1e-3"/>'
+        f'<parent link="{f"w{i - 1}" if i and shape == "chain" else "J1_link"}"/>'
+        f'<child link="w{i}"/></joint>'
+        for i in range(5000)
+    )
+    arm = chain({}, more=text)
+    last = arm.model.frames[arm.model.getFrameId("w4999", pin.BODY)]
+    assert last.placement.translation[2] == pytest.approx(5.0 if shape == "chain" else 1e-3)
+    assert arm.model.nframes == len(arm.model.frames) == 10_004
+
+
+def test_more_moving_joints_than_fit_are_rejected():
+    with pytest.raises(UrdfRejected, match="129 are more moving joints than the 128"):
+        chain(*[{}] * 129)
+
+
+@pytest.mark.parametrize("arm", sorted(resources.names("urdf", ".urdf")))
+def test_the_model_is_that_of_pinocchios_own_reading(arm):
+    """But for rounding, and for continuous joints, which have one coordinate here."""
+    ours, text = load_arm(arm), load_arm(arm).urdf.replace('"continuous"', '"revolute"')
+    text = re.sub(r"(<limit )(?![^>]*lower)", r'\1lower="-9" upper="9" ', text)
+    theirs, links = pin.buildModelFromXML(text), ours.links
+    assert list(links.names) == list(theirs.names)
+    assert list(links.parents) == list(theirs.parents)
+    for i in range(links.njoints):
+        assert links.jointPlacements[i] == theirs.jointPlacements[i]
+        assert links.inertias[i].isApprox(theirs.inertias[i], 1e-14)
+        assert i == 0 or links.joints[i] == theirs.joints[i]
+    assert [(f.name, f.type, f.parentJoint, f.parentFrame) for f in links.frames] == [
+        (f.name, f.type, f.parentJoint, f.parentFrame) for f in theirs.frames
+    ]
+    assert all(a.placement == b.placement for a, b in zip(links.frames, theirs.frames, strict=True))

@@ -3,6 +3,8 @@
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from io import BytesIO
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.lqr import FASTEST, Lqr
 from arm_dynamics.errors import CommandRefused, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model_error import with_model_error
-from arm_dynamics.regulation.gain_table import load
+from arm_dynamics.regulation.gain_table import GainTable, load
 from arm_dynamics.regulation.gain_table_build import PARTS, build_gain_table
 from arm_dynamics.regulation.regulator import (
     Weights,
@@ -262,6 +264,95 @@ def test_a_table_is_kept_in_a_file(gains, tmp_path):
             load(tmp_path / name, ARM, WEIGHTS)
     with pytest.raises(ConfigError, match="nowhere"):
         gains.save(tmp_path / "nowhere" / "gains.npz")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The bytes of a good table's file."""
+    file = tmp_path_factory.mktemp("small") / "gains.npz"
+    build_gain_table(ARM, WEIGHTS, {"J2": (0.0, 1.0, 2), "J3": (0.5, 1.0, 3)}).save(file)
+    return file.read_bytes()
+
+
+def test_a_damaged_table_is_one_kind_of_error(small, tmp_path):
+    """Truncated anywhere, bytes flipped anywhere: rejected by name, or read as it was."""
+    file, rng, rejected = tmp_path / "damaged.npz", np.random.default_rng(0), 0
+    good = np.load(BytesIO(small))
+    damaged = [small[:n] for n in range(0, len(small), 97)]
+    for place in rng.integers(0, len(small), 400).tolist():
+        flipped = small[place] ^ int(rng.integers(1, 256))
+        damaged.append(small[:place] + bytes([flipped]) + small[place + 1 :])
+    for data in damaged:
+        file.write_bytes(data)
+        try:
+            np.testing.assert_array_equal(load(file, ARM, WEIGHTS).gains, good["gains"])
+        except ConfigError:
+            rejected += 1
+    assert rejected > 0.8 * len(damaged)
+
+
+MUTATED = {
+    "joint beyond the arm": {"joints": np.array([1, 10**6])},
+    "negative joint": {"joints": np.array([-(10**6), 2])},
+    "joint twice": {"joints": np.array([1, 1])},
+    "joints as floats": {"joints": np.array([1.0, 2.0])},
+    "too many joints": {"joints": np.array([0, 1, 2])},
+    "too few ends": {"lower": np.array([0.0])},
+    "ends the wrong way": {"upper": np.array([1.0, 0.1])},
+    "ends not finite": {"upper": np.array([1.0, np.inf])},
+    "no number": {"lower": np.array([0.0, np.nan])},
+    "a turn of its own": {"turn": np.array([2 * np.pi, 1.0])},
+    "a turn of none": {"turn": np.array([np.inf, 0.0])},
+    "gains of another arm": {"gains": np.zeros((2, 3, 5, 10))},
+    "gains without axes": {"gains": np.zeros((4, 8))},
+    "flat gains": {"gains": np.zeros(192)},
+    "one pose": {"gains": np.zeros((1, 3, 4, 8))},
+    "gains not finite": {"gains": np.full((2, 3, 4, 8), np.nan)},
+    "gains as text": {"gains": np.full((2, 3, 4, 8), "1")},
+    "complex gains": {"gains": np.zeros((2, 3, 4, 8), complex)},
+    "objects": {"gains": np.full((2, 3, 4, 8), None)},
+    "another part": {"more": np.zeros(3)},
+    "a part missing": {"turn": None},
+    "another key": {"key": np.array("0" * 64)},
+}
+
+
+@pytest.mark.parametrize("case", MUTATED)
+def test_a_table_whose_parts_do_not_fit_is_rejected(case, small, tmp_path):
+    file, parts = tmp_path / "mutated.npz", dict(np.load(BytesIO(small))) | MUTATED[case]
+    np.savez(file, **{name: part for name, part in parts.items() if part is not None})
+    with pytest.raises(ConfigError, match=r"mutated\.npz"):
+        load(file, ARM, WEIGHTS)
+    parts["key"] = str(parts["key"])
+    if case not in (
+        "another part",
+        "a part missing",
+        "another key",
+        "a turn of its own",
+        "gains of another arm",
+    ):
+        with pytest.raises(InvalidValue):
+            GainTable(**parts)
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(small, tmp_path):
+    """Four numbers' bytes, and a header that promises 10^12 of them."""
+    file, parts = tmp_path / "bomb.npz", dict(np.load(BytesIO(small)))
+    for shape, said in (((10**6, 10**6, 4, 8), "at most 1e\\+08"), ((10**9,), "expected")):
+        with ZipFile(file, "w") as out:
+            for name, part in parts.items():
+                with out.open(f"{name}.npy", "w") as member:
+                    if name == "gains":
+                        head = {"descr": "<f8", "fortran_order": False, "shape": shape}
+                        np.lib.format.write_array_header_1_0(member, head)
+                    np.lib.format.write_array(member, part)
+        with pytest.raises(ConfigError, match=f"bomb.npz.*{said}"):
+            load(file, ARM, WEIGHTS)
+
+
+def test_a_pose_of_another_size_is_rejected(gains):
+    with pytest.raises(InvalidValue, match=r"q: shape \(2,\); expected \(4,\)"):
+        gains.at(np.zeros(2))
 
 
 def test_a_law_takes_its_own_table_alone(gains):

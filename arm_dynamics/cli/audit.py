@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.audit import audit, report
 from arm_dynamics.model.load import find_urdf
+from arm_dynamics.model.source import read_text
 
 LOCK_HELP = "a joint held still; give it once for each (--lock J1 --lock J2)"
 
@@ -20,13 +19,6 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--lock", action="append", default=[], metavar="JOINT", help=LOCK_HELP)
     given = parser.parse_args(arguments)
     path = find_urdf(given.file)
-    faults = audit(_read(path), path.parent, given.lock)
+    faults = audit(read_text(path), path.parent, given.lock)
     print(report(str(path), faults))
     return 2 if any(fault.severity == "error" for fault in faults) else 0
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArmDynamicsError(f"{path} cannot be read as UTF-8 text: {error}") from error

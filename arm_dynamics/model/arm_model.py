@@ -17,6 +17,7 @@ from arm_dynamics import plugins
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.expect import expect
+from arm_dynamics.model.audit.actuator import REFLECTED
 from arm_dynamics.model.joint import Joint
 
 STANDARD_GRAVITY = frozen([0.0, 0.0, -9.81])
@@ -217,7 +218,7 @@ def _actuator(joint: Joint) -> Any:
 
 def _require_finite(actuator: Any) -> None:
     """Raises InvalidValue where an actuator's constants lead out of the finite numbers."""
-    for name in ("armature", "viscous_friction", "electric_damping", "dry_friction"):
+    for name in REFLECTED:
         what = f"actuator of joint '{actuator.joint}': {name} at the joint, from its constants,"
         scalar(what, getattr(actuator, name))
 

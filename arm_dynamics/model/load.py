@@ -9,7 +9,6 @@ from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -19,10 +18,13 @@ from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.expect import expect, names
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit
+from arm_dynamics.model.audit.numbers import number, read
+from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.links import build_links
+from arm_dynamics.model.source import Node, parse, read_text
 from arm_dynamics.model.tool_frame import tool_frame
 
-MOVING = ("revolute", "continuous", "prismatic")
 STOP_RATE = 100.0
 """Natural frequency [rad/s] of a stop that the URDF does not describe."""
 
@@ -36,11 +38,7 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
     only doubtful is warned of.
     """
     path = find_urdf(arm)
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
-    return parse_arm(text, path, lock)
+    return parse_arm(read_text(path), path, lock)
 
 
 def find_urdf(arm: str | Path) -> Path:
@@ -72,58 +70,32 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
         raise UrdfRejected(str(source or "URDF"), faults)
     for fault in faults:
         warnings.warn(f"{source or 'URDF'}: {fault}", RuntimeWarning, stacklevel=3)
-    robot = ElementTree.fromstring(text)
-    motors = {e.get("name"): e for e in robot.iterfind("ros2_control/joint")}
-    all_joints = {
-        e.get("name", ""): _joint(e, motors.get(e.get("name")))
-        for e in robot.iterfind("joint")
-        if e.get("type") in MOVING
+    robot = Robot(parse(text), frozenset(lock))
+    motors = {
+        joint.get("name"): joint
+        for block in robot.root.every("ros2_control")
+        for joint in block.every("joint")
     }
-    links = _links(robot, {n: all_joints[n].initial if n in all_joints else None for n in lock})
+    all_joints = {
+        name: _joint(joint, motors.get(name))
+        for name, joint in robot.joints.items()
+        if joint.get("type") in ONE_COORDINATE
+    }
+    locked = {name: all_joints[name].initial for name in lock if name in all_joints}
+    links = build_links(robot, all_joints, dict.fromkeys(lock, 0.0) | locked)
     joints = tuple(all_joints[name] for name in list(links.names)[1:])
-    plain = ArmModel(robot.get("name", "arm"), text, source, links, joints, tool_frame(robot))
-    return _with_default_stops(plain)
+    name = robot.root.get("name") or "arm"
+    return _with_default_stops(ArmModel(name, text, source, links, joints, tool_frame(robot)))
 
 
-def _links(robot: ElementTree.Element, locked: dict[str, float | None]) -> Any:
-    """Pinocchio model in which every joint has one coordinate, limits apart.
-
-    ``locked`` joints stand where given; at rest in their zero without a number.
-    """
-    copy = ElementTree.fromstring(ElementTree.tostring(robot))
-    # Pinocchio cannot lock a joint that has a link's name.
-    locked = {f"locked joint {name}": position for name, position in locked.items()}
-    for joint in copy.iterfind("joint"):
-        if f"locked joint {joint.get('name')}" in locked:
-            joint.set("name", f"locked joint {joint.get('name')}")
-        for mimic in joint.findall("mimic"):
-            joint.remove(mimic)  # the audit allows it on locked joints alone
-        if joint.get("type") == "continuous":
-            # Pinocchio would store (cos, sin) and lose the turns that a motor counts.
-            joint.set("type", "revolute")
-            for limit in joint.findall("limit"):
-                joint.remove(limit)
-            wide = {"lower": "-1e9", "upper": "1e9", "effort": "1e9", "velocity": "1e9"}
-            ElementTree.SubElement(joint, "limit", wide)
-    model = pin.buildModelFromXML(ElementTree.tostring(copy, encoding="unicode"))
-    if not locked:
-        return model
-    q = pin.neutral(model)
-    for name, position in locked.items():
-        if position is not None:
-            q[model.joints[model.getJointId(name)].idx_q] = position
-    held = [model.getJointId(name) for name in locked if model.existJointName(name)]
-    return pin.buildReducedModel(model, held, q)
-
-
-def _joint(element: ElementTree.Element, motor: ElementTree.Element | None) -> Joint:
-    limit, friction = element.find("limit"), element.find("dynamics")
-    kind = element.get("type", "")
+def _joint(node: Node, motor: Node | None) -> Joint:
+    limit, friction = node.first("limit"), node.first("dynamics")
+    kind = node.get("type") or ""
     bounded = kind != "continuous"
     lower = _number(limit, "lower", 0.0) if bounded else -inf
     upper = _number(limit, "upper", 0.0) if bounded else inf
     return Joint(
-        name=element.get("name", ""),
+        name=node.get("name") or "",
         kind=kind,
         lower=lower,
         upper=upper,
@@ -136,11 +108,11 @@ def _joint(element: ElementTree.Element, motor: ElementTree.Element | None) -> J
     )
 
 
-def _motor(motor: ElementTree.Element | None) -> dict[str, Any]:
+def _motor(motor: Node | None) -> dict[str, Any]:
     """The fields of Joint that the <ros2_control> block describes."""
     if motor is None:
         return {"stop_stiffness": -1.0}
-    given = {e.get("name", ""): (e.text or "").strip() for e in motor.iterfind("param")}
+    given = {param.get("name") or "": param.text for param in motor.every("param")}
     actuator = given.get("actuator", "ideal")
     accepted = {p.name for p in plugins.load("actuators", actuator).parameters}
     return {
@@ -151,16 +123,18 @@ def _motor(motor: ElementTree.Element | None) -> dict[str, Any]:
     }
 
 
-def _initial(motor: ElementTree.Element | None, default: float) -> float:
-    if motor is None:
-        return default
-    return float(
-        motor.findtext("state_interface[@name='position']/param[@name='initial_value']", default)
-    )
+def _initial(motor: Node | None, default: float) -> float:
+    for state in motor.every("state_interface") if motor else ():
+        for param in state.every("param") if state.get("name") == "position" else ():
+            if param.get("name") == "initial_value":
+                return read(param.text) or 0.0
+    return default
 
 
-def _number(element: ElementTree.Element | None, attribute: str, default: float) -> float:
-    return default if element is None else float(element.get(attribute, default))
+def _number(node: Node | None, attribute: str, default: float) -> float:
+    """The number in an attribute, which the audit has read; ``default`` where it is left out."""
+    value = number(node, attribute)
+    return default if value is None else value
 
 
 def _with_default_stops(arm: ArmModel) -> ArmModel:

@@ -1,17 +1,32 @@
 """XML read with the line of every element, so that a fault can point into the file.
 
-Document type declarations are refused: a URDF needs none, and entities in them can expand
-without bound.
+Document type declarations are rejected: a URDF needs none, and entities in them can expand
+without bound. So are elements nested deeper than any URDF's, and bytes that are no text outside
+of comments.
 """
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from xml.etree import ElementTree
+from functools import lru_cache
+from pathlib import Path
 from xml.parsers import expat
 
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.errors import ArmDynamicsError, ConfigError
+
+MOST_NESTED = 100
+"""Elements in elements; a URDF has some 6."""
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_DECLARED = re.compile(r"""(<\?xml[^>]*?\sencoding\s*=\s*)(?:"([^">]*)"|'([^'>]*)')""")
+_ENCODINGS = ("utf-8", "utf-16", "ascii", "iso8859-1", "iso8859-15", "cp1252")
 
 
 class BadXml(ArmDynamicsError):
@@ -53,6 +68,39 @@ class Node:
             waiting.extend(reversed(node.children))
 
 
+def read_text(path: Path) -> str:
+    """Return an XML file's text, decoded as its byte order mark or its declaration says.
+
+    UTF-8 without either. Bytes that are no UTF-8 become U+FFFD, which ``parse`` rejects outside of
+    comments. The text's own declaration says UTF-8 then, as which it travels on. Raises ConfigError
+    for a file that cannot be read, and for an encoding that is unknown or does not fit.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    mark = next((name for start, name in _MARKS.items() if data.startswith(start)), "")
+    declared = "" if mark else _declared(data[:200].decode("latin-1"))
+    try:
+        encoding = codecs.lookup(mark or declared or "utf-8").name
+    except (LookupError, ValueError):
+        encoding = ""
+    if not mark and encoding not in _ENCODINGS:
+        said = f"{path}: encoding = '{declared}'; expected one of {', '.join(_ENCODINGS)}"
+        raise ConfigError(f"{said}; save the file as UTF-8")
+    try:
+        text = data.decode(encoding, "replace" if encoding.startswith("utf-8") else "strict")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not {encoding}: {error}; save the file as UTF-8") from error
+    return text if encoding == "utf-8" else _DECLARED.sub(r'\1"UTF-8"', text, count=1)
+
+
+def _declared(start: str) -> str:
+    found = _DECLARED.match(start)
+    return (found[2] or found[3] or "") if found else ""
+
+
+@lru_cache(maxsize=2)  # the audit, the model and the wiring are of the same text
 def parse(text: str) -> Node:
     """Return the root element of ``text``; raise BadXml with the line of what stops it."""
     builder = _Builder()
@@ -67,13 +115,13 @@ def parse(text: str) -> Node:
 
 
 def _check_namespaces(text: str) -> None:
-    """What ElementTree refuses beyond expat, which ``parse`` asks for plain names."""
+    """Reject prefixes that are not declared, which expat accepts where names stay as written."""
     try:
-        ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
+        expat.ParserCreate("utf-8", " ").Parse(text.encode("utf-8", "surrogatepass"), True)
+    except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         remedy = 'declare it (xmlns:…="…") or remove it; expand xacro first'
-        raise BadXml(error.position[0], problem, remedy) from error
+        raise BadXml(error.lineno, problem, remedy) from error
 
 
 @dataclass(slots=True)
@@ -98,7 +146,13 @@ class _Builder:
         self.done: list[Node] = []
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.open.append(_Open(tag, self.parser.CurrentLineNumber, attributes))
+        line = self.parser.CurrentLineNumber
+        if len(self.open) == MOST_NESTED:
+            problem = f"elements are nested more than {MOST_NESTED} deep"
+            raise BadXml(line, problem, "close the elements before it: a URDF nests some 6")
+        if any(_UNKNOWN in text for pair in attributes.items() for text in pair):
+            self._undecodable(line)
+        self.open.append(_Open(tag, line, attributes))
 
     def _end(self, _tag: str) -> None:
         it = self.open.pop()
@@ -106,8 +160,14 @@ class _Builder:
         (self.open[-1].children if self.open else self.done).append(node)
 
     def _characters(self, text: str) -> None:
+        if _UNKNOWN in text:
+            self._undecodable(self.parser.CurrentLineNumber)
         self.open[-1].text.append(text)
+
+    def _undecodable(self, line: int) -> None:
+        problem = "has bytes that are not UTF-8"
+        raise BadXml(line, problem, 'save the file as UTF-8, or declare encoding="ISO-8859-1"')
 
     def _refuse(self, *_declaration: object) -> None:
         line = self.parser.CurrentLineNumber
-        raise BadXml(line, "<!DOCTYPE> is refused: entities can expand without bound", "remove it")
+        raise BadXml(line, "<!DOCTYPE> is rejected: entities can expand without bound", "remove it")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
 from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.model.source import Node, parse
 from arm_dynamics.parameters import Parameter, complete
 
 if TYPE_CHECKING:
@@ -77,23 +77,23 @@ def read_wiring(arm: ArmModel) -> Wiring:
     Raises ConfigError naming the joint that has no ``id`` or ``motor`` or a number out of its
     range, and two joints that share an id.
     """
-    robot = ElementTree.fromstring(arm.urdf)
-    blocks = {e.get("name"): e for e in robot.iterfind("ros2_control/joint")}
+    controls = parse(arm.urdf).every("ros2_control")
+    blocks = {joint.get("name"): joint for block in controls for joint in block.every("joint")}
+    hardware = [found for block in controls for found in block.every("hardware")]
     motors = tuple(_motor(name, blocks.get(name)) for name in arm.joint_names)
     owners: dict[int, str] = {}
     for motor in motors:
         other = owners.setdefault(motor.id, motor.joint)
         if other != motor.joint:
             raise ConfigError(f"joints '{other}' and '{motor.joint}' both have motor id {motor.id}")
-    return Wiring(motors, MappingProxyType(_params(robot.find("ros2_control/hardware"))))
+    return Wiring(motors, MappingProxyType(_params(hardware[0] if hardware else None)))
 
 
-def _params(element: ElementTree.Element | None) -> dict[str, str]:
-    found = [] if element is None else element.findall("param")
-    return {e.get("name", ""): (e.text or "").strip() for e in found}
+def _params(node: Node | None) -> dict[str, str]:
+    return {param.get("name") or "": param.text for param in (node.every("param") if node else ())}
 
 
-def _motor(joint: str, block: ElementTree.Element | None) -> MotorWiring:
+def _motor(joint: str, block: Node | None) -> MotorWiring:
     given = {name: text for name, text in _params(block).items() if name in NAMES}
     motor = given.pop("motor", "")
     try:

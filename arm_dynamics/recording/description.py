@@ -10,13 +10,14 @@ from importlib.metadata import PackageNotFoundError, version
 from math import isfinite, nan
 from types import MappingProxyType
 from typing import Any
-from xml.etree import ElementTree
 
 from arm_dynamics.arrays import frozen, scalar, vector
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue, RecordingRefused
 from arm_dynamics.model.arm_model import ArmModel, Payload
+from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.joint import Joint
-from arm_dynamics.model.load import MOVING, parse_arm
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.model.source import parse
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import State
 from arm_dynamics.state_vector import pack_state, unpack_state
@@ -78,7 +79,10 @@ def read(text: str) -> Segment:
         )
         dt, steps = scalar("dt [s]", given["dt"], above=0), int(given["steps"])
         return Segment(arm, dt, steps, str(given["method"]), state)
-    except (ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (  # a text that is deeper, or numbers that are larger, than any that was written
+        *(ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError),
+        *(OverflowError, RecursionError),
+    ) as error:
         raise RecordingRefused(f"its description cannot be read: {error!r}") from error
 
 
@@ -91,8 +95,8 @@ def require_recordable(arm: ArmModel) -> None:
 
 
 def _arm(arm: ArmModel) -> dict[str, Any]:
-    robot = ElementTree.fromstring(arm.urdf)
-    moving = [e.get("name") for e in robot.iterfind("joint") if e.get("type") in MOVING]
+    every = Robot(parse(arm.urdf)).joints.items()
+    moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
     return {
         "name": arm.name,
         "urdf": arm.urdf,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
-from math import pi, prod
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,11 @@ from arm_dynamics.arrays import Vector, frozen, scalar, vector, whole
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
-from arm_dynamics.regulation.gain_table import GainTable, table_key
+from arm_dynamics.regulation.gain_table import LARGEST, GainTable, table_key, turns
 from arm_dynamics.regulation.regulator import Weights, regulator_gain, require_held
 
 PARTS = 64
 """Tasks that a table is cut into: each takes the arm to a process anew."""
-LARGEST = 1e8
-"""Numbers in a table, of 8 bytes each: more do not fit beside their making in 4 GB."""
 Axis = tuple[float, float, int]
 """Lowest and highest position [rad or m], and number of poses from one to the other."""
 Progress = Callable[[int, int], None]
@@ -61,7 +59,7 @@ def build_gain_table(
         np.array(list(axes), dtype=np.int64),
         frozen(lower),
         frozen(upper),
-        frozen([2 * pi if kind == "continuous" else np.inf for kind in kinds]),
+        turns(kinds),
         frozen(gains.reshape(*counts.tolist(), arm.nv, 2 * arm.nv)),
     )
 

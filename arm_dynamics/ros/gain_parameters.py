@@ -8,12 +8,16 @@ from typing import Any
 from rclpy.node import Node
 
 from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.ros.declared import require_declared
 from arm_dynamics.ros.parameters import by_joint, declare_number, unbounded
 
 
 def declare_gains(node: Node, law: Controller) -> Gains:
-    """Declare the law's gains with its own values as defaults; return those in force."""
-    return {
+    """Declare the law's gains with its own values as defaults; return those in force.
+
+    Raises ConfigError for gains given at the start that no controller has.
+    """
+    declared = {
         group: {
             spec.name: unbounded(
                 declare_number(
@@ -24,6 +28,8 @@ def declare_gains(node: Node, law: Controller) -> Gains:
         }
         for group, parameters in law.groups.items()
     }
+    require_declared(node, "gains")  # before a law compiles for a minute
+    return declared
 
 
 def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:

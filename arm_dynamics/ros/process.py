@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from threading import Event, Thread
 from typing import Any
 
@@ -20,10 +21,12 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
+from arm_dynamics.ros.declared import require_declared
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.safety.events import Events
 from arm_dynamics.scalar import warm_up
+from arm_dynamics.yaml_file import read_yaml
 
 Work = Callable[[Stop], None]
 BROKEN = 10.0
@@ -44,6 +47,8 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
     try:
         _initialize(args)
         nodes, work = build()
+        for node in nodes:
+            require_declared(node)
         warm_up()  # before the first message is answered
         return 0 if spin_beside(nodes, work, stop) else 1
     except ArmDynamicsError as error:
@@ -55,7 +60,17 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
 
 
 def _initialize(args: list[str] | None) -> None:
-    """Start ROS; raises ConfigError for arguments or a parameter file that ROS cannot read."""
+    """Start ROS; raises ConfigError for arguments or a parameter file that cannot be read.
+
+    ROS keeps the last of two entries of one name, and says nothing.
+    """
+    words = sys.argv if args is None else args
+    for option, file in pairwise(words):
+        if option == "--params-file":
+            try:
+                read_yaml(file)
+            except ConfigError as error:
+                raise ConfigError(f"ROS arguments: {error}") from error
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # the root of all that rclpy raises here

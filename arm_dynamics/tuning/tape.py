@@ -86,7 +86,7 @@ def load(file: Path, settings: Mapping[str, Any]) -> Tape:
             f"nothing to resume: {file} does not exist; start without --resume, or name the"
             " folder of the search with --out"
         ) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ConfigError(f"{file} is not the state of a search: {error}") from error
     if version != VERSION:
         raise ConfigError(f"{file}: version {version}, {VERSION} expected: start anew")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.rollout.variation import known
 from arm_dynamics.tuning.uncertain import SHARED, UNCERTAIN, nominal_values
+from arm_dynamics.yaml_file import read_yaml
 
 SHAPES = ("normal", "uniform")
 SIGMAS = 3.0
@@ -58,11 +58,7 @@ def read(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     Raises ConfigError naming the file and the entry when it cannot be read, UnknownName for what
     may not vary, InvalidValue for a share out of [0, 1) and for what the arm has not.
     """
-    try:
-        content: Any = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise ConfigError(f"{file}: not a readable YAML file: {said}") from error
+    content = read_yaml(file)
     if not isinstance(content, dict) or not content:
         raise ConfigError(f"{file}: entries such as 'motor.kt: 0.1' are expected")
     found = {str(name): _entry(file, str(name), value) for name, value in content.items()}

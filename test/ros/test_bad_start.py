@@ -15,6 +15,16 @@ CASES = {
     "unknown controller": ("joint_controller", {"controller": "magic"}, ["magic", "pid_gravity"]),
     "payload out of range": ("joint_controller", {"payload_mass": -1.0}, ["payload_mass", "-1"]),
     "gain out of range": ("joint_controller", {"gains.R1.p": -1.0}, ["gains.R1.p", "-1"]),
+    "misspelt gain": ("joint_controller", {"gains.R1.pp": 420.0}, ["gains.R1.pp", "gains.R1.p'?"]),
+    "gain of no joint": ("joint_controller", {"gains.R9.p": 1.0}, ["gains.R9.p", "parameter"]),
+    "misspelt tool gain": (
+        "task_space_controller",
+        {"gains.tool.x.pp": 1.0},
+        ["gains.tool.x.pp", "parameter"],
+    ),
+    "misspelt motor constant": ("simulator", {"motors.R1.kn": 1.0}, ["motors.R1.kn", "motors.R1."]),
+    "misspelt limit": ("hardware", {"safety.watchdg": 0.1}, ["safety.watchdg", "safety.watchdog"]),
+    "misspelt payload": ("joint_controller", {"payload_mas": 1.0}, ["payload_mas", "_mass'?"]),
     "no gain table": (
         "joint_controller",
         {"controller": "lqr", "gain_table": "no.npz"},

@@ -7,8 +7,8 @@ from typing import Any
 
 from arm_dynamics import plugins
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
-from arm_dynamics.model.audit.fault import Fault, suggest, title
-from arm_dynamics.model.audit.numbers import unreadable
+from arm_dynamics.model.audit.fault import Fault, listed, suggest, title
+from arm_dynamics.model.audit.numbers import LARGEST, unreadable
 from arm_dynamics.model.source import Node
 from arm_dynamics.model.wiring import NAMES
 from arm_dynamics.parameters import Parameter, complete
@@ -18,6 +18,8 @@ STOPS = (
     Parameter("stop_damping", 0.0, "N m s/rad", "damping of the end stops", lower=0.0),
 )
 DEFAULT_ACTUATOR = "ideal"
+REFLECTED = ("armature", "viscous_friction", "electric_damping", "dry_friction")
+"""What an actuator's constants come to at the joint."""
 
 
 def check(joint: Node) -> Iterator[Fault]:
@@ -50,6 +52,24 @@ def _contradictions(joint: Node, kind: Any, nodes: dict[str, Node]) -> Iterator[
         node = nodes.get(name, joint)
         element = f"{control_title(joint)} <param {name}>"
         yield Fault(node.line, element, node.text if name in nodes else "", problem, remedy)
+        return
+    yield from _reflected(joint, kind, given)
+
+
+def _reflected(joint: Node, kind: Any, given: dict[str, float]) -> Iterator[Fault]:
+    """Constants whose products overflow, or are no arm's."""
+    remedy = f"at most {LARGEST:g} in SI units: look for wrong powers of ten"
+    try:
+        made = kind(joint.get("name") or "", 1.0, given)
+        values = {name: abs(getattr(made, name)) for name in REFLECTED}
+    except (ArmDynamicsError, ArithmeticError) as error:
+        problem = f"its constants are impossible: {error}"
+        yield Fault(joint.line, control_title(joint), "", problem, remedy)
+        return
+    for name, value in values.items():
+        if not value <= LARGEST:
+            problem = f"is {name} at the joint, from its constants"
+            yield Fault(joint.line, control_title(joint), f"{value:g}", problem, remedy)
 
 
 def _unknown(
@@ -82,7 +102,7 @@ def _unusable(joint: Node, chosen: Node, name: str, error: Exception) -> Fault:
     element = f"{control_title(joint)} <param actuator>"
     if name in known:
         return Fault(chosen.line, element, name, f"cannot be loaded: {error}", "repair the plugin")
-    remedy = f"known: {', '.join(known)}"
+    remedy = f"known: {listed(known)}"
     return Fault(chosen.line, element, name, "is not an actuator", remedy)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -11,6 +11,9 @@ from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.source import Node
 
 Severity = Literal["error", "warning"]
+MOST_LISTED = 50
+MOST_COMPARED = 200
+"""Names among which the nearest is looked for: each fault compares with all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,16 @@ def title(node: Node) -> str:
     return f"{node.tag} '{_cut(name)}'" if name else f"<{node.tag}> without a name"
 
 
-def suggest(name: str, known: Iterable[str], what: str) -> str:
-    """The nearest known name, else all of them."""
-    names = sorted(known)
-    near = get_close_matches(name, names, n=1)
-    if near:
-        return f"did you mean '{near[0]}'?"
-    return f"{what}: {', '.join(names) or 'none'}"
+def suggest(name: str, known: Collection[str], what: str) -> str:
+    """The nearest known name, else all of them; of very many, the first."""
+    near = get_close_matches(name, sorted(known), n=1) if len(known) <= MOST_COMPARED else []
+    return f"did you mean '{near[0]}'?" if near else f"{what}: {listed(sorted(known))}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names in a line, or "none"; of very many, the first."""
+    shown = ", ".join(map(_cut, names[:MOST_LISTED])) or "none"
+    return f"{shown} … ({len(names)} in all)" if len(names) > MOST_LISTED else shown
 
 
 def _count(number: int, noun: str) -> str:

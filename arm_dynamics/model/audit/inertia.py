@@ -12,13 +12,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.model.audit.fault import Fault, title
+from arm_dynamics.model.audit.fault import Fault, listed, title
 from arm_dynamics.model.audit.numbers import number
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import Node
 
 _TOLERANCE = 1e-9  # relative to the largest principal moment
 POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
+LEAST_MASS = 1e-12
+"""Mass [kg] below which a body's centre is lost in rounding."""
 _REMEDY = "compute the tensor about the centre of mass; look for swapped entries and wrong units"
 
 
@@ -53,6 +55,9 @@ def _mass(link: Node, mass: Node, inertia: Node | None) -> Iterator[Fault]:
     element, text = f"{title(link)} <mass value>", mass.get("value") or ""
     if value is not None and value < 0:
         yield Fault(mass.line, element, text, "is negative", "give the mass in kg, above 0")
+    elif value is not None and 0 < value < LEAST_MASS:
+        problem = f"is below {LEAST_MASS:g} kg, where the centre of mass is lost in rounding"
+        yield Fault(mass.line, element, text, problem, "write 0, or the mass in kg")
     elif _hollow(mass, inertia):
         problem = "is zero beside a rotational inertia"
         yield Fault(mass.line, element, text, problem, "give the mass in kg, above 0")
@@ -90,7 +95,7 @@ def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
     mass = inertial.first("mass") if inertial else None
     place, text = (mass, mass.get("value") or "") if mass else (node, "")
     element = f"{title(node)} <mass value>" if mass else title(node)
-    welded = f" with the links fixed to it ({', '.join(members[1:])})" if members[1:] else ""
+    welded = f" with the links fixed to it ({listed(members[1:])})" if members[1:] else ""
     problem = "is zero" if mass else "it has no mass" if inertial else "<inertial> is missing"
     remedy = f"joint '{joint.get('name')}' moves it: give it an <inertial> with a mass above 0"
     yield Fault(place.line, element, text, problem + welded, remedy)

@@ -11,6 +11,8 @@ from arm_dynamics.model.audit.robot import KINDS, MANY_COORDINATES, ONE_COORDINA
 from arm_dynamics.model.source import Node
 
 _UNIT_TOLERANCE = 1e-6
+MOST_JOINTS = 128
+"""Pinocchio's data grow with the cube of the joints: 0.15 GB for these, 8 GB for 500."""
 
 
 def check(robot: Robot) -> Iterator[Fault]:
@@ -22,6 +24,11 @@ def check(robot: Robot) -> Iterator[Fault]:
     if robot.all_links and not any(robot.moves(joint) for joint in robot.all_joints):
         remedy = f"an arm has a joint that is {' or '.join(ONE_COORDINATE)}, and not locked"
         yield Fault(robot.root.line, title(robot.root), "", "it has no moving joint", remedy)
+    moving = sum(robot.moves(joint) for joint in robot.all_joints)
+    if moving > MOST_JOINTS:
+        problem = f"are more moving joints than the {MOST_JOINTS} whose equations fit into memory"
+        remedy = "lock some, or make them fixed"
+        yield Fault(robot.root.line, title(robot.root), str(moving), problem, remedy)
     for joint in robot.all_joints:
         yield from _kind(robot, joint)
         yield from _mimic(robot, joint)

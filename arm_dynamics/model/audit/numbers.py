@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from math import isfinite
 
 from arm_dynamics.model.audit.fault import Fault, title
@@ -15,8 +16,14 @@ from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import Node
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_ALONE = re.compile(_NUMBER, re.ASCII)
 _COMMA = re.compile(r"[-+.\deE]*(?:,[-+.\deE]*)+", re.ASCII)
 _UNIT = re.compile(rf"({_NUMBER})\s*([^\W\d_]+|[°%])", re.ASCII)
+BLANKS = " \t\r\n"
+"""XML's own; Python strips and splits at others too, which no other reader of the file does."""
+_WORD = re.compile(f"[^{BLANKS}]+")
+LARGEST = 1e12
+"""Lengths [m], masses [kg] and tensors [kg m^2] beyond it are no arm's, and products overflow."""
 _NOT_FINITE = {"nan", "inf", "infinity"}
 
 # element → attribute → how many numbers
@@ -40,12 +47,14 @@ _COUNTS: dict[str, dict[str, int]] = {
     "color": {"rgba": 4},
 }
 _REQUIRED = {"mass", "inertia", "axis", "box", "cylinder", "capsule", "sphere", "color"}
+_BOUNDED = {"origin", "mass", "inertia"}
 _SIZES = {"box", "cylinder", "capsule", "sphere"}
 
 
+@lru_cache(maxsize=100_000)  # every rule reads the same texts
 def read(text: str | None) -> float | None:
     """The finite number that ``text`` is, or None."""
-    if text is None or not re.fullmatch(_NUMBER, text.strip(), re.ASCII):
+    if text is None or not _ALONE.fullmatch(text.strip(BLANKS)):
         return None
     value = float(text)
     return value if isfinite(value) else None
@@ -58,18 +67,23 @@ def number(node: Node | None, attribute: str) -> float | None:
 
 def vector(node: Node | None, attribute: str, count: int = 3) -> tuple[float, ...] | None:
     """The ``count`` finite numbers in an attribute, or None."""
-    values = [read(word) for word in (node.get(attribute) or "").split()] if node else []
+    text = (node.get(attribute) or "") if node else ""
+    values = [read(word) for word in (_words(text) if count > 1 else (text,))]
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) == count else None
 
 
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
 def unreadable(text: str, count: int = 1) -> tuple[str, str] | None:
     """Problem and remedy of text that is not ``count`` finite numbers, else None."""
-    words = text.split() if count > 1 else [text.strip()]
+    words = _words(text) if count > 1 else [text.strip(BLANKS)]
     wrong = next((word for word in words if read(word) is None), None)
-    if wrong is not None and text.strip():
+    if wrong is not None and text.strip(BLANKS):
         return _wrong_word(wrong)
-    if not text.strip():
+    if not text.strip(BLANKS):
         return "the value is empty", f"write {'a number' if count == 1 else f'{count} numbers'}"
     if len(words) != count:
         return f"has {len(words)} numbers where {count} belong", f"write {count} numbers"
@@ -82,7 +96,18 @@ def check(robot: Robot) -> Iterator[Fault]:
         if owner.tag in {"link", "joint", "material"}:
             for node in owner.walk():
                 for attribute, count in _COUNTS.get(node.tag, {}).items():
-                    yield from _attribute(owner, node, attribute, count)
+                    if not _sound(node, attribute, count):
+                        yield from _attribute(owner, node, attribute, count)
+
+
+def _sound(node: Node, attribute: str, count: int) -> bool:
+    """Whether there is nothing to say of it, as of nearly all."""
+    values, text = vector(node, attribute, count), node.get(attribute) or ""
+    if values is None or max(values) > LARGEST or min(values) < -LARGEST:
+        return False
+    return (node.tag not in _SIZES or min(values) >= 0) and (
+        count > 1 or text == text.strip(BLANKS)
+    )
 
 
 def _attribute(owner: Node, node: Node, attribute: str, count: int) -> Iterator[Fault]:
@@ -96,13 +121,23 @@ def _attribute(owner: Node, node: Node, attribute: str, count: int) -> Iterator[
     wrong = unreadable(text, count)
     if wrong:
         yield Fault(node.line, element, text.strip(), *wrong)
+    elif node.tag in _BOUNDED and attribute != "rpy" and _huge(node, attribute, count):
+        remedy = f"write at most {LARGEST:g}, in SI units"
+        yield Fault(node.line, element, text, "is larger than any arm's", remedy)
+    elif count == 1 and text != text.strip(BLANKS):
+        problem = "has blanks around it: other readers of URDF take it for 0"
+        yield Fault(node.line, element, text.strip(BLANKS), problem, "remove them", "warning")
     elif node.tag in _SIZES and min(vector(node, attribute, count) or (0.0,)) < 0:
         yield Fault(node.line, element, text, "is negative", "a length is at least 0 m")
 
 
+def _huge(node: Node, attribute: str, count: int) -> bool:
+    return max(map(abs, vector(node, attribute, count) or (0.0,))) > LARGEST
+
+
 def _wrong_word(word: str) -> tuple[str, str]:
     unit = _UNIT.fullmatch(word)
-    if word.lower().lstrip("+-") in _NOT_FINITE or re.fullmatch(_NUMBER, word, re.ASCII):
+    if word.lower().lstrip("+-") in _NOT_FINITE or _ALONE.fullmatch(word):
         return "is not finite", "write a finite number"
     if "${" in word or "$(" in word:
         return "is a xacro expression", "expand the file with xacro first"

@@ -89,13 +89,48 @@ class Robot:
 
     def body(self, link: str) -> list[str]:
         """``link`` and the links that fixed or locked joints weld on below it."""
-        members = [link]
+        members, seen = [link], {link}
         for member in members:
             for edge in self.below.get(member, ()):
                 rigid = edge.joint.get("type") == "fixed" or self.locked(edge.joint)
-                if rigid and edge.child not in members:
+                if rigid and edge.child not in seen:
                     members.append(edge.child)
+                    seen.add(edge.child)
         return members
+
+    @cached_property
+    def top(self) -> dict[str, str]:
+        """The last link above each one: its root, or in a cycle one of the cycle's links."""
+        found: dict[str, str] = {}
+        for link in self.links:
+            way, seen, at = [link], {link}, link
+            while at not in found and at in self.above and self.above[at].parent not in seen:
+                at = self.above[at].parent
+                way.append(at)
+                seen.add(at)
+            found.update(dict.fromkeys(way, found.get(at, at)))
+        return found
+
+    def is_above(self, link: str, other: str) -> bool:
+        """Whether ``other`` is ``link`` or below it by first joints; a cycle starts at its top."""
+        first, last = self._spans[link]
+        return first <= self._spans[other][0] <= last
+
+    @cached_property
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        """Number of each link, counted from the tops down, and of the last one below it."""
+        order, waiting, tops = [], list(dict.fromkeys(self.top.values())), {*self.top.values()}
+        while waiting:
+            link = waiting.pop()
+            order.append(link)
+            below = (edge for edge in self.below.get(link, ()) if self.above[edge.child] is edge)
+            waiting += [edge.child for edge in below if edge.child not in tops]
+        last = {link: number for number, link in enumerate(order)}
+        for link in reversed(order):
+            if link not in tops:
+                above = self.above[link].parent
+                last[above] = max(last[above], last[link])
+        return {link: (number, last[link]) for number, link in enumerate(order)}
 
 
 def end(joint: Node, which: str) -> str:

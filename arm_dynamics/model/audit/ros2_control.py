@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from arm_dynamics.model.audit import actuator, wiring
 from arm_dynamics.model.audit.actuator import control_title
-from arm_dynamics.model.audit.fault import Fault, Severity, suggest, title
+from arm_dynamics.model.audit.fault import Fault, Severity, listed, suggest, title
 from arm_dynamics.model.audit.joints import bounds
 from arm_dynamics.model.audit.numbers import read, unreadable
 from arm_dynamics.model.audit.robot import Robot
@@ -37,7 +37,7 @@ def _tool_frame(robot: Robot, block: Node) -> Iterator[Fault]:
     for hardware in block.every("hardware"):
         for param in hardware.every("param"):
             if param.get("name") == "tool_frame" and param.text not in robot.links:
-                remedy = f"the links are: {', '.join(robot.links) or 'none'}"
+                remedy = f"the links are: {listed(list(robot.links))}"
                 problem = "is not a link of this robot" if param.text else "the link is missing"
                 element = "<ros2_control> <param tool_frame>"
                 yield Fault(param.line, element, param.text, problem, remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from arm_dynamics.model.audit.fault import Fault, suggest, title
@@ -41,6 +42,9 @@ def _names(nodes: tuple[Node, ...]) -> Iterator[Fault]:
         name = node.get("name")
         if not name:
             yield Fault(node.line, f"<{node.tag} name>", "", "the name is missing", 'add name="…"')
+        elif node.tag == "joint" and name == "universe":
+            problem = "is Pinocchio's name of the world"
+            yield Fault(node.line, f"{title(node)} name", name, problem, "rename the joint")
         elif name in seen:
             problem = f"is already the name of the {node.tag} on line {seen[name].line}"
             yield Fault(node.line, f"{title(node)} name", name, problem, "rename one of them")
@@ -91,8 +95,7 @@ def _parents(robot: Robot) -> Iterator[Fault]:
     for edge in robot.edges:
         first = robot.above[edge.child]
         if edge is not first:
-            looping = edge.child in _ancestors(robot, edge.parent)
-            if looping:
+            if robot.is_above(edge.child, edge.parent):
                 yield _loop_fault(edge)
             else:
                 where = f"joint '{first.joint.get('name')}' on line {first.joint.line}"
@@ -104,41 +107,27 @@ def _parents(robot: Robot) -> Iterator[Fault]:
 
 def _loops(robot: Robot) -> Iterator[Fault]:
     """Links that have only each other above them: reported once, at the loop's last joint."""
-    reported: set[str] = set()
-    for link in robot.above:
-        ring = _ancestors(robot, link)
-        top = robot.above.get(ring[-1])
-        if top and top.parent == link and link not in reported:
-            reported.update(ring)
-            last = max((robot.above[name] for name in ring), key=lambda edge: edge.joint.line)
-            yield _loop_fault(last)
-
-
-def _ancestors(robot: Robot, link: str) -> list[str]:
-    """``link`` and the links above it, each once."""
-    found, name = {link: None}, link
-    while name in robot.above and (name := robot.above[name].parent) not in found:
-        found[name] = None
-    return list(found)
+    for top in dict.fromkeys(robot.top.values()):
+        if top in robot.above:
+            ring = [top]
+            while robot.above[ring[-1]].parent != top:
+                ring.append(robot.above[ring[-1]].parent)
+            yield _loop_fault(max((robot.above[n] for n in ring), key=lambda e: e.joint.line))
 
 
 def _roots(robot: Robot) -> Iterator[Fault]:
     """One root; the links orphaned by a joint's unknown child are that joint's fault."""
-    roots = [
-        name for name in robot.links if name not in {end(j, "child") for j in robot.all_joints}
-    ]
+    children = {end(joint, "child") for joint in robot.all_joints}
+    roots = [name for name in robot.links if name not in children]
     orphans = sum(end(joint, "child") not in robot.links for joint in robot.all_joints)
-    roots.sort(key=lambda name: -_size(robot, name))
+    sizes = Counter(robot.top.values())
+    roots.sort(key=lambda name: -sizes[name])
     if len(roots) <= 1 + orphans:
         return
     for name in roots[1:]:
         problem = f"is a second root beside '{roots[0]}'"
         remedy = f"join it to the tree of '{roots[0]}' by a joint, or remove it"
         yield Fault(robot.links[name].line, f"link '{name}'", name, problem, remedy)
-
-
-def _size(robot: Robot, root: str) -> int:
-    return sum(_ancestors(robot, link)[-1] == root for link in robot.links)
 
 
 def _loop_fault(edge: Edge) -> Fault:

@@ -27,7 +27,7 @@ def check(robot: Robot) -> Iterator[Fault]:
     for edge in robot.edges:
         if robot.moves(edge.joint) and edge.joint.get("type") != "prismatic":
             swung = _swung(robot, edge)
-            if swung is not None and swung < POINT:
+            if swung is not None:
                 problem = f"'{edge.child}' and what is fixed to it have no inertia about the axis"
                 remedy = "add a tensor, or an actuator with rotor inertia"
                 line, element = edge.joint.line, title(edge.joint)
@@ -35,21 +35,29 @@ def check(robot: Robot) -> Iterator[Fault]:
 
 
 def _swung(robot: Robot, edge: Edge) -> float | None:
-    """J [kg m^2] of a last body with mass; None for another or where text is unreadable."""
+    """J [kg m^2] of a last body with mass where it is below POINT, else None.
+
+    Nothing is said of one whose text is unreadable.
+    """
     axis = vector(edge.joint.first("axis"), "xyz") if edge.joint.first("axis") else _X_AXIS
     links, total, mass = {edge.child: np.eye(4)}, 0.0, 0.0
     if axis is None or not any(axis):
         return None
+    largest = max(map(abs, axis))  # the square of its length may not be finite
+    direction = np.array(axis) / largest
+    direction /= np.linalg.norm(direction)
     for name in robot.body(edge.child):
         for below in robot.below.get(name, ()):
             placed = _placement(below.joint)
             if below.joint.get("type") != "fixed" or placed is None:
                 return None
             links.setdefault(below.child, links[name] @ placed)
-        part = _about(robot.links[name], links[name], np.array(axis) / np.linalg.norm(axis))
+        part = _about(robot.links[name], links[name], direction)
         if part is None:
             return None
         total, mass = total + part, mass + (mass_of(robot.links[name]) or 0.0)
+        if total >= POINT:
+            return None
     return total if mass > 0 else None
 
 

@@ -1,0 +1,191 @@
+"""The links and joints of a URDF as a Pinocchio model, with the very numbers of the file.
+
+Pinocchio's own URDF parser is not used: it reads ``"1 "`` as 0, recurses once for each link, so
+that a chain of 5 000 ends the process, and its time grows with the square of their number. Frames
+and their order are those that it makes of a sound file; masses, centres and tensors are not
+rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, frexp, ldexp, sin, sqrt
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.robot import Edge, Robot
+from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.source import Node
+
+UNBOUNDED = 1e9
+"""Stands for the infinite limits of a continuous joint, which Pinocchio does not draw from."""
+Rotation = Sequence[Sequence[float]]
+_X_AXIS = (1.0, 0.0, 0.0)  # an axis that URDF leaves out
+_ALIGNED = {
+    (1.0, 0.0, 0.0): (pin.JointModelRX, pin.JointModelPX),
+    (0.0, 1.0, 0.0): (pin.JointModelRY, pin.JointModelPY),
+    (0.0, 0.0, 1.0): (pin.JointModelRZ, pin.JointModelPZ),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """Where a link is: its joint, its placement in that joint's frame, and its body frame."""
+
+    joint: int
+    placement: Any
+    frame: int
+
+
+def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, float]) -> Any:
+    """Return the Pinocchio model of an audited robot.
+
+    Joints have one coordinate each, continuous ones included: Pinocchio would store (cos, sin)
+    of those and lose the turns that a motor counts. ``joints`` has those that move; ``locked``
+    ones are fixed at the position given. Children come in the order of their joints' names.
+    """
+    model, frames = pin.Model(), list[Any]()
+    model.name = robot.root.get("name") or ""
+
+    def body(link: Node, at: _Place, inertia: Any = None) -> _Place:
+        frame = _frame(link, at, pin.FrameType.BODY, inertia)
+        frames.append(frame)
+        return _Place(at.joint, at.placement, len(frames))  # the universe's frame is number 0
+
+    (root,) = (name for name in robot.links if name not in robot.above)
+    world = _Place(0, pin.SE3.Identity(), 0)
+    model.inertias[0] = _inertia(robot.links[root])
+    placed = {root: body(robot.links[root], world, _inertia(robot.links[root]))}
+    for edge in _downward(robot, root):
+        name, link, above = (
+            edge.joint.get("name") or "",
+            robot.links[edge.child],
+            placed[edge.parent],
+        )
+        placement, inertia = above.placement * _origin(edge.joint), _inertia(link)
+        if name in joints and name not in locked:
+            index = model.addJoint(above.joint, _joint_model(edge.joint), placement, name)
+            model.appendBodyToJoint(index, inertia, pin.SE3.Identity())
+            model.inertias[index] = inertia  # as written: appending rounds it
+            at = _Place(index, pin.SE3.Identity(), above.frame)
+            frames.append(_frame(edge.joint, at, pin.FrameType.JOINT))
+        else:
+            placement = placement * _moved(edge.joint, locked.get(name, 0.0))
+            at = _Place(above.joint, placement, above.frame)
+            if inertia != pin.Inertia.Zero():  # which would round those before
+                model.inertias[at.joint] += placement.act(inertia)
+            frames.append(_frame(edge.joint, at, pin.FrameType.FIXED_JOINT, inertia))
+        placed[edge.child] = body(link, _Place(at.joint, at.placement, len(frames)))
+    _add_frames(model, frames)
+    _limit(model, [joints[name] for name in list(model.names)[1:]])
+    return model
+
+
+def _frame(node: Node, at: _Place, kind: Any, inertia: Any = None) -> Any:
+    own = () if inertia is None else (inertia,)
+    return pin.Frame(node.get("name") or "", at.joint, at.frame, at.placement, kind, *own)
+
+
+def _add_frames(model: Any, frames: Sequence[Any]) -> None:
+    """Add frames in linear time: ``addFrame`` alone counts them, and looks through all others."""
+    for frame in frames:
+        model.addFrame(frame, False)
+        del model.frames[-1]
+    model.frames.extend(frames)
+
+
+def _downward(robot: Robot, root: str) -> Iterator[Edge]:
+    """Every joint behind the one above it."""
+    waiting = _below(robot, root)
+    while waiting:
+        edge = waiting.pop()
+        yield edge
+        waiting.extend(_below(robot, edge.child))
+
+
+def _below(robot: Robot, link: str) -> list[Edge]:
+    return sorted(
+        robot.below.get(link, ()), key=lambda edge: edge.joint.get("name") or "", reverse=True
+    )
+
+
+def _limit(model: Any, joints: Sequence[Joint]) -> None:
+    """Limits and friction for Pinocchio's own functions; the arm's are those of its joints."""
+    free = np.array([joint.kind == "continuous" for joint in joints])
+    velocity = np.where(free, UNBOUNDED, [joint.velocity for joint in joints])
+    effort = np.where(free, UNBOUNDED, [joint.effort for joint in joints])
+    model.lowerPositionLimit = np.where(free, -UNBOUNDED, [joint.lower for joint in joints])
+    model.upperPositionLimit = np.where(free, UNBOUNDED, [joint.upper for joint in joints])
+    model.velocityLimit, model.effortLimit = velocity, effort
+    model.damping = np.array([joint.damping for joint in joints])
+    model.friction = friction = np.array([joint.friction for joint in joints])
+    if hasattr(model, "lowerEffortLimit"):  # Pinocchio 4
+        model.lowerEffortLimit, model.lowerVelocityLimit = -effort, -velocity
+        model.lowerDryFrictionLimit = -friction
+
+
+def _joint_model(joint: Node) -> Any:
+    axis, sliding = _axis(joint), joint.get("type") == "prismatic"
+    if axis in _ALIGNED:
+        return _ALIGNED[axis][sliding]()
+    kind = pin.JointModelPrismaticUnaligned if sliding else pin.JointModelRevoluteUnaligned
+    return kind(np.array(axis))
+
+
+def _axis(joint: Node) -> tuple[float, ...]:
+    """The unit vector of an axis of any length that is finite and not 0."""
+    node = joint.first("axis")
+    x, y, z = vector(node, "xyz") or _X_AXIS
+    exponent = 1 - max(frexp(entry)[1] for entry in (x, y, z) if entry)
+    x, y, z = (ldexp(entry, exponent) for entry in (x, y, z))  # exact, and its square is finite
+    length = sqrt(x * x + (y * y + z * z))
+    return x / length, y / length, z / length
+
+
+def _moved(joint: Node, position: float) -> Any:
+    """The placement that a locked joint adds at ``position`` [rad or m]."""
+    if position == 0.0:
+        return pin.SE3.Identity()
+    axis = np.array(_axis(joint))
+    if joint.get("type") == "prismatic":
+        return pin.SE3(np.eye(3), axis * position)
+    return pin.SE3(pin.AngleAxis(position, axis).matrix(), np.zeros(3))
+
+
+def _inertia(link: Node) -> Any:
+    inertial = link.first("inertial")
+    if inertial is None:
+        return pin.Inertia.Zero()
+    mass, tensor = inertial.first("mass"), inertial.first("inertia")
+    xx, xy, xz, yy, yz, zz = (
+        number(tensor, entry) or 0.0 for entry in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
+    at, own = _origin(inertial), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    turn = at.rotation.tolist()
+    turned = _product(_product(turn, own), [list(column) for column in zip(*turn, strict=True)])
+    inertia = pin.Inertia.Zero()  # made of its parts, it would reject what rounding made negative
+    inertia.mass, inertia.lever = number(mass, "value") or 0.0, at.translation
+    inertia.inertia = np.array(turned)
+    return inertia
+
+
+def _product(a: Rotation, b: Rotation) -> list[list[float]]:
+    """A B, with sums in Eigen's order."""
+    columns = list(zip(*b, strict=True))
+    return [[x * u + (y * v + z * w) for u, v, w in columns] for x, y, z in a]
+
+
+def _origin(owner: Node) -> Any:
+    """The placement in an ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll), by way of a quaternion."""
+    origin = owner.first("origin")
+    roll, pitch, yaw = (angle / 2 for angle in vector(origin, "rpy") or (0.0, 0.0, 0.0))
+    (a, b, c), (x, y, z) = map(cos, (roll, pitch, yaw)), map(sin, (roll, pitch, yaw))
+    qx, qy = x * b * c - a * y * z, a * y * c + x * b * z
+    qz, qw = a * b * z - x * y * c, a * b * c + x * y * z
+    size = sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
+    turn = pin.Quaternion(qw / size, qx / size, qy / size, qz / size)
+    return pin.SE3(turn.matrix(), np.array(vector(origin, "xyz") or (0.0, 0.0, 0.0)))

@@ -10,6 +10,8 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.positive import applied, product, product_transposed
 from arm_dynamics.scalar import clip, compiled, minimum
 
+LONGEST = 0.1
+"""Longest step [rad or m]."""
 FLAT = 0.01
 """Negative curvature, as a fraction of the squared lost error, that is taken for none."""
 DECISIVE = 1e-6
@@ -34,8 +36,8 @@ def escape(
     weak: float,
     least: float,
     last: Vector,
-) -> tuple[Vector, float, float, Vector]:
-    """Return direction d (nv,), step s along it [rad or m], share [0, 1], lost error (k,) [m].
+) -> tuple[Vector, float, Vector, float]:
+    """Return direction d (nv,), step along it [rad or m], lost error (k,) [m], its share [0, 1].
 
     The damped pseudoinverse removes e_lost = L e, L = Σ (1 - σ²/weak²) u uᵀ over the singular
     directions u of J with σ < ``weak``. The singular configuration is a saddle of |e|²/2 if
@@ -48,7 +50,8 @@ def escape(
     Both signs of d approach the target at second order. The sign of g is taken, unless a position
     limit leaves less of s there than on the other side; without g the sign toward the posture,
     else toward the middle of the position limits. A direction once chosen is kept.
-    The share falls to 0 with the lost error at ``least`` and with the curvature.
+    The step falls to 0 as the lost error falls to ``least``, and with the curvature. The share
+    does as the error along singular directions, whether lost or not, falls to ``least``.
 
     Parameters: ``rows`` J (k, nv) of the controlled axes [m]; ``jacobian`` (6, nv) unscaled;
     ``error`` e (k,) [m]; ``axis_weights`` (k, 6), which scale the jacobian to the rows;
@@ -61,7 +64,7 @@ def escape(
     nowhere, nothing = np.zeros(q.size), np.zeros(error.size)
     size = math.sqrt(np.dot(error, error))
     if size <= least:
-        return nowhere, 0.0, 0.0, nothing
+        return nowhere, 0.0, nothing, 0.0
     J, still = rows.copy(), np.zeros(q.size)
     pull = applied(J.T, error)
     for i in range(q.size):  # joints that the error presses against their limits
@@ -69,10 +72,12 @@ def escape(
         if outward > weak * size:
             still[i] = 1.0
             J[:, i] *= 0.0
-    kept, lost = _split(J, error, weak)
-    size = math.sqrt(np.dot(lost, lost))
+    kept, lost, along = _split(J, error, weak)
+    if along <= least:
+        return nowhere, 0.0, nothing, 0.0
+    size, share = math.sqrt(np.dot(lost, lost)), 1.0 - least / along
     if size <= least:
-        return nowhere, 0.0, 0.0, nothing
+        return last, 0.0, lost, share
     B = product(J.T, product(kept, J)) - second_order(jacobian, applied(axis_weights.T, lost))
     slope = applied(J.T, lost)
     for _ in range(q.size):
@@ -80,35 +85,36 @@ def escape(
         depth = -curvature - FLAT * size * size
         on = np.dot(d, last) > KEPT
         if not on and np.dot(last, slope) > KEPT * weak * size:
-            return last, 0.0, 0.0, lost  # far enough: the first-order motion does the rest
+            return last, 0.0, lost, share  # far enough: the first-order motion does the rest
         if depth <= 0.0:
             break
         g = np.dot(d, slope)
         chosen = _side(d, g, depth, size, posture, q, lower, upper, on)
         if chosen != 0.0:
-            step = _root(chosen * g, depth, size)
-            share = (1.0 - least / size) * depth / (depth + FLAT * size * size)
-            return chosen * d, step, share, lost
+            fading = (1.0 - least / size) * depth / (depth + FLAT * size * size)
+            step = min(_root(chosen * g, depth, size), LONGEST) * fading
+            return chosen * d, step, lost, share
         for i in range(q.size):  # at a limit, and neither sign leads away from all of them
             if abs(d[i]) > BLOCKING and (q[i] <= lower[i] or q[i] >= upper[i]):
                 still[i] = 1.0
-    return nowhere, 0.0, 0.0, lost
+    return nowhere, 0.0, lost, share
 
 
 @compiled
-def _split(J: Vector, error: Vector, weak: float) -> tuple[Vector, Vector]:
-    """Return R (k, k) and L e (k,)."""
+def _split(J: Vector, error: Vector, weak: float) -> tuple[Vector, Vector, float]:
+    """Return R (k, k), L e (k,) and the length [m] of e along singular directions."""
     squares, U = np.linalg.eigh(product_transposed(J, J))
-    kept, lost = np.eye(error.size), np.zeros(error.size)
+    kept, lost, square = np.eye(error.size), np.zeros(error.size), 0.0
     for c in range(error.size):
         share = 1.0 - max(squares[c], 0.0) / (weak * weak)
         if share > 0.0:
-            along = share * np.dot(U[:, c].copy(), error)
+            along = np.dot(U[:, c].copy(), error)
+            square += along * along
             for i in range(error.size):
-                lost[i] += along * U[i, c]
+                lost[i] += share * along * U[i, c]
                 for j in range(error.size):
                     kept[i, j] -= (1.0 - (1.0 - share) ** 4) * U[i, c] * U[j, c]
-    return kept, lost
+    return kept, lost, math.sqrt(square)
 
 
 @compiled

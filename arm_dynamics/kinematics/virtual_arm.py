@@ -51,6 +51,10 @@ class VirtualArm:
         """At most the smallest singular value of J [m], rotations times reach."""
         self.distance = 0.0
         """How far its tool is from what it follows [m]; rotations times reach."""
+        self.time = 0.0
+        """Sum of the periods [s] that it followed."""
+        self.task: TaskReference | None = None
+        """The last reference that it followed."""
 
     def place(self, q: Vector, v: Vector | None = None) -> None:
         """Be at ``q``, moving with ``v`` (nv,) [rad/s] as far as its joints can; none: at rest."""
@@ -74,12 +78,14 @@ class VirtualArm:
             at.jacobian, at.drift, at.position, at.rotation,
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
             q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
-            self._axis_weights, self.leaving, dt, law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
+            self._axis_weights, self.leaving, dt,
+            law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
         )  # fmt: skip
         if not all_finite(q, v, a):
             raise refusal(task, q.size, dt)
         self.q, self.v, self.a, self.leaving = q, v, a, leaving
         self.distance, self.weakest = distance, weakest
+        self.task, self.time = task, self.time + dt
         return TaskReference(q, v, a, at.position, at.rotation, twist, acceleration, task.wrench)
 
 
@@ -119,8 +125,10 @@ def rates(
     weak: float,
     most: float,
 ) -> tuple[Vector, Vector, Vector, Vector, float, float, Vector]:
-    """q̇, q̈ (nv,), twist and acceleration of the tool (6,), its distance [m], ``weakest``, and
-    the direction (nv,) along which it leaves a singular configuration, or 0."""
+    """Return q̇, q̈ (nv,), twist and acceleration of the tool (6,), distance [m], ``weakest``, d.
+
+    d (nv,) is the direction along which it leaves a singular configuration, or 0.
+    """
     error = pose_error(position, rotation, position_ref, rotation_ref)
     if rate * dt > 1.0:  # nothing is caught up with more than once in a period
         rate = 1.0 / dt
@@ -136,20 +144,18 @@ def rates(
     caught *= min(1.0, NEAR * scale[3] / max(math.sqrt(square), 1e-300))
     rows, inner = chosen_rows(J, scale, axes), posture_rate * posture
     inverse, weakest = filtered_inverse(rows, weak)
-    least = NEGLIGIBLE * scale[3]
-    if weakest < weak or _any_at_limit(q, lower, upper):
-        leaving, step, share_left, lost = escape(
+    if weakest < weak or (q <= lower).any() or (q >= upper).any():
+        leaving, step, lost, share_lost = escape(
             rows, J, caught / rate, axis_weights, posture, q, lower, upper, weak,
-            least, leaving,
+            NEGLIGIBLE * scale[3], leaving,
         )  # fmt: skip
-        slope = applied(rows.T, lost)
+        slope, size = applied(rows.T, lost), np.dot(lost, lost)
+        if size > 0.0:  # there the posture does not move the tool away from the target
+            against = min(np.dot(inner, slope), 0.0) * share_lost
+            inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
         if np.dot(leaving, slope) < 0.0:  # through the singularity
             caught = caught - rate * lost
-        size = math.sqrt(np.dot(lost, lost))
-        if size > least:  # there the posture does not lead the tool away from the target
-            against = min(np.dot(inner, slope), 0.0) * (1.0 - least / size)
-            inner = inner - against / (np.dot(slope, slope) + (least * size) ** 2) * slope
-        inner = inner + min(step, NEAR) * rate * share_left * leaving
+        inner = inner + rate * step * leaving
     else:
         leaving = np.zeros(q.size)
     for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit
@@ -167,14 +173,6 @@ def rates(
     a = applied(inverse, bent)
     a = a * share(a, np.full(a.size, most))
     return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest, leaving
-
-
-@compiled
-def _any_at_limit(q: Vector, lower: Vector, upper: Vector) -> bool:
-    for i in range(q.size):
-        if q[i] <= lower[i] or q[i] >= upper[i]:
-            return True
-    return False
 
 
 @compiled

@@ -8,7 +8,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.positive import applied, product, product_transposed
-from arm_dynamics.scalar import clip, compiled, minimum
+from arm_dynamics.scalar import clip, compiled, finite, minimum
 
 LONGEST = 0.1
 """Longest step [rad or m]."""
@@ -63,7 +63,7 @@ def escape(
     """
     nowhere, nothing = np.zeros(q.size), np.zeros(error.size)
     size = math.sqrt(np.dot(error, error))
-    if size <= least:
+    if not least < size < math.inf or not finite(rows.ravel()):
         return nowhere, 0.0, nothing, 0.0
     J, still = rows.copy(), np.zeros(q.size)
     pull = applied(J.T, error)

@@ -26,6 +26,9 @@ STRETCHED = {
     "three_link": (0.3, 0.0, 0.2),
 }
 
+HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="0.4 0 0"/>
+<parent link="J2_link"/><child link="hand"/></joint>"""
+
 
 def along_lost_direction(arm, q, distance):
     """The tool of q, displaced outward [m] along the direction that J does not give."""
@@ -47,7 +50,7 @@ def led(arm, q, task, seconds=3.0):
         virtual.follow(task, DT, GAINS)
         assert (virtual.q >= arm.lower).all()
         assert (virtual.q <= arm.upper).all()
-        assert (np.abs(virtual.v) <= arm.velocity_limit).all()
+        assert (np.abs(virtual.v) <= arm.velocity_limit * (1 + 1e-9)).all()
         if np.isinf(arm.upper).all():  # a joint that meets its limit stops there
             assert np.abs(virtual.v - before).max() <= 100.0 * DT * (1 + 1e-9)
     return virtual
@@ -72,7 +75,7 @@ def test_a_stretched_arm_reaches_a_target_straight_inward(name, bent, distance):
     arm = load_arm(name)
     q = np.array(STRETCHED[name])
     virtual = led(arm, q + bent, along_lost_direction(arm, q, distance))
-    assert virtual.distance < 1e-3
+    assert virtual.distance < max(1e-3, 4e-4 * virtual.reach)
     assert np.abs(virtual.v).max() < 0.02
 
 
@@ -92,11 +95,9 @@ def test_an_elbow_bends_to_the_side_that_its_limits_allow(stop, side, bent):
     """Its limit is at the stretched configuration or shortly behind, on the bent side."""
     limits = {"lower": -stop, "upper": 2.5} if side > 0 else {"lower": -2.5, "upper": stop}
     free = {"effort": 10.0, "lower": -3.0, "upper": 3.0, "axis": "0 1 0"}
-    elbow = {**free, **limits, "xyz": "0.5 0 0"}
-    wrist = {**free, "lower": -1e-9, "upper": 1e-9, "xyz": "0.4 0 0"}
-    arm = chain(free, elbow, wrist)
-    q = np.array([0.2, -side * min(bent, stop), 0.0])
-    task = along_lost_direction(arm, np.array([0.2, 0.0, 0.0]), -0.2)
+    arm = chain(free, {**free, **limits, "xyz": "0.5 0 0"}, more=HAND)
+    q = np.array([0.2, -side * min(bent, stop)])
+    task = along_lost_direction(arm, np.array([0.2, 0.0]), -0.2)
     virtual = led(arm, q, task)
     assert virtual.distance < 1e-3
     assert side * virtual.q[1] > 0.1
@@ -146,10 +147,8 @@ def test_a_stall_is_one_event_that_names_its_cause():
 
 def test_a_stall_at_a_position_limit_names_the_joint():
     free = {"effort": 10.0, "lower": -0.5, "upper": 0.5, "axis": "0 1 0"}
-    arm = chain(free, {**free, "xyz": "0.5 0 0"}, {**free, "xyz": "0.4 0 0"})
-    q = np.array([0.5, 0.3, 0.2])
-    held = task_of(arm, Reference.hold(q))
+    arm = chain(free, {**free, "xyz": "0.5 0 0"}, more=HAND)
+    q = np.array([0.5, 0.3])
     watch, events = stall(arm, q, task_of(arm, Reference.hold(q + 0.6)))
     assert events.counts["stalled"] == 1
     assert f"position limit of joint '{arm.joint_names[0]}'" in watch.stalled
-    assert held.position.shape == (3,)

@@ -23,7 +23,7 @@ FASTEST = 100.0
 NEAR = 0.1
 """Share of the reach up to which an error is caught up in proportion; beyond, as if it were this:
 a target far out of reach would else pull a stretched arm to and fro."""
-NEGLIGIBLE = 2e-4
+NEGLIGIBLE = 1e-4
 """Error in singular directions, as a fraction of the reach, that causes no motion out of them."""
 Axes = NDArray[np.intp]
 

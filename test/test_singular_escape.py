@@ -21,9 +21,9 @@ from arm_dynamics.state import Reference
 DT = 2e-3
 GAINS = {"rate": 10.0, "posture_rate": 2.0, "weak": 0.05, "acceleration": 100.0}
 STRETCHED = {
-    "two_link": (0.4, 0.0),
+    "two_link": (0.0, 0.0),
     "four_joint": (0.0, 0.3, 0.0, 0.0),
-    "three_link": (0.3, 0.0, 0.2),
+    "three_link": (0.0, 0.0, 0.0),
 }
 
 HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="0.4 0 0"/>

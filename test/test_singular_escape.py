@@ -107,9 +107,8 @@ def test_a_wrist_turns_out_of_its_singular_configuration():
     """The lost rotation needs a self-motion of joints 4 and 6, whose own second order is 0."""
     arm = load_arm("puma560").with_actuator("ideal")
     q = np.array([0.1, 0.8, -2.4, 0.3, 0.0, 0.2])
-    for turn in (0.3, -0.1):
-        virtual = led(arm, q, along_lost_direction(arm, q, turn), 4.0)
-        assert virtual.distance < 1e-3
+    virtual = led(arm, q, along_lost_direction(arm, q, -0.1))
+    assert virtual.distance < 1e-3
 
 
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace, Impedance])

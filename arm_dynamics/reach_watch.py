@@ -7,17 +7,23 @@ import pinocchio as pin
 
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.kinematics import pose
+from arm_dynamics.kinematics.virtual_arm import pose_error
 from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Reference, State
 from arm_dynamics.trajectories.tool_entry import task_of
 
 AWAY = 0.01
 """Distance [m] of the reference from where the arm can be that is told; it is over at half."""
+REST, PATIENCE = 0.01, 0.5
+"""Speed [rad/s or m/s] of all joints below which the arm is at rest, time [s] of it to a stall."""
 
 
 class ReachWatch:
-    """Reports ``out_of_reach`` and ``near_singular`` once each time it becomes so.
+    """Reports ``out_of_reach``, ``near_singular`` and ``stalled`` once each time it becomes so.
 
+    The arm is stalled if it is at rest for PATIENCE away from its reference. ``stalled`` then
+    names the cause: position limits that the error presses joints against, a singular
+    configuration that no joint motion leaves toward the target, or an unreachable target.
     ``farthest`` is the largest distance [m] since the arm was last within reach.
     """
 
@@ -25,6 +31,9 @@ class ReachWatch:
         self._law, self._events = law, events
         self.out, self.weak = False, False
         self.farthest = 0.0
+        self.stalled = ""
+        """Cause of the present stall, empty while there is none."""
+        self._moved = -np.inf
 
     @property
     def distance(self) -> float:
@@ -53,6 +62,7 @@ class ReachWatch:
         """Look at the law after one of its updates."""
         self._look_distance()
         self._look_weakest()
+        self._look_stall()
 
     def _look_distance(self) -> None:
         was, distance = self.out, self.distance
@@ -75,3 +85,32 @@ class ReachWatch:
                 f"the smallest singular value of the tool's Jacobian is {weakest:.3g} m, below"
                 f" {limit:.3g} m: motion along its direction is slowed down",
             )
+
+    def _look_stall(self) -> None:
+        virtual = self._law.virtual
+        if not self.out or np.abs(virtual.v).max() > REST or virtual.time < self._moved:
+            self._moved, self.stalled = virtual.time, ""
+        elif virtual.time - self._moved >= PATIENCE and not self.stalled:
+            self.stalled = self._cause_of_stall()
+            self._events.report(
+                "stalled",
+                f"task-space reference: distance = {self.distance:.3g} m with the arm at rest for"
+                f" {PATIENCE:g} s; expected at most {AWAY:g} m; cause: {self.stalled}",
+            )
+
+    def _cause_of_stall(self) -> str:
+        law, virtual = self._law, self._law.virtual
+        task, at, error = virtual.task, law.tool.motion(virtual.q, virtual.v), np.zeros(6)
+        assert task is not None
+        every = pose_error(at.position, at.rotation, task.position, task.rotation)
+        error[virtual.axes] = (virtual.scale**2 * every)[virtual.axes]
+        pull = at.jacobian.T @ error
+        least = law.law_gains["weak"] * virtual.reach * self.distance
+        over = (virtual.q >= law.arm.upper) & (pull > least)
+        under = (virtual.q <= law.arm.lower) & (pull < -least)
+        names = [f"'{law.arm.joint_names[i]}'" for i in np.flatnonzero(over | under)]
+        if names:
+            return f"position limit of joint {', '.join(names)}"
+        if self.weak:
+            return "near singularity, no joint motion brings the tool closer: unreachable from here"
+        return "unreachable: no joint motion brings the tool closer"

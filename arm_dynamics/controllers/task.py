@@ -44,6 +44,7 @@ class TaskController(Controller):
         old, tool, virtual = self.virtual, Tool(arm), VirtualArm(arm)
         virtual.q, virtual.v, virtual.a = old.q, old.v, old.a
         virtual.distance, virtual.weakest = old.distance, old.weakest
+        virtual.leaving, virtual.time, virtual.task = old.leaving, old.time, old.task
         self.tool, self.virtual = tool, virtual  # only now: a loop may run in another thread
 
     def reset(self, state: State) -> None:

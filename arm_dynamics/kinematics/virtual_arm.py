@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.kinematics.singular_escape import escape
 from arm_dynamics.kinematics.task_check import fits, refusal
 from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
 from arm_dynamics.model.arm_model import ArmModel
@@ -33,6 +34,8 @@ FASTEST = 100.0
 NEAR = 0.1
 """Share of the reach up to which an error is caught up in proportion; beyond, as if it were this:
 a target far out of reach would else pull a stretched arm to and fro."""
+NEGLIGIBLE = 1e-4
+"""Error in singular directions, as a fraction of the reach, that causes no motion out of them."""
 Axes = NDArray[np.intp]
 
 
@@ -41,7 +44,8 @@ class VirtualArm:
 
     Its tool is where the real one can go: beyond the workspace it comes to rest where J's remaining
     directions no longer lead nearer. Its acceleration is limited too, and what it catches up with
-    is slow enough to be braked.
+    is slow enough to be braked. It leaves a singular configuration along the null space of J if
+    the second-order motion of its tool then approaches the target (``singular_escape``).
     Source: B. Siciliano et al., Robotics (2009), section 3.7 (closed-loop inverse kinematics);
     ``filtered_inverse`` for J#.
     """
@@ -49,21 +53,26 @@ class VirtualArm:
     def __init__(self, arm: ArmModel) -> None:
         self._tool, self.scale = Tool(arm), np.array([1.0] * 3 + [reach(arm)] * 3)
         self.axes: Axes = np.flatnonzero(controlled_axes(arm))
+        self._axis_weights = np.diag(self.scale)[self.axes].copy()
         self._lower, self._upper = arm.lower, arm.upper
         self._fastest = np.minimum(arm.velocity_limit, FASTEST)
         self.reach = float(self.scale[3])
-        self.q = self.v = self.a = np.zeros(arm.nv)
+        self.q = self.v = self.a = self.leaving = np.zeros(arm.nv)
         self.weakest = np.inf
         """At most the smallest singular value of J [m], rotations times reach."""
         self.distance = 0.0
         """How far its tool is from what it follows [m]; rotations times reach."""
+        self.time = 0.0
+        """Sum of the periods [s] that it followed."""
+        self.task: TaskReference | None = None
+        """The last reference that it followed."""
 
     def place(self, q: Vector, v: Vector | None = None) -> None:
         """Be at ``q``, moving with ``v`` (nv,) [rad/s] as far as its joints can; none: at rest."""
         still = np.zeros(q.size)
         self.q, self.a = q.copy(), still
         self.v = still.copy() if v is None else np.clip(v, -self._fastest, self._fastest)
-        self.distance = 0.0
+        self.leaving, self.distance = still, 0.0
 
     def follow(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:
         """Move on by dt [s]; its joints and its tool, as a reference that lies within reach.
@@ -76,15 +85,18 @@ class VirtualArm:
             raise refusal(task, self.q.size, dt)
         q = moved_on(self.q, self.v, self.a, dt, self._lower, self._upper)
         at = self._tool.motion(q, self.v)
-        v, a, twist, acceleration, distance, weakest = rates(
+        v, a, twist, acceleration, distance, weakest, leaving = rates(
             at.jacobian, at.drift, at.position, at.rotation,
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
-            q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes, dt,
+            q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
+            self._axis_weights, self.leaving, dt,
             law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
         )  # fmt: skip
         if not all_finite(q, v, a):
             raise refusal(task, q.size, dt)
-        self.q, self.v, self.a, self.distance, self.weakest = q, v, a, distance, weakest
+        self.q, self.v, self.a, self.leaving = q, v, a, leaving
+        self.distance, self.weakest = distance, weakest
+        self.task, self.time = task, self.time + dt
         return TaskReference(q, v, a, at.position, at.rotation, twist, acceleration, task.wrench)
 
 
@@ -116,13 +128,18 @@ def rates(
     fastest: Vector,
     scale: Vector,
     axes: Axes,
+    axis_weights: Vector,
+    leaving: Vector,
     dt: float,
     rate: float,
     posture_rate: float,
     weak: float,
     most: float,
-) -> tuple[Vector, Vector, Vector, Vector, float, float]:
-    """q̇, q̈ (nv,), twist and acceleration of the tool (6,), its distance [m] and ``weakest``."""
+) -> tuple[Vector, Vector, Vector, Vector, float, float, Vector]:
+    """Return q̇, q̈ (nv,), twist and acceleration of the tool (6,), distance [m], ``weakest``, d.
+
+    d (nv,) is the direction along which it leaves a singular configuration, or 0.
+    """
     error = pose_error(position, rotation, position_ref, rotation_ref)
     if rate * dt > 1.0:  # nothing is caught up with more than once in a period
         rate = 1.0 / dt
@@ -138,6 +155,20 @@ def rates(
     caught *= min(1.0, NEAR * scale[3] / max(math.sqrt(square), 1e-300))
     rows, inner = chosen_rows(J, scale, axes), posture_rate * posture
     inverse, weakest = filtered_inverse(rows, weak)
+    if weakest < weak or (q <= lower).any() or (q >= upper).any():
+        leaving, step, lost, share_lost = escape(
+            rows, J, caught / rate, axis_weights, posture, q, lower, upper, weak,
+            NEGLIGIBLE * scale[3], leaving,
+        )  # fmt: skip
+        slope, size = applied(rows.T, lost), np.dot(lost, lost)
+        if size > 0.0:  # there the posture does not move the tool away from the target
+            against = min(np.dot(inner, slope), 0.0) * share_lost
+            inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
+        if np.dot(leaving, slope) < 0.0:  # through the singularity
+            caught = caught - rate * lost
+        inner = inner + rate * step * leaving
+    else:
+        leaving = np.zeros(q.size)
     for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit
         slow = inner + applied(inverse, caught - applied(rows, inner))
         slow = slow * share(slow, np.full(slow.size, most / rate))
@@ -152,7 +183,7 @@ def rates(
     _block(v, q, lower, upper, rows, inner)
     a = applied(inverse, bent)
     a = a * share(a, np.full(a.size, most))
-    return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest
+    return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest, leaving
 
 
 @compiled

@@ -118,6 +118,7 @@ class TaskSpaceControllerNode(Node):
             "distance [m]": f"{watch.distance:.6f}",
             "farthest [m]": f"{watch.farthest:.6f}",
             "weakest [m]": f"{watch.weakest:.6f}",
+            "stalled": watch.stalled or "no",
             **tally(events),
         }
         refusal = self._capabilities.refusal(type(self._law))
@@ -128,6 +129,7 @@ class TaskSpaceControllerNode(Node):
         if self._driver.publisher.conflict:
             return False, self._driver.publisher.conflict, values
         words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak
+        words += [f"stalled: {watch.stalled}"] * bool(watch.stalled)
         return not words, ", ".join(words) or "running", values
 
     def _tool_error(self) -> dict[str, str]:

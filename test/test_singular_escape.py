@@ -1,0 +1,153 @@
+"""Task-space controllers leave a singular configuration toward targets that they can reach."""
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from conftest import chain
+
+from arm_dynamics import Plant, State, kinematics, load_arm
+from arm_dynamics.controllers.impedance import Impedance
+from arm_dynamics.controllers.resolved_rate import ResolvedRate
+from arm_dynamics.controllers.task import task_of
+from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.kinematics.singular_escape import second_order
+from arm_dynamics.kinematics.virtual_arm import VirtualArm
+from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.safety.events import Events
+from arm_dynamics.state import Reference
+
+DT = 2e-3
+GAINS = {"rate": 10.0, "posture_rate": 2.0, "weak": 0.05, "acceleration": 100.0}
+STRETCHED = {
+    "two_link": (0.0, 0.0),
+    "four_joint": (0.0, 0.3, 0.0, 0.0),
+    "three_link": (0.0, 0.0, 0.0),
+}
+
+HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="0.4 0 0"/>
+<parent link="J2_link"/><child link="hand"/></joint>"""
+
+
+def along_lost_direction(arm, q, distance):
+    """The tool of q, displaced outward [m] along the direction that J does not give."""
+    virtual, held = VirtualArm(arm), task_of(arm, Reference.hold(q))
+    rows = (virtual.scale[:, None] * kinematics.jacobian(arm, q))[virtual.axes]
+    u = np.zeros(6)
+    u[virtual.axes] = np.linalg.svd(rows)[0][:, -1]
+    u *= np.sign(u[:3] @ (held.position - kinematics.chain_points(arm, q)[1])) or 1.0
+    turned = pin.exp3(distance / virtual.reach * u[3:]) @ held.rotation
+    return replace(held, position=held.position + distance * u[:3], rotation=turned)
+
+
+def led(arm, q, task, seconds=3.0):
+    """A virtual arm after it followed a target from q; its limits hold at every instant."""
+    virtual = VirtualArm(arm)
+    virtual.place(np.asarray(q, dtype=float))
+    for _ in range(round(seconds / DT)):
+        before = virtual.v
+        virtual.follow(task, DT, GAINS)
+        assert (virtual.q >= arm.lower).all()
+        assert (virtual.q <= arm.upper).all()
+        assert (np.abs(virtual.v) <= arm.velocity_limit * (1 + 1e-9)).all()
+        if np.isinf(arm.upper).all():  # a joint that meets its limit stops there
+            assert np.abs(virtual.v - before).max() <= 100.0 * DT * (1 + 1e-9)
+    return virtual
+
+
+@pytest.mark.parametrize("name", ["four_joint", "puma560", "seven_dof_can"])
+def test_second_order_motion_is_the_derivative_of_the_jacobian(name):
+    arm, y, h = load_arm(name), np.array([0.3, -0.7, 0.5, 0.2, 0.9, -0.4]), 1e-6
+    q = np.clip(np.linspace(-0.6, 0.8, arm.nv), arm.lower, arm.upper)
+    found = second_order(np.array(kinematics.jacobian(arm, q)), y)
+    slopes = [
+        y @ (kinematics.jacobian(arm, q + h * e) - kinematics.jacobian(arm, q - h * e)) / (2 * h)
+        for e in np.eye(arm.nv)
+    ]
+    np.testing.assert_allclose(found, (np.array(slopes) + np.array(slopes).T) / 2, atol=1e-8)
+
+
+@pytest.mark.parametrize("distance", [-0.3, -0.05, -0.01])
+@pytest.mark.parametrize("bent", [0.0, 1e-12, -1e-9, 1e-6, -1e-3])
+@pytest.mark.parametrize("name", STRETCHED)
+def test_a_stretched_arm_reaches_a_target_straight_inward(name, bent, distance):
+    arm = load_arm(name)
+    q = np.array(STRETCHED[name])
+    virtual = led(arm, q + bent, along_lost_direction(arm, q, distance))
+    assert virtual.distance < max(1e-3, 4e-4 * virtual.reach)
+    assert np.abs(virtual.v).max() < 0.02
+
+
+@pytest.mark.parametrize("name", STRETCHED)
+@pytest.mark.parametrize("distance", [0.3, 0.01, 0.0])
+def test_a_target_beyond_the_reach_or_at_the_tool_moves_nothing(name, distance):
+    arm, q = load_arm(name), np.array(STRETCHED[name])
+    virtual = led(arm, q, along_lost_direction(arm, q, distance), 1.0)
+    np.testing.assert_allclose(virtual.q, q, atol=1e-9)
+    assert virtual.distance == pytest.approx(distance, abs=1e-9)
+
+
+@pytest.mark.parametrize("bent", [0.0, 1e-12, 1e-3])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("stop", [0.0, 0.01])
+def test_an_elbow_bends_to_the_side_that_its_limits_allow(stop, side, bent):
+    """Its limit is at the stretched configuration or shortly behind, on the bent side."""
+    limits = {"lower": -stop, "upper": 2.5} if side > 0 else {"lower": -2.5, "upper": stop}
+    free = {"effort": 10.0, "lower": -3.0, "upper": 3.0, "axis": "0 1 0"}
+    arm = chain(free, {**free, **limits, "xyz": "0.5 0 0"}, more=HAND)
+    q = np.array([0.2, -side * min(bent, stop)])
+    task = along_lost_direction(arm, np.array([0.2, 0.0]), -0.2)
+    virtual = led(arm, q, task)
+    assert virtual.distance < 1e-3
+    assert side * virtual.q[1] > 0.1
+
+
+def test_a_wrist_turns_out_of_its_singular_configuration():
+    """The lost rotation needs a self-motion of joints 4 and 6, whose own second order is 0."""
+    arm = load_arm("puma560").with_actuator("ideal")
+    q = np.array([0.1, 0.8, -2.4, 0.3, 0.0, 0.2])
+    virtual = led(arm, q, along_lost_direction(arm, q, -0.1))
+    assert virtual.distance < 1e-3
+
+
+@pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace, Impedance])
+def test_the_arm_leaves_a_stretched_configuration(kind):
+    arm, q = load_arm("four_joint").with_actuator("ideal"), np.array(STRETCHED["four_joint"])
+    task, law, plant, state = along_lost_direction(arm, q, -0.3), kind(arm), Plant(arm), State.of(q)
+    law.reset(state)
+    for k in range(1500):
+        state = plant.step(state, law.update(state, task, DT * (k > 0)), DT / 2, 2)
+    reached = kinematics.tool_position(arm, state.q)
+    assert np.linalg.norm(reached - task.position) < (2e-2 if kind is Impedance else 1e-3)
+
+
+def stall(arm, q, task):
+    """The watch and its events after 2 s at a target, and how long the arm moved."""
+    law, events = TaskSpace(arm), Events()
+    watch = ReachWatch(law, events)
+    law.reset(State.of(q))
+    for k in range(1000):
+        law.within_reach(task, DT * (k > 0))
+        watch.look()
+    return watch, events
+
+
+def test_a_stall_is_one_event_that_names_its_cause():
+    arm, q = load_arm("four_joint").with_actuator("ideal"), np.array(STRETCHED["four_joint"])
+    watch, events = stall(arm, q, along_lost_direction(arm, q, 0.3))
+    assert events.counts["stalled"] == 1
+    assert "near singularity" in events.latest["stalled"]
+    assert "distance = 0.3 m" in events.latest["stalled"]
+    watch, events = stall(arm, q, along_lost_direction(arm, q, -0.3))
+    assert not watch.stalled
+    assert not events.counts["stalled"]
+
+
+def test_a_stall_at_a_position_limit_names_the_joint():
+    free = {"effort": 10.0, "lower": -0.5, "upper": 0.5, "axis": "0 1 0"}
+    arm = chain(free, {**free, "xyz": "0.5 0 0"}, more=HAND)
+    q = np.array([0.5, 0.3])
+    watch, events = stall(arm, q, task_of(arm, Reference.hold(q + 0.6)))
+    assert events.counts["stalled"] == 1
+    assert f"position limit of joint '{arm.joint_names[0]}'" in watch.stalled

@@ -58,8 +58,8 @@ class PublishedKernel:
                 self.arm, p[k], i[k], joints=self.joints, duration=duration, dt=dt
             )
         traced = np.flatnonzero(~may_lock)
-        for k in range(0, len(traced), LANES):
-            lanes = traced[k : k + LANES]
+        for first in range(0, len(traced), LANES):
+            lanes = traced[first : first + LANES]
             totals[lanes] = self._totals(self._module, p[lanes], i[lanes], calls, dt)
         return totals
 

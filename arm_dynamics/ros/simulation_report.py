@@ -33,8 +33,10 @@ class SimulationReport:
         self._efforts: dict[str, str] = {}
 
     def summary(self, stopped_by: str, conflict: str, queue: QueuedBag | None) -> Report:
-        """``stopped_by``: who pressed the emergency stop; ``conflict``: who else commands;
-        ``queue``: of the recording.
+        """Summary of one second.
+
+        ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
+        commands; ``queue``: of the recording.
         """
         simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
         self._post(self._note_efforts)

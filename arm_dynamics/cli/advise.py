@@ -66,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dt", type=float, metavar="S", help=f"time step in use ({DT:g} s)")
     parser.add_argument("--period", type=float, metavar="S", help=f"of control ({PERIOD:g} s)")
     parser.add_argument("--pose", metavar="NAME", default="initial", help="name, or q1,q2,...")
-    parser.add_argument("--delay", type=int, choices=(0, 1), default=0, help="late periods (0)")
+    parser.add_argument(
+        "--delay", type=float, default=0.0, help="from a state to its command [periods] (0)"
+    )
     return parser
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -11,14 +11,18 @@ from arm_dynamics import plugins
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.drivers.capability import MEASURED, Capability
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.diagnostics import OK, status
 from arm_dynamics.state import MIXED
+from arm_dynamics.timing import LATEST, LoopTiming
 
 TOPIC = "capabilities"
 TAKES, INTERFACES, EFFORT = "takes", "interfaces", "effort"
+PERIOD, DELAY = "control period [s]", "delay [periods]"
+ANSWER = 2e-3
+"""Time [s] from a state on joint_states to the command that answers it."""
 
 
 class CapabilityPublisher:
@@ -28,9 +32,18 @@ class CapabilityPublisher:
         self._node = node
         self._publisher = node.create_publisher(DiagnosticArray, TOPIC, qos.LATCHED)
 
-    def publish(self, capabilities: Sequence[Capability], takes: Sequence[str] = ()) -> None:
-        """``takes`` are the interfaces open now, by default all that a joint has."""
-        message = DiagnosticArray(status=[_status(c, takes) for c in capabilities])
+    def publish(
+        self,
+        capabilities: Sequence[Capability],
+        takes: Sequence[str] = (),
+        timing: LoopTiming | None = None,
+    ) -> None:
+        """``takes`` are the interfaces open now, by default all that a joint has.
+
+        ``timing`` is that of the driver; the answer over the topics comes ANSWER later.
+        """
+        more = {} if timing is None else _timed(timing)
+        message = DiagnosticArray(status=[_status(c, takes, more) for c in capabilities])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 
@@ -40,32 +53,66 @@ def simulated(arm: ArmModel) -> tuple[Capability, ...]:
     return tuple(Capability(a.joint, a.interfaces, MEASURED) for a in arm.actuators)
 
 
-def _status(capability: Capability, takes: Sequence[str]) -> object:
+def _timed(timing: LoopTiming) -> dict[str, str]:
+    late = min(timing.delay + min(1.0, ANSWER / timing.period), LATEST)
+    return {PERIOD: f"{timing.period:.6g}", DELAY: f"{late:.4g}"}
+
+
+def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str]) -> object:
     values = {
         TAKES: ", ".join(takes or capability.interfaces),
         INTERFACES: ", ".join(capability.interfaces),
         EFFORT: capability.effort,
+        **more,
     }
     words = f"takes {values[TAKES]}; effort: {capability.effort}"
     return status(capability.joint, OK, words, values)
 
 
+def _timing(period: str, delay: str) -> LoopTiming | None:
+    """The two numbers; None where they are none."""
+    try:
+        return LoopTiming(float(period), float(delay))
+    except (ValueError, InvalidValue):
+        return None
+
+
 class Capabilities:
     """What the arm behind the topics takes, once it said so; anything until then."""
 
-    def __init__(self, node: Node, *, of_the_tool: bool = False) -> None:
-        """``of_the_tool``: whether laws of the tool or those of the joints are named instead."""
-        self._of_the_tool = of_the_tool
+    def __init__(
+        self,
+        node: Node,
+        *,
+        of_the_tool: bool = False,
+        timed: Callable[[LoopTiming | None], None] = lambda _: None,
+    ) -> None:
+        """``of_the_tool``: whether laws of the tool or those of the joints are named instead.
+
+        ``timed`` is called with the timing of the arm's loop whenever it is published.
+        """
+        self._node, self._of_the_tool, self._timed = node, of_the_tool, timed
         self._takes: Mapping[str, tuple[str, ...]] = {}
+        self._received = False
         node.create_subscription(DiagnosticArray, TOPIC, self._note, qos.LATCHED)
 
     def _note(self, message: DiagnosticArray) -> None:
         found = {}
+        timing: LoopTiming | None = None
         for joint in message.status:
             values = {pair.key: pair.value for pair in joint.values}
             if TAKES in values:
                 found[joint.name] = tuple(values[TAKES].split(", "))
+            if PERIOD in values and DELAY in values:
+                timing = _timing(values[PERIOD], values[DELAY]) or timing
         self._takes = found
+        self._timed(timing)
+        self._received = True
+
+    @property
+    def awaited(self) -> bool:
+        """Whether an arm publishes them, and they have not come yet."""
+        return not self._received and self._node.count_publishers(TOPIC) > 0
 
     def refusal(self, law: type[Controller]) -> str:
         """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""

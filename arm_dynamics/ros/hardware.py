@@ -77,6 +77,7 @@ class HardwareNode(LoopedLifecycle):
             safety=wanted.safety,
             interface=wanted.interface,
             events=self._events,
+            period=1 / wanted.rate,
         )
         assert isinstance(driver, MotorArm)  # of a motor bus, as require_bus has it
         try:
@@ -87,7 +88,7 @@ class HardwareNode(LoopedLifecycle):
         if self._engaged:
             driver.emergency_stop(self._engaged)
         self._driver = driver
-        self._capabilities.publish(driver.capabilities, (driver.interface,))
+        self._publish_capabilities(driver)
         self._cycle.begin(wanted.rate, wanted.safety.command_timeout)
         self.get_logger().info(
             f"inactive: {len(driver.wiring)} motors answer, torque is off;"
@@ -96,7 +97,9 @@ class HardwareNode(LoopedLifecycle):
 
     def activate(self) -> None:
         """Torque on where the arm stands; whoever commands it begins anew from there."""
-        self._open().activate()
+        driver = self._open()
+        self._publish_capabilities(driver)  # with the period that was measured meanwhile
+        driver.activate()
         self.get_logger().info("active: torque is on, commands are obeyed")
 
     def deactivate(self) -> None:
@@ -108,6 +111,9 @@ class HardwareNode(LoopedLifecycle):
         driver, self._driver = self._driver, None
         if driver is not None:
             driver.close()
+
+    def _publish_capabilities(self, driver: MotorArm) -> None:
+        self._capabilities.publish(driver.capabilities, (driver.interface,), driver.timing)
 
     def _open(self) -> MotorArm:
         if self._driver is None:

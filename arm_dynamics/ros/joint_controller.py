@@ -27,6 +27,7 @@ from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
+from arm_dynamics.timing import LoopTiming
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
@@ -43,7 +44,7 @@ class JointControllerNode(Node):
         super().__init__("joint_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         events = Events(Throttle(self.get_logger()).warn)
-        self._capabilities = Capabilities(self)
+        self._capabilities = Capabilities(self, timed=self._fit)
         self._law = ControlLaw(self, self._nominal)
         self._driver = driver or self._topics()
         self.loop = ControlLoop(self._driver, self._law.law, events)
@@ -90,7 +91,16 @@ class JointControllerNode(Node):
         self._ticks += command is not None
         return command is not None
 
+    def _fit(self, timing: LoopTiming | None) -> None:
+        """Gains that the arm's period and delay allow; none are in force while they are found."""
+        if isinstance(self._driver, TopicDriver):
+            with self.loop.fit.under_way():
+                self._driver.take_timing(timing)
+
     def _refused(self) -> bool:
+        if isinstance(self._driver, TopicDriver) and self._capabilities.awaited:
+            self._driver.skip()
+            return True
         refusal = self._capabilities.refusal(type(self.loop.controller))
         if refusal and isinstance(self._driver, TopicDriver):
             self._driver.skip()
@@ -121,7 +131,8 @@ class JointControllerNode(Node):
             "speed scaling": f"{self.loop.following.clock.factor:g}",
             **tally(events),
         }
-        refusal = self._capabilities.refusal(type(self.loop.controller))
+        law = type(self.loop.controller)
+        refusal = self._capabilities.refusal(law) or self.loop.fit.fault
         if refusal:
             return ERROR, refusal, values
         return rate > 0, "running" if rate > 0 else "waiting for joint_states", values

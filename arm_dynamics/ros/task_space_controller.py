@@ -31,6 +31,7 @@ from arm_dynamics.ros.tool_topics import ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
+from arm_dynamics.timing import LoopTiming
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
@@ -44,7 +45,7 @@ class TaskSpaceControllerNode(Node):
         super().__init__("task_space_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self._driver = TopicDriver(self._nominal, self)
-        self._capabilities = Capabilities(self, of_the_tool=True)
+        self._capabilities = Capabilities(self, of_the_tool=True, timed=self._fit)
         self._law = self._build_law()
         events = Events(Throttle(self.get_logger()).warn)
         self.loop = ControlLoop(self._driver, self._law, events)
@@ -80,12 +81,19 @@ class TaskSpaceControllerNode(Node):
     def tick(self) -> None:
         """One step of the control loop; none where the arm cannot follow the law."""
         refusal = self._capabilities.refusal(type(self._law))
-        if refusal:
+        if self._capabilities.awaited:
+            self._driver.skip()
+        elif refusal:
             self._driver.skip()
             self.loop.events.report("law_refused", refusal)
         elif self.loop.step() is not None:
             self._ticks += 1
             self._watch.look()
+
+    def _fit(self, timing: LoopTiming | None) -> None:
+        """Gains that the arm's period and delay allow; none are in force while they are found."""
+        with self.loop.fit.under_way():
+            self._driver.take_timing(timing)
 
     def destroy_node(self) -> None:
         """End the node, and a check that is under way."""
@@ -119,7 +127,7 @@ class TaskSpaceControllerNode(Node):
             "weakest [m]": f"{watch.weakest:.6f}",
             **tally(events),
         }
-        refusal = self._capabilities.refusal(type(self._law))
+        refusal = self._capabilities.refusal(type(self._law)) or self.loop.fit.fault
         if refusal:
             return ERROR, refusal, values
         if rate <= 0:

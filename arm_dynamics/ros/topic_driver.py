@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.errors import ArmDynamicsError, DriverFault
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.command_publisher import CommandPublisher
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.state import Command, State
+from arm_dynamics.timing import LoopTiming
 
 
 class Output(Protocol):
@@ -38,6 +40,23 @@ class TopicDriver(Driver):
         self._states = Mailbox(node, JointState, "joint_states", qos.NEWEST, raw=True)
         self._reader = JointStateReader()
         self._commands = output or CommandPublisher(node, arm)
+        self._timing: LoopTiming | None = None
+
+    @property
+    def timing(self) -> LoopTiming | None:
+        """What the arm published last."""
+        return self._timing
+
+    def take_timing(self, timing: LoopTiming | None) -> str:
+        """Fit the gains to a timing that the arm published; why they are rejected, or ""."""
+        self._timing = timing
+        if timing is None or self.fit is None:
+            return ""
+        try:
+            self.fit(np.full(self.arm.nv, np.nan))
+        except ArmDynamicsError as error:
+            return str(error)
+        return ""
 
     def wait(self, timeout: float) -> bool:
         """Whether a new state came within ``timeout`` [s]."""

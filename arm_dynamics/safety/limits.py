@@ -9,9 +9,11 @@ from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.positive import solve_positive
 from arm_dynamics.safety.derating import derated_share
+from arm_dynamics.safety.safe_stop import reaction_time
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.safety.soft_zone import FADE, faded_effort, room_share, speed_brake, zone_damping
 from arm_dynamics.scalar import clip, compiled, maximum, minimum
+from arm_dynamics.timing import LoopTiming
 
 LARGEST_SPEED = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
@@ -71,9 +73,11 @@ class Limits:
     limit, and from beyond a position limit inward alone; a velocity fades toward a position limit.
     """
 
-    def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
+    def __init__(self, arm: ArmModel, settings: SafetySettings, delay: float = 0.0) -> None:
+        """``delay`` [periods] from a measurement to its command: dampers are weaker for it."""
         self.arm = arm
         self.settings = s = settings
+        self._late = reaction_time(LoopTiming(1.0, delay))
         speed = s.velocity_share * np.minimum(arm.velocity_limit, LARGEST_SPEED)
         self.table = np.array([arm.lower, arm.upper, speed, s.effort_share * arm.effort_limit])
         self.last: Vector = np.zeros(arm.nv)
@@ -120,7 +124,7 @@ class Limits:
         out, zone = np.empty(q.size), self.settings.soft_zone
         if near_limits(q, v, self.table, zone):
             weight, M = gravity(self.arm, q), mass_matrix(self.arm, q)
-            fade_efforts(wanted, q, v, weight, M, self.table, zone, dt, out)
+            fade_efforts(wanted, q, v, weight, M, self.table, zone, self._late * dt, out)
             wanted = out
         step = self.settings.effort_rate * dt
         bound_efforts(wanted, self.last, warm, self.table, self._hot, step, out)

@@ -17,7 +17,7 @@ from arm_dynamics.errors import DriverFault
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.wiring import read_wiring
 from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.state import Command
+from arm_dynamics.state import Command, State
 
 KINDS = {**MAKERS, "cubemars": CUBEMARS}
 INTERFACES = {
@@ -77,7 +77,7 @@ class OscillationRig:
     beyond -SPEED or back, with torque on.
     """
 
-    def __init__(self, maker, interface, rate, policy="hold", **safety):
+    def __init__(self, maker, interface, rate, policy="hold", period=0.0):
         self.maker, self.period = maker, 1 / rate
         self.motors = maker.motors(maker.shafts())
         self.body = maker.body(self.motors)
@@ -86,7 +86,7 @@ class OscillationRig:
         settings = {**wiring.settings, "unwatched": "accept"}
         bus = plugins.load("drivers", maker.driver)(wiring.motors, settings, self.port)
         self.driver = MotorArm(
-            maker.arm, bus, interface=interface, safety=SafetySettings(policy=policy, **safety)
+            maker.arm, bus, interface=interface, safety=SafetySettings(policy=policy), period=period
         )
         self.loop, self._next = None, 0.0
         self.forget()
@@ -112,6 +112,11 @@ class OscillationRig:
             else:
                 self.driver.write(Command(self.driver.interface, np.array(command)))
         self._measure()
+
+    def push(self, speed):
+        """Give the joints a speed (nv,) [rad/s], and measure from now on."""
+        self.body.state = State.of(self.body.state.q, speed, time=self.body.state.time)
+        self.forget()
 
     def run(self, time, command=None):
         """Cycles of ``time`` [s]."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import CommandRefused, InvalidValue
 from arm_dynamics.following.law_change import LawInForce
@@ -53,6 +53,21 @@ class GainFit:
         self.fault = ""
         if said:
             self._events.report("gains_slowed", said)
+
+    def take(self, gains: Gains) -> None:
+        """Configure the active controller; raises InvalidValue for gains that are unstable.
+
+        The old gains then stay in force.
+        """
+        law, timing = self._laws.law, self._driver.timing
+        if timing is None:
+            law.configure(gains)
+            return
+        trial = type(law)(law.arm, gains)
+        fit_gains(trial, self._driver.arm, timing)
+        law.configure(gains)
+        law.slow_down(trial.scale)
+        self.fault = ""
 
     @contextmanager
     def under_way(self) -> Iterator[None]:

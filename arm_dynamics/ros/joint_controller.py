@@ -19,6 +19,7 @@ from arm_dynamics.ros.command_output import declare_output
 from arm_dynamics.ros.control_law import NAME, ControlLaw, joint_law
 from arm_dynamics.ros.controller_state import ControllerState
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.gain_parameters import show_gains
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
@@ -96,6 +97,7 @@ class JointControllerNode(Node):
         if isinstance(self._driver, TopicDriver):
             with self.loop.fit.under_way():
                 self._driver.take_timing(timing)
+            show_gains(self, self.loop.controller)
 
     def _refused(self) -> bool:
         if isinstance(self._driver, TopicDriver) and self._capabilities.awaited:

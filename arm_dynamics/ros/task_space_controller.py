@@ -19,7 +19,7 @@ from arm_dynamics.pacer import Rate
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.ros.capability_topics import Capabilities
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
-from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
+from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains, show_gains
 from arm_dynamics.ros.model_parameters import LawModel
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
@@ -94,6 +94,7 @@ class TaskSpaceControllerNode(Node):
         """Gains that the arm's period and delay allow; none are in force while they are found."""
         with self.loop.fit.under_way():
             self._driver.take_timing(timing)
+        show_gains(self, self._law)
 
     def destroy_node(self) -> None:
         """End the node, and a check that is under way."""
@@ -107,7 +108,7 @@ class TaskSpaceControllerNode(Node):
             motion = self._motion.changed(values)
             self._model.changed(values)  # refused before anything is in force
             if gains is not None:
-                self._law.configure(gains)
+                self.loop.fit.take(gains)
             model = self._model.take(values)
             if model is not None:
                 self._law.use_model(model)

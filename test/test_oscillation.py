@@ -18,7 +18,7 @@ from arm_dynamics.errors import DriverFault, InvalidValue
 from arm_dynamics.linearization import held_step
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.safety.safe_stop import LATE, REACTION, largest_rate
-from arm_dynamics.safety.settling import PAUSE, REVERSALS, SOFTER, SPEED, Settling
+from arm_dynamics.safety.settling import GRACE, PAUSE, REVERSALS, SOFTER, SPEED, Settling
 from arm_dynamics.stability.law import Law
 from arm_dynamics.stability.loop import closed_loop_map, is_stable
 from arm_dynamics.stability.timed_gains import MARGIN, fit_gains
@@ -184,12 +184,14 @@ def test_reversals_are_counted_at_speed_and_close_together():
         return [k for k, v in enumerate(speeds) if settling.look(k * step, v * speed)]
 
     fast = 2 * SPEED * np.array([1, -1] * 10)
-    assert counted(fast, 0.05)[: len(SOFTER)] == [3, 7, 11]
+    found = counted(fast, 0.05)
+    assert len(found) == len(SOFTER)
+    assert GRACE <= 0.05 * found[0] < 0.05 * found[-1] <= 1.0
     assert settling.exhausted
     assert not counted(0.9 / 2 * fast, 0.05)
     assert not counted(fast, 1.1 * PAUSE)
     assert not counted(np.abs(fast), 0.05)
-    assert not counted(fast[:REVERSALS], 0.05)
+    assert not counted(fast[: int(GRACE / 0.05) + REVERSALS], 0.05)
     assert not counted(np.full(20, np.nan), 0.05)
 
 

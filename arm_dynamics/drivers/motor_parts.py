@@ -126,6 +126,7 @@ class MotorParts(Driver):
 
     def _begin_stop(self, now: float) -> None:
         """The policy's stop; torque off where that is the policy, and where there is no other."""
+        self._settling.begin(now)
         try:
             self._stop = self._begin(self.safety.policy, self._believed(now))
         except Exception as error:  # readings that no arm can have

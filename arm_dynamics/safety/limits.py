@@ -11,7 +11,14 @@ from arm_dynamics.positive import solve_positive
 from arm_dynamics.safety.derating import derated_share
 from arm_dynamics.safety.safe_stop import reaction_time
 from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.safety.soft_zone import FADE, faded_effort, room_share, speed_brake, zone_damping
+from arm_dynamics.safety.soft_zone import (
+    FADE,
+    LARGEST_STEP,
+    faded_effort,
+    room_share,
+    speed_brake,
+    zone_damping,
+)
 from arm_dynamics.scalar import clip, compiled, maximum, minimum
 from arm_dynamics.timing import LoopTiming
 
@@ -39,16 +46,19 @@ def fade_efforts(
 ) -> None:  # fmt: skip
     """``faded_effort`` of every joint, into ``out`` (nv,).
 
-    D <= m / dt and B <= m / dt, m = 1 / (M⁻¹)_ii what the joint weighs while the others give way,
-    which may be far below M_ii: a damper of a slow cycle would swing it up.
+    D <= m / dt and B <= LARGEST_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
+    is above 1.5 then, however the joints are coupled (column sums); dampers are unstable from 2.
     """
     inverse = solve_positive(M, np.eye(q.size))
     for i in range(q.size):
-        push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (inverse[i, i] * maximum(dt, 1e-6))
+        coupled = 0.0
+        for j in range(q.size):
+            coupled += abs(inverse[i, j])
+        push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (coupled * maximum(dt, 1e-6))
         damping = minimum(zone_damping(M[i, i], push, table[SPEED, i], zone, dt), most)
         below = room_share(q[i] - table[LOWER, i], zone)
         above = room_share(table[UPPER, i] - q[i], zone)
-        speed, brake = table[SPEED, i], minimum(speed_brake(M[i, i], dt), most)
+        speed, brake = table[SPEED, i], minimum(speed_brake(M[i, i], dt), LARGEST_STEP * most)
         out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping, brake)
 
 

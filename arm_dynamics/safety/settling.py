@@ -11,11 +11,13 @@ from arm_dynamics.scalar import compiled, maximum
 
 SPEED = 0.4
 """Speed [rad/s or m/s] between which, in both directions, a reversal counts."""
-REVERSALS = 3
+GRACE = 0.25
+"""Time [s] that each stage of a stop has to brake the arm before reversals count."""
+REVERSALS = 2
 """Reversals of one joint, in one stage of a stop, that are an oscillation."""
 PAUSE = 0.5
 """Time [s] without a reversal after which the count starts again: a push, not an oscillation."""
-SOFTER = (1.0, 5.0, 25.0)
+SOFTER = (1.0, 5.0)
 """Factor on the control period that each stage of a stop assumes; after the last: torque off."""
 
 
@@ -67,12 +69,14 @@ class Settling:
 
     def begin(self, time: float) -> None:
         """Count from ``time`` [s] on."""
-        self._last = time
+        self._begun = self._last = time
         self._side: Vector = np.zeros(self.arm.nv)
         self._count: Vector = np.zeros(self.arm.nv)
 
     def look(self, time: float, v: Vector) -> list[Trip]:
         """Joints (nv,) that reversed REVERSALS times, none of them PAUSE after the one before."""
+        if time - self._begun < GRACE:
+            return []
         if time - self._last > PAUSE:
             self._last = time
             self._count[:] = 0.0

@@ -18,6 +18,7 @@ from arm_dynamics.errors import (
 from arm_dynamics.expect import expect
 from arm_dynamics.following.effort_check import check_effort
 from arm_dynamics.following.following import Following
+from arm_dynamics.following.gain_fit import GainFit
 from arm_dynamics.following.law_change import LawInForce
 from arm_dynamics.following.position_hold import PositionHold
 from arm_dynamics.model.arm_model import ArmModel
@@ -58,6 +59,7 @@ class ControlLoop:
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events, driver.also)
         self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)
+        self.fit = GainFit(driver, self._laws, self.events)
         self.following = Following()
         self.takeovers = 0
         """How often the loop began anew from the measured state, whatever it followed."""
@@ -120,6 +122,7 @@ class ControlLoop:
 
     def _asked(self, state: State, reference: Reference, dt: float) -> Command:
         """The law's command; raises CommandRefused, after counting it, where the law has none."""
+        self.fit.require(state.q)
         try:
             return self._laws.command(state, reference, dt)
         except (ArmDynamicsError, np.linalg.LinAlgError) as error:
@@ -145,6 +148,8 @@ class ControlLoop:
         law that lets it be led by hand) is brought to rest where it is. Raises InvalidValue for
         a law with another command interface.
         """
+        if self.driver.timing is not None:
+            self.fit.check(controller)
         self._laws.use(controller)
 
     def _change_law(self, state: State) -> None:

@@ -24,6 +24,8 @@ class Parameter:
     lower: float = -inf
     upper: float = inf
     above: float = -inf
+    order: int = 0
+    """Power of a controller's bandwidth that its default is proportional to."""
 
     def check(self, owner: str, value: float) -> float:
         """Return ``value`` when it lies within the range; raise InvalidValue if not."""

@@ -42,7 +42,9 @@ class Rig:
         self.body = EmulatedArm(real, motors, q, sign=SIGN, offset=OFFSET, ratio=RATIO, **more)
         self.bus = IdealBus(self.body, *([] if takes is None else [takes]))
         self.line, self.shafts = motors, motors.shafts
-        self.driver = MotorArm(real, self.bus, wiring=WIRING, interface=interface, safety=safety)
+        self.driver = MotorArm(
+            real, self.bus, wiring=WIRING, interface=interface, safety=safety, period=PERIOD
+        )
         self.state = None
 
     def up(self):

@@ -12,6 +12,7 @@ from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.safety.limits import SPEED, Limits, fade_efforts
 from arm_dynamics.safety.safe_stop import REACTION, largest_rate
 from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.timing import UNTIMED, LoopTiming
 
 LOOSE = {"velocity_share": 0.06, "watchdog": 1.0, "command_timeout": 1.0}
 POSTURES = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
@@ -22,7 +23,7 @@ PERIODS = st.floats(1e-3, 0.1)
 def test_the_largest_rate_of_a_sampled_stop_is_stable(q, period):
     """x'' = -M⁻¹ (K x + D x') by steps of the period: no eigenvalue beyond the unit circle."""
     M = mass_matrix(arm(), q)
-    w, m = largest_rate(M, period), np.diag(np.diag(M))
+    w, m = largest_rate(M, LoopTiming(period)), np.diag(np.diag(M))
     A, B = np.linalg.solve(M, w**2 * m), np.linalg.solve(M, 1.6 * w * m)
     speed = np.hstack([-period * A, np.eye(3) - period * B])  # constant effort over a period
     place = np.hstack([np.eye(3) - period**2 / 2 * A, period * np.eye(3) - period**2 / 2 * B])
@@ -30,8 +31,8 @@ def test_the_largest_rate_of_a_sampled_stop_is_stable(q, period):
 
 
 def test_a_loop_without_a_period_is_not_bound():
-    assert largest_rate(np.eye(2), 0.0) == np.inf
-    assert largest_rate(np.eye(2), 0.01) == pytest.approx(REACTION / 0.01)
+    assert largest_rate(np.eye(2), UNTIMED) == np.inf
+    assert largest_rate(np.eye(2), LoopTiming(0.01)) == pytest.approx(REACTION / 0.01)
 
 
 @given(POSTURES, PERIODS, st.integers(0, 2))
@@ -82,4 +83,4 @@ def test_the_period_is_that_of_the_last_cycles_and_a_pause_is_none():
     rig.cycles(20)
     rig.bus.pass_time(0.3)
     rig.cycles(2)
-    assert rig.driver._period() == pytest.approx(2.1e-3, rel=0.1)
+    assert rig.driver.timing.period == pytest.approx(2.1e-3, rel=0.1)

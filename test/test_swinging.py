@@ -55,6 +55,7 @@ def test_the_number_of_turns_is_a_whole_one():
 def test_a_loop_that_is_too_late_for_its_gains_is_stopped_and_begins_to_count_anew():
     """Gains that bear 2 ms meet 20 ms between reading and writing."""
     line = Line("dynamixel").up()
+    line.cycles(12)  # the period that gains are fitted to is that of these
     loop = ControlLoop(line.driver, build_controller(line.driver.arm, "pid_gravity"))
     write = line.driver.write
 

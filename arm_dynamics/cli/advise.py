@@ -73,9 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pose", metavar="NAME", default="initial", help="name, or q1,q2,...")
     parser.add_argument(
         "--delay",
-        type=Number("--delay", 0, 1, "periods", whole=True),
-        default=0,
-        help="late periods (0)",
+        type=Number("--delay", 0, 2, "periods"),
+        default=0.0,
+        help="from a state to its command [periods] (0)",
     )
     return parser
 

@@ -47,6 +47,8 @@ class Controller(ABC):
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self.arm, self.body = given_arm(arm), RigidBody(arm)
         self.gains: dict[str, Vector] = {}
+        self.given: Gains = {}
+        self.scale = 1.0
         self._limit = arm.effort_limit
         self.configure(gains or {})
 
@@ -61,10 +63,12 @@ class Controller(ABC):
     def configure(self, gains: Gains) -> None:
         """Take new gains without disturbing the law's memory.
 
-        Raises UnknownName for a joint or gain that does not exist, InvalidValue for one out
-        of its range; the old gains then stay in force.
+        ``given`` are those of them that are no defaults. Raises UnknownName for a joint or gain
+        that does not exist, InvalidValue for one out of its range; the old gains then stay in
+        force.
         """
-        groups, model = self.groups, self.found_from_model()
+        groups, usual = self.groups, self._default_gains()
+        model = {name: self._scaled(name, row) for name, row in usual.items()}
         for name in _mapping("gains", gains):
             if name not in groups:
                 raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
@@ -74,11 +78,47 @@ class Controller(ABC):
                 name: complete(
                     f"'{name}'" if name not in self.arm.joint_names else f"joint '{name}'",
                     parameters,
-                    {**model.get(name, {}), **gains.get(name, {})},
+                    {**model[name], **gains.get(name, {})},
                 )
                 for name, parameters in groups.items()
             }
         )
+        self.given = {
+            group: {
+                name: value
+                for name, value in row.items()
+                if value not in (usual[group].get(name), model[group].get(name))
+            }
+            for group, row in gains.items()
+        }
+
+    def _default_gains(self) -> dict[str, dict[str, float]]:
+        """Every default that exists, of the usual bandwidth."""
+        model = self.found_from_model()
+        return {
+            name: {
+                **{p.name: p.default for p in parameters if p.default is not None},
+                **model.get(name, {}),
+            }
+            for name, parameters in self.groups.items()
+        }
+
+    def _scaled(self, group: str, row: Mapping[str, float]) -> dict[str, float]:
+        """Defaults of one group, of ``scale`` times the usual bandwidth."""
+        order = {p.name: p.order for p in self.groups[group]}
+        return {name: value * self.scale ** order.get(name, 0) for name, value in row.items()}
+
+    def slow_down(self, scale: float) -> None:
+        """Take defaults of ``scale`` times the usual bandwidth; ``given`` gains stay.
+
+        Raises InvalidValue where a default leaves its range; the old gains then stay in force.
+        """
+        before, self.scale = self.scale, scale
+        try:
+            self.configure(self.given)
+        except BaseException:
+            self.scale = before
+            raise
 
     def _take(self, values: Gains) -> None:
         """Gains in force: by group, and by name as vectors (nv,) or (6,), or as numbers."""

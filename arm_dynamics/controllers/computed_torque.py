@@ -59,9 +59,13 @@ class ComputedTorque(Controller):
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("kp", 900.0, "1/s²", "acceleration per position error", lower=0, upper=1e6),
-        Parameter("ki", 4500.0, "1/s³", "integral gain", lower=0, upper=1e8),
-        Parameter("kd", 48.0, "1/s", "acceleration per velocity error", lower=0, upper=1e4),
+        Parameter(
+            "kp", 900.0, "1/s²", "acceleration per position error", lower=0, upper=1e6, order=2
+        ),
+        Parameter("ki", 4500.0, "1/s³", "integral gain", lower=0, upper=1e8, order=3),
+        Parameter(
+            "kd", 48.0, "1/s", "acceleration per velocity error", lower=0, upper=1e4, order=1
+        ),
         Parameter("i_clamp", inf, "rad/s²", "largest acceleration of the integral", lower=0),
     )
 

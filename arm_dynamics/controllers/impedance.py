@@ -45,18 +45,26 @@ class Impedance(TaskController):
     """
 
     axis_parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("stiffness", None, "N/m or N·m/rad", "spring of the tool", lower=0, upper=1e6),
-        Parameter("damping", None, "N·s/m or N·m·s/rad", "damper of it", lower=0, upper=1e5),
+        Parameter(
+            "stiffness", None, "N/m or N·m/rad", "spring of the tool", lower=0, upper=1e6, order=2
+        ),
+        Parameter(
+            "damping", None, "N·s/m or N·m·s/rad", "damper of it", lower=0, upper=1e5, order=1
+        ),
     )
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("posture_stiffness", None, "N·m/rad", "spring of a joint", lower=0, upper=1e6),
-        Parameter("posture_damping", None, "N·m·s/rad", "damper of a joint", lower=0, upper=1e5),
+        Parameter(
+            "posture_stiffness", None, "N·m/rad", "spring of a joint", lower=0, upper=1e6, order=2
+        ),
+        Parameter(
+            "posture_damping", None, "N·m·s/rad", "damper of a joint", lower=0, upper=1e5, order=1
+        ),
     )
 
     law_parameters: ClassVar[tuple[Parameter, ...]] = (
         *TaskController.law_parameters,
         Parameter("inertial_damping", BY_INERTIA, "1/s", "damping a unit of inertia", lower=0,
-                  upper=1e3),
+                  upper=1e3, order=1),
     )  # fmt: skip
 
     def found_from_model(self) -> Gains:

@@ -39,8 +39,10 @@ class Lqr(Controller):
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("position_weight", None, "1/rad²", "cost of a position error", above=0),
-        Parameter("velocity_weight", None, "s²/rad²", "cost of a velocity error", lower=0),
-        Parameter("effort_weight", None, "1/(N·m)²", "cost of effort", above=0),
+        Parameter(
+            "velocity_weight", None, "s²/rad²", "cost of a velocity error", lower=0, order=-2
+        ),
+        Parameter("effort_weight", None, "1/(N·m)²", "cost of effort", above=0, order=-4),
     )
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:

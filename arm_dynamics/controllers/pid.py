@@ -104,9 +104,9 @@ class Pid(Controller):
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("p", None, "N·m/rad", "proportional gain", lower=0, upper=1e6),
-        Parameter("i", None, "N·m/(rad·s)", "integral gain", lower=0, upper=1e8),
-        Parameter("d", None, "N·m·s/rad", "derivative gain", lower=0, upper=1e6),
+        Parameter("p", None, "N·m/rad", "proportional gain", lower=0, upper=1e6, order=2),
+        Parameter("i", None, "N·m/(rad·s)", "integral gain", lower=0, upper=1e8, order=3),
+        Parameter("d", None, "N·m·s/rad", "derivative gain", lower=0, upper=1e6, order=1),
         Parameter("i_clamp", inf, "N·m", "largest effort of the integral", lower=0),
         Parameter("d_filter", 0.0, "s", "time constant of the velocity filter", lower=0, upper=1),
         Parameter("ff_velocity_scale", 1.0, "1", "share of v_ref in the derivative", lower=0),

@@ -26,9 +26,9 @@ class ResolvedRate(TaskController):
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("kp", BANDWIDTH**2, "1/s²", "proportional gain", lower=0, upper=1e6),
-        Parameter("kd", 2 * BANDWIDTH, "1/s", "derivative gain", lower=0, upper=1e5),
-        Parameter("ki", BANDWIDTH**3 / 6, "1/s³", "integral gain", lower=0, upper=1e8),
+        Parameter("kp", BANDWIDTH**2, "1/s²", "proportional gain", lower=0, upper=1e6, order=2),
+        Parameter("kd", 2 * BANDWIDTH, "1/s", "derivative gain", lower=0, upper=1e5, order=1),
+        Parameter("ki", BANDWIDTH**3 / 6, "1/s³", "integral gain", lower=0, upper=1e8, order=3),
     )
     _sum: Vector
 

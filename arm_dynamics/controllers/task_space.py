@@ -34,13 +34,21 @@ class TaskSpace(TaskController):
     """
 
     axis_parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("p", BANDWIDTH**2, "1/s²", "stiffness a unit of inertia", lower=0, upper=1e6),
-        Parameter("d", 2 * BANDWIDTH, "1/s", "damping a unit of inertia", lower=0, upper=1e5),
+        Parameter(
+            "p", BANDWIDTH**2, "1/s²", "stiffness a unit of inertia", lower=0, upper=1e6, order=2
+        ),
+        Parameter(
+            "d", 2 * BANDWIDTH, "1/s", "damping a unit of inertia", lower=0, upper=1e5, order=1
+        ),
     )
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("posture_p", BANDWIDTH**2, "1/s²", "posture's stiffness", lower=0, upper=1e6),
-        Parameter("posture_d", 2 * BANDWIDTH, "1/s", "posture's damping", lower=0, upper=1e5),
-        Parameter("ki", BANDWIDTH**3 / 6, "1/s³", "integral gain", lower=0, upper=1e8),
+        Parameter(
+            "posture_p", BANDWIDTH**2, "1/s²", "posture's stiffness", lower=0, upper=1e6, order=2
+        ),
+        Parameter(
+            "posture_d", 2 * BANDWIDTH, "1/s", "posture's damping", lower=0, upper=1e5, order=1
+        ),
+        Parameter("ki", BANDWIDTH**3 / 6, "1/s³", "integral gain", lower=0, upper=1e8, order=3),
         Parameter("i_clamp", inf, "rad/s²", "largest acceleration of the integral", lower=0),
     )
     _integral: Vector

@@ -35,8 +35,10 @@ class VelocityPid(Controller):
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("kv", None, "N·m·s/rad", "effort per velocity error", lower=0, upper=1e6),
-        Parameter("kx", None, "N·m/rad", "effort per position error", lower=0, upper=1e6),
+        Parameter(
+            "kv", None, "N·m·s/rad", "effort per velocity error", lower=0, upper=1e6, order=1
+        ),
+        Parameter("kx", None, "N·m/rad", "effort per position error", lower=0, upper=1e6, order=2),
         Parameter("ka", 0.0, "kg·m²", "effort per acceleration error", lower=0, upper=1e6),
     )
     law_parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -16,6 +16,7 @@ from arm_dynamics.safety.limits import Limits
 from arm_dynamics.safety.stop_policy import SAG, Stop, begin_stop
 from arm_dynamics.scalar import cold, warm_up
 from arm_dynamics.state import State
+from arm_dynamics.timing import LoopTiming
 
 TRIES = 20
 """Cycles tried for each whole one that is asked for in a row, and for each confirmation."""
@@ -130,9 +131,8 @@ class Activation:
         """The arm is held for WATCHED: every motor is heard, has torque, and nothing moves."""
         heard = np.zeros(self.arm.nv, bool)
         begun = before = self.bus.now()
-        hold = begin_stop(
-            "hold", interface, self.arm, self._state(), self.limits.last, self._period
-        )
+        timing = LoopTiming(self._period, self.bus.feedback_delay)
+        hold = begin_stop("hold", interface, self.arm, self._state(), self.limits.last, timing)
         for cycle in range(MOST):
             heard |= self.senses.take(self.bus.read(), self.bus.now())
             self._require_still(interface, start)

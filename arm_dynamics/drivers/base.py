@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.state import Command, State
+from arm_dynamics.timing import LoopTiming
 
 
 class Driver(ABC):
@@ -15,6 +17,10 @@ class Driver(ABC):
 
     also: tuple[str, ...] = ()
     """Command interfaces that may be taken beside those of the arm's actuators."""
+    fit: Callable[[Vector], None] | None = None
+    """Checks the gains of whoever commands the arm at the positions (nv,), before torque is on.
+
+    Raises InvalidValue where they are unstable: the driver is then not configured or activated."""
     begun: int = 0
     """How often commands began to be obeyed: with torque on, and after every stop. Whoever
     commands the arm then begins anew from where it is."""
@@ -25,6 +31,11 @@ class Driver(ABC):
     @property
     def held(self) -> Vector | None:
         """Position goals (nv,) [rad or m] that hold the arm now; None where that is not known."""
+        return None
+
+    @property
+    def timing(self) -> LoopTiming | None:
+        """Control period and delay of the loop that commands the arm; None: not known."""
         return None
 
     def configure(self) -> None:

@@ -29,10 +29,12 @@ def build_driver(
     *,
     safety: SafetySettings = SafetySettings(),  # noqa: B008  # frozen
     interface: str = "effort",
+    period: float = 0.0,
     events: Events | None = None,
 ) -> Driver:
     """The driver registered as ``name``, unconfigured: nothing is opened yet.
 
+    ``period`` [s] is the host's configured control period; 0: measured only.
     ``settings`` (port, baud ...) go over those of the URDF's <ros2_control> block. Raises
     UnknownName for another name, PluginError for a plugin that cannot be imported, ConfigError
     for a URDF without the motors' wiring and for motors that do not take ``interface``.
@@ -40,7 +42,7 @@ def build_driver(
     kind = plugins.load("drivers", name)
     if isinstance(kind, type) and issubclass(kind, MotorBus):
         bus = build_bus(arm, name, settings)
-        return MotorArm(arm, bus, interface=interface, safety=safety, events=events)
+        return MotorArm(arm, bus, interface=interface, safety=safety, events=events, period=period)
     if isinstance(kind, type) and issubclass(kind, Driver):
         with plugins.guarded("drivers", name):
             return kind(arm)

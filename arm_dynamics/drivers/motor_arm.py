@@ -35,8 +35,10 @@ class MotorArm(MotorLife):
 
     def _read(self) -> State:
         self._require_open()
+        begun = self.bus.now()
         readings = self._call(self.bus.read)
         now = self.bus.now()
+        self._reading = now - begun
         self._reads.append(now)
         self._senses.take(readings, now)
         if self._senses.plausibility.any:
@@ -102,12 +104,22 @@ class MotorArm(MotorLife):
         link = self._link_trips(now)
         for trip in (*self._found(now), *link):
             self._trip(trip)
+        self._require_settling(now)
         if not any(on is not False for on in self.feedback.enabled):
             self._off.ask(self._ids)  # nothing is left to hold the arm with
         self._good = 0 if link else self._good + 1
         stopped = self.status is Status.STOPPED and not self._trips.latched
         if stopped and self._good >= self.safety.recovery_cycles and self._rests():
             self._go_on()
+
+    def _require_settling(self, now: float) -> None:
+        """A softer stop for an arm that oscillates while it is held or stopped."""
+        if self._stop is not None or self._watch.stopping:
+            found = self._settling.look(now, self.feedback.v)
+            for trip in found:
+                self._trip(trip)
+            if found:
+                self._soften(now)
 
     def _found(self, now: float) -> list[Trip]:
         told, judge = self.feedback, self._judgement
@@ -116,7 +128,9 @@ class MotorArm(MotorLife):
         if self._asked == "position":
             found += judge.following(now, told.q, self._limits.last)
         elif self._asked == "effort":
-            found += self._swinging.look(now, self._limits.last)
+            swinging = self._swinging.look(now, self._limits.last)
+            self._settling.stage = max(self._settling.stage, int(bool(swinging)))
+            found += swinging
         return found
 
     def _link_trips(self, now: float) -> list[Trip]:

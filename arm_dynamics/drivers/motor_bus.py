@@ -70,6 +70,8 @@ class MotorBus(ABC):
 
     estimates_effort: ClassVar[bool] = False
     """Whether a Reading's tau is reckoned from a motor model instead of measured."""
+    feedback_delay: ClassVar[float] = 0.0
+    """Age [control periods] of the Readings of one ``read``: 1 where they answer the last goals."""
     feeds_effort: ClassVar[bool] = False
     """Whether goals of position and velocity take an effort beside; others ignore it."""
     setting_names: ClassVar[tuple[str, ...]] = ()

@@ -26,6 +26,8 @@ class MotorLife(MotorParts):
             if self.status is Status.UNCONFIGURED:
                 self._closed = False
                 warm_up()  # takes minutes on a new machine: long before torque
+                if self.timing is not None:
+                    self._fit_gains()
                 self._link.open(self._ids if self.engaged else ())
                 self._begin_reading()
 
@@ -34,6 +36,7 @@ class MotorLife(MotorParts):
         with self._link.turn:
             if self.status is not Status.ACTIVE:
                 self._require_free()
+                self._fit_gains()
                 self._take_up()
 
     def deactivate(self) -> None:
@@ -128,6 +131,7 @@ class MotorLife(MotorParts):
         self._judgement.restart(self._senses.table[Q])
         self._good, self._sent = 0, self.bus.now()
         self._swinging.restart(self._sent)
+        self._settling.restart(self._sent)
         self._obey_anew()
 
     def _obey_anew(self) -> None:

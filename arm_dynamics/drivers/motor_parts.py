@@ -8,14 +8,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.arrays import Vector, frozen, scalar
 from arm_dynamics.drivers.base import Driver
-from arm_dynamics.drivers.bus_link import BusLink
+from arm_dynamics.drivers.bus_link import BusLink, as_fault
 from arm_dynamics.drivers.motor_bus import MotorBus
 from arm_dynamics.drivers.senses import Q, Senses, V
 from arm_dynamics.drivers.shaft_map import ShaftMap
 from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import ConfigError, DriverFault
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.wiring import MotorWiring, read_wiring
 from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
@@ -23,17 +23,21 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.judgement import Judgement
 from arm_dynamics.safety.limits import Limits
 from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.safety.settling import Settling
 from arm_dynamics.safety.stop_policy import Stop, begin_stop, require_policy
 from arm_dynamics.safety.swinging import Swinging
 from arm_dynamics.safety.trips import Trip, Trips
 from arm_dynamics.safety.watch import CommandWatch
 from arm_dynamics.state import State
+from arm_dynamics.timing import LoopTiming
 
 T = TypeVar("T")
 PERIODS = 10
-"""Cycles that tell the host's period."""
-SLOWER = 5
-"""Periods that a loop that swings up is taken to be late by: nobody knows its delay."""
+"""Last cycles of the host that its period is measured by."""
+ENOUGH = 5
+"""Periods that must have been measured before their median is used."""
+USUAL = 0.01
+"""Control period [s] that is assumed while neither a configured nor a measured one exists."""
 CLOSED = (Status.UNCONFIGURED, Status.ERROR)
 
 
@@ -49,8 +53,11 @@ class MotorParts(Driver):
         interface: str = "effort",
         safety: SafetySettings = SafetySettings(),  # noqa: B008  # frozen
         events: Events | None = None,
+        period: float = 0.0,
     ) -> None:
+        """``period`` [s] is the host's configured control period; 0: measured only."""
         super().__init__(arm)
+        self._configured = scalar("period [s]", period, lower=0)
         self.bus, self.interface, self.safety = bus, interface, safety
         self.wiring = tuple(read_wiring(arm).motors if wiring is None else wiring)
         self.events = events or Events()
@@ -64,14 +71,18 @@ class MotorParts(Driver):
         require_policy(safety.policy, self._asked)
         _require_able(arm, self._asked)
         self._link = BusLink(bus, self._shafts.interface, safety.reopen_period)
-        self._limits, self._judgement = Limits(arm, safety), Judgement(arm, safety)
-        self._swinging = Swinging(arm, safety)
+        self._limits, self._judgement = (
+            Limits(arm, safety, bus.feedback_delay),
+            Judgement(arm, safety),
+        )
+        self._swinging, self._settling = Swinging(arm, safety), Settling(arm)
         timeout = safety.command_timeout
         self._watch = CommandWatch(arm, timeout, self.events, also=self.also, stop=self._hold)
         self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
         self._stop: Stop | None = None
         self._good, self._sent, self._closed = 0, 0.0, False
         self._reads: deque[float] = deque(maxlen=PERIODS)  # when the last cycles were read
+        self._reading = 0.0  # time [s] that the last read took
         self._unanswered = 0  # reads since the last write or idle
         self._senses = Senses(self._shafts, safety)
         self.feedback = self._senses.feedback(0.0)
@@ -125,6 +136,7 @@ class MotorParts(Driver):
 
     def _begin_stop(self, now: float) -> None:
         """The policy's stop; torque off where that is the policy, and where there is no other."""
+        self._settling.begin(now)
         try:
             self._stop = self._begin(self.safety.policy, self._believed(now))
         except Exception as error:  # readings that no arm can have
@@ -134,14 +146,41 @@ class MotorParts(Driver):
             self._off.ask(self._ids)
 
     def _begin(self, policy: str, state: State) -> Stop:
-        last = self._limits.last
-        period = self._period() * (SLOWER if self._trips.holds("swinging") else 1)
-        return begin_stop(policy, self._asked, self.arm, state, last, period)
+        known = self.timing or self._timed(USUAL)
+        timing = known.longer(self._settling.softer)
+        return begin_stop(policy, self._asked, self.arm, state, self._limits.last, timing)
 
-    def _period(self) -> float:
-        """Of the host's cycle [s], the median of the last ones; 0 before there are any."""
+    @property
+    def timing(self) -> LoopTiming | None:
+        """Longer of the configured and the measured control period, and the feedback's delay.
+
+        The measured period is the median of the last cycles. None without either.
+        """
         gaps = np.diff(self._reads)
-        return float(np.median(gaps)) if gaps.size else 0.0
+        measured = float(np.median(gaps)) if gaps.size >= ENOUGH else 0.0
+        period = max(self._configured, measured)
+        return self._timed(period) if period else None
+
+    def _timed(self, period: float) -> LoopTiming:
+        """With the delay: of new readings about twice the time that reading them takes."""
+        delay = self.bus.feedback_delay or min(1.0, 2 * self._reading / period)
+        return LoopTiming(period, delay)
+
+    def _fit_gains(self) -> None:
+        """Raises DriverFault where the gains of whoever commands the arm are unstable."""
+        if self.fit is not None:
+            try:
+                self.fit(self._senses.table[Q])
+            except ArmDynamicsError as error:
+                self.events.report("activation_refused", str(error))
+                raise as_fault(error) from error
+
+    def _soften(self, now: float) -> None:
+        """The next softer stop; torque off where there is none, or nothing that is softer."""
+        self._begin_stop(now)
+        if self._settling.exhausted or self._asked != "effort":
+            self.events.report("torque_off", "no stop calms the arm: it oscillates under each")
+            self._off.ask(self._ids)
 
     def _hold(self, state: State) -> Stop:
         """What the watch does before the first command."""

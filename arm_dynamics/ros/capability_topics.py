@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -15,20 +14,22 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.drivers.capability import MEASURED, Capability
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.diagnostics import OK, status
 from arm_dynamics.ros.listen import listen
 from arm_dynamics.safety.events import Events
 from arm_dynamics.state import MIXED
+from arm_dynamics.timing import LATEST, LoopTiming
 
 TOPIC = "capabilities"
-PATIENCE = 1.0
-"""Longest [s] that a controller waits for the latched message of an arm that it has found."""
 TAKES, INTERFACES, EFFORT = "takes", "interfaces", "effort"
 BEGUN, GOAL = "begun", "goal"
 """How often position servos were taken up; the goal that holds one while nobody commands it."""
+PERIOD, DELAY = "control period [s]", "delay [periods]"
+ANSWER = 2e-3
+"""Time [s] from a state on joint_states to the command that answers it."""
 
 
 class CapabilityPublisher:
@@ -43,15 +44,19 @@ class CapabilityPublisher:
         capabilities: Sequence[Capability],
         takes: Sequence[str] = (),
         servos: tuple[int, Vector | None] | None = None,
+        timing: LoopTiming | None = None,
     ) -> None:
         """``takes`` are the interfaces open now, by default all that a joint has.
 
-        ``servos`` are BEGUN and the GOALs (nv,) of position servos.
+        ``servos`` are BEGUN and the GOALs (nv,) of position servos. ``timing`` is that of the
+        driver; the answer over the topics comes ANSWER later.
         """
-        extra: list[dict[str, str]] = [{} for _ in capabilities]
+        shared = {} if timing is None else _timed(timing)
+        extra = [dict(shared) for _ in capabilities]
         if servos is not None:
             begun, goals = servos
-            extra = [{BEGUN: str(begun)} for _ in capabilities]
+            for values in extra:
+                values[BEGUN] = str(begun)
             for values, goal in zip(extra, [] if goals is None else goals.tolist(), strict=False):
                 values[GOAL] = repr(goal)
         each = zip(capabilities, extra, strict=True)
@@ -73,6 +78,9 @@ def read_takes(message: DiagnosticArray) -> dict[str, tuple[str, ...]]:
         if TAKES in values:
             found[joint.name] = tuple(values[TAKES].split(", "))
     return found
+def _timed(timing: LoopTiming) -> dict[str, str]:
+    late = min(timing.delay + min(1.0, ANSWER / timing.period), LATEST)
+    return {PERIOD: f"{timing.period:.6g}", DELAY: f"{late:.4g}"}
 
 
 def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str]) -> object:
@@ -86,35 +94,54 @@ def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str
     return status(capability.joint, OK, words, values)
 
 
+def _timing(period: str, delay: str) -> LoopTiming | None:
+    """The two numbers; None where they are none."""
+    try:
+        return LoopTiming(float(period), float(delay))
+    except (ValueError, InvalidValue):
+        return None
+
+
 class Capabilities:
     """What the arm behind the topics takes, once it said so; anything until then."""
 
-    def __init__(self, node: Node, events: Events, *, of_the_tool: bool = False) -> None:
-        """``of_the_tool``: whether laws of the tool or those of the joints are named instead."""
-        self._of_the_tool = of_the_tool
+    def __init__(
+        self,
+        node: Node,
+        events: Events,
+        *,
+        of_the_tool: bool = False,
+        timed: Callable[[LoopTiming | None], None] = lambda _: None,
+    ) -> None:
+        """``of_the_tool``: whether laws of the tool or those of the joints are named instead.
+
+        ``timed`` is called with the timing of the arm's loop whenever it is published.
+        """
+        self._node, self._of_the_tool, self._timed = node, of_the_tool, timed
         self._takes: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
         """BEGUN and the GOALs [rad or m] by joint as the arm said last; None before."""
-        self._node, self._until = node, 0.0
         refuse = partial(events.report, "capabilities_refused")
         listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
 
-    @property
-    def awaited(self) -> bool:
-        """Whether an arm is there that has not been heard yet; no longer than PATIENCE."""
-        if self.servos is not None or not self._node.count_publishers(TOPIC):
-            return False
-        self._until = self._until or time.monotonic() + PATIENCE
-        return time.monotonic() < self._until
-
     def _note(self, message: DiagnosticArray) -> None:
         begun, goals = "", dict[str, float]()
+        timing: LoopTiming | None = None
         for joint in message.status:
             values = {pair.key: pair.value for pair in joint.values}
             begun = values.get(BEGUN, begun)
             with suppress(ValueError):
                 goals[joint.name] = float(values.get(GOAL, ""))
-        self._takes, self.servos = read_takes(message), (begun, goals)
+            if PERIOD in values and DELAY in values:
+                timing = _timing(values[PERIOD], values[DELAY]) or timing
+        self._takes = read_takes(message)
+        self._timed(timing)
+        self.servos = (begun, goals)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether an arm publishes them, and they have not come yet."""
+        return self.servos is None and self._node.count_publishers(TOPIC) > 0
 
     def refusal(self, law: type[Controller]) -> str:
         """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""

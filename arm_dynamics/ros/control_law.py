@@ -54,7 +54,7 @@ class ControlLaw:
         gains = changed_gains(self.law, values)
         self._model.changed(values)  # refused before anything is in force
         if gains is not None:
-            self.law.configure(gains)
+            loop.fit.take(gains)
         model = self._model.take(values)
         if model is not None:
             self.law.use_model(model)

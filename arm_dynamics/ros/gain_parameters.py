@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.ros.declared import require_declared
-from arm_dynamics.ros.parameters import by_joint, declare_number, unbounded
+from arm_dynamics.ros.parameters import LARGEST, by_joint, declare_number, unbounded
 
 
 def declare_gains(node: Node, law: Controller) -> Gains:
@@ -35,9 +36,25 @@ def declare_gains(node: Node, law: Controller) -> Gains:
 def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
     """All gains with the changed ones among them; None when no gain changed."""
     changed = by_joint(values, "gains")
-    if not changed:
+    if all(row.items() <= law.values.get(group, {}).items() for group, row in changed.items()):
         return None
     return {group: {**row, **changed.get(group, {})} for group, row in law.values.items()}
+
+
+def show_gains(node: Node, law: Controller) -> None:
+    """Set the parameters to the gains in force, where these have been slowed down."""
+    values = {
+        f"gains.{group}.{name}": min(value, LARGEST)
+        for group, row in law.values.items()
+        for name, value in row.items()
+    }
+    node.set_parameters(
+        [
+            RosParameter(name, RosParameter.Type.DOUBLE, value)
+            for name, value in values.items()
+            if node.has_parameter(name) and node.get_parameter(name).value != value
+        ]
+    )
 
 
 def carried_gains(before: Controller, after: Controller) -> Gains:

@@ -80,6 +80,7 @@ class HardwareNode(LoopedLifecycle):
             safety=wanted.safety,
             interface=wanted.interface,
             events=self._events,
+            period=1 / wanted.rate,
         )
         assert isinstance(driver, MotorArm)  # of a motor bus, as require_bus has it
         try:
@@ -100,7 +101,10 @@ class HardwareNode(LoopedLifecycle):
 
     def activate(self) -> None:
         """Torque on where the arm stands; whoever commands it begins anew from there."""
-        self._open().activate()
+        driver = self._open()
+        self._said = None
+        self._tell_capabilities(driver)  # with the period that was measured meanwhile
+        driver.activate()
         self.get_logger().info("active: torque is on, commands are obeyed")
 
     def deactivate(self) -> None:
@@ -146,7 +150,7 @@ class HardwareNode(LoopedLifecycle):
             time.sleep(0.01)
 
     def _tell_capabilities(self, driver: MotorArm) -> None:
-        """Publish them once, and those of position servos whenever a commander comes or goes."""
+        """Publish them at configure and activation, and whenever servos' commander comes or goes."""
         held = None if driver.commanded else driver.held
         said: tuple[int, bool] | tuple[()] = ()
         if driver.interface == "position":
@@ -154,7 +158,10 @@ class HardwareNode(LoopedLifecycle):
         if said != self._said:
             self._said = said
             servos = (driver.begun, held) if said else None
-            self._capabilities.publish(driver.capabilities, (driver.interface,), servos)
+            open_interfaces = (driver.interface,)
+            self._capabilities.publish(
+                driver.capabilities, open_interfaces, servos, driver.timing
+            )
 
     def _end(self) -> None:
         """Bring the arm to rest, then torque off and the port closed, whatever happens."""

@@ -19,6 +19,7 @@ from arm_dynamics.ros.command_output import declare_output
 from arm_dynamics.ros.control_law import NAME, ControlLaw, joint_law
 from arm_dynamics.ros.controller_state import ControllerState
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.gain_parameters import show_gains
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
@@ -27,6 +28,7 @@ from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
+from arm_dynamics.timing import LoopTiming
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
@@ -43,7 +45,7 @@ class JointControllerNode(Node):
         super().__init__("joint_controller")
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self.events = events = Events(Throttle(self.get_logger()).warn)
-        self._capabilities = Capabilities(self, events)
+        self._capabilities = Capabilities(self, events, timed=self._fit)
         self._law = ControlLaw(self, self._nominal)
         self._driver = driver or self._topics(events)
         self.loop = ControlLoop(self._driver, self._law.law, events)
@@ -90,6 +92,13 @@ class JointControllerNode(Node):
         self._ticks += command is not None
         return command is not None
 
+    def _fit(self, timing: LoopTiming | None) -> None:
+        """Gains that the arm's period and delay allow; none are in force while they are found."""
+        if isinstance(self._driver, TopicDriver):
+            with self.loop.fit.under_way():
+                self._driver.take_timing(timing)
+            show_gains(self, self.loop.controller)
+
     def _refused(self) -> bool:
         if isinstance(self._driver, TopicDriver) and self._capabilities.awaited:
             self._driver.skip()
@@ -127,7 +136,8 @@ class JointControllerNode(Node):
             "speed scaling": f"{self.loop.following.clock.factor:g}",
             **tally(events),
         }
-        refusal = self._capabilities.refusal(type(self.loop.controller))
+        law = type(self.loop.controller)
+        refusal = self._capabilities.refusal(law) or self.loop.fit.fault
         if refusal:
             return ERROR, refusal, values
         conflict = self._conflict()

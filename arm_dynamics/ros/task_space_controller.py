@@ -19,7 +19,7 @@ from arm_dynamics.pacer import Rate
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.ros.capability_topics import Capabilities
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
-from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains
+from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains, show_gains
 from arm_dynamics.ros.model_parameters import LawModel
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
@@ -31,6 +31,7 @@ from arm_dynamics.ros.tool_topics import ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
+from arm_dynamics.timing import LoopTiming
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""
@@ -45,7 +46,7 @@ class TaskSpaceControllerNode(Node):
         self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
         self.events = events = Events(Throttle(self.get_logger()).warn)
         self._driver = TopicDriver(self._nominal, self, events)
-        self._capabilities = Capabilities(self, events, of_the_tool=True)
+        self._capabilities = Capabilities(self, events, of_the_tool=True, timed=self._fit)
         self._law = self._build_law()
         self.loop = ControlLoop(self._driver, self._law, events)
         self._motion = ToolMotionParameters(self)
@@ -81,12 +82,20 @@ class TaskSpaceControllerNode(Node):
     def tick(self) -> None:
         """One step of the control loop; none where the arm cannot follow the law."""
         refusal = self._capabilities.refusal(type(self._law))
-        if refusal:
+        if self._capabilities.awaited:
+            self._driver.skip()
+        elif refusal:
             self._driver.skip()
             self.loop.events.report("law_refused", refusal)
         elif self.loop.step() is not None:
             self._ticks += 1
             self._watch.look()
+
+    def _fit(self, timing: LoopTiming | None) -> None:
+        """Gains that the arm's period and delay allow; none are in force while they are found."""
+        with self.loop.fit.under_way():
+            self._driver.take_timing(timing)
+        show_gains(self, self._law)
 
     def destroy_node(self) -> None:
         """End the node, and a check that is under way."""
@@ -100,7 +109,7 @@ class TaskSpaceControllerNode(Node):
             motion = self._motion.changed(values)
             self._model.changed(values)  # refused before anything is in force
             if gains is not None:
-                self._law.configure(gains)
+                self.loop.fit.take(gains)
             model = self._model.take(values)
             if model is not None:
                 self._law.use_model(model)
@@ -121,7 +130,7 @@ class TaskSpaceControllerNode(Node):
             "stalled": watch.stalled or "no",
             **tally(events),
         }
-        refusal = self._capabilities.refusal(type(self._law))
+        refusal = self._capabilities.refusal(type(self._law)) or self.loop.fit.fault
         if refusal:
             return ERROR, refusal, values
         if rate <= 0:

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import DriverFault, InvalidValue
+from arm_dynamics.errors import ArmDynamicsError, DriverFault, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.capability_topics import Capabilities
@@ -22,6 +22,7 @@ from arm_dynamics.ros.one_publisher import OnePublisher
 from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Command, State
+from arm_dynamics.timing import LoopTiming
 
 
 class Output(Protocol):
@@ -60,6 +61,23 @@ class TopicDriver(Driver):
         self._newest: State | None = None
         self.publisher = OnePublisher(node, events.report, kind="state_publisher")
         self._commands = output or CommandPublisher(node, arm)
+        self._timing: LoopTiming | None = None
+
+    @property
+    def timing(self) -> LoopTiming | None:
+        """What the arm published last."""
+        return self._timing
+
+    def take_timing(self, timing: LoopTiming | None) -> str:
+        """Fit the gains to a timing that the arm published; why they are rejected, or ""."""
+        self._timing = timing
+        if timing is None or self.fit is None:
+            return ""
+        try:
+            self.fit(np.full(self.arm.nv, np.nan))
+        except ArmDynamicsError as error:
+            return str(error)
+        return ""
 
     @property
     def held(self) -> Vector | None:

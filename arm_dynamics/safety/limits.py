@@ -9,8 +9,16 @@ from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.positive import solve_positive
 from arm_dynamics.safety.derating import derated_share
+from arm_dynamics.safety.safe_stop import reaction_time
 from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.safety.soft_zone import FADE, faded_effort, room_share, speed_brake, zone_damping
+from arm_dynamics.safety.soft_zone import (
+    FADE,
+    LARGEST_STEP,
+    faded_effort,
+    room_share,
+    speed_brake,
+    zone_damping,
+)
 from arm_dynamics.scalar import (
     MATRIX,
     NUMBER,
@@ -21,6 +29,7 @@ from arm_dynamics.scalar import (
     maximum,
     minimum,
 )
+from arm_dynamics.timing import LoopTiming
 
 LARGEST_SPEED = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
@@ -46,16 +55,19 @@ def fade_efforts(
 ) -> None:  # fmt: skip
     """``faded_effort`` of every joint, into ``out`` (nv,).
 
-    D <= m / dt and B <= m / dt, m = 1 / (M⁻¹)_ii what the joint weighs while the others give way,
-    which may be far below M_ii: a damper of a slow cycle would swing it up.
+    D <= m / dt and B <= LARGEST_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
+    is above 1.5 then, however the joints are coupled (column sums); dampers are unstable from 2.
     """
     inverse = solve_positive(M, np.eye(q.size))
     for i in range(q.size):
-        push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (inverse[i, i] * maximum(dt, 1e-6))
+        coupled = 0.0
+        for j in range(q.size):
+            coupled += abs(inverse[i, j])
+        push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (coupled * maximum(dt, 1e-6))
         damping = minimum(zone_damping(M[i, i], push, table[SPEED, i], zone, dt), most)
         below = room_share(q[i] - table[LOWER, i], zone)
         above = room_share(table[UPPER, i] - q[i], zone)
-        speed, brake = table[SPEED, i], minimum(speed_brake(M[i, i], dt), most)
+        speed, brake = table[SPEED, i], minimum(speed_brake(M[i, i], dt), LARGEST_STEP * most)
         out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping, brake)
 
 
@@ -80,9 +92,11 @@ class Limits:
     limit, and from beyond a position limit inward alone; a velocity fades toward a position limit.
     """
 
-    def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
+    def __init__(self, arm: ArmModel, settings: SafetySettings, delay: float = 0.0) -> None:
+        """``delay`` [periods] from a measurement to its command: dampers are weaker for it."""
         self.arm = arm
         self.settings = s = settings
+        self._late = reaction_time(LoopTiming(1.0, delay))
         speed = s.velocity_share * np.minimum(arm.velocity_limit, LARGEST_SPEED)
         self.table = np.array([arm.lower, arm.upper, speed, s.effort_share * arm.effort_limit])
         self.last: Vector = np.zeros(arm.nv)
@@ -117,7 +131,7 @@ class Limits:
         out, zone = np.empty(q.size), self.settings.soft_zone
         if near_limits(q, v, self.table, zone):
             weight, M = gravity(self.arm, q), mass_matrix(self.arm, q)
-            fade_efforts(wanted, q, v, weight, M, self.table, zone, dt, out)
+            fade_efforts(wanted, q, v, weight, M, self.table, zone, self._late * dt, out)
             wanted = out
         step = self.settings.effort_rate * dt
         bound_efforts(wanted, self.last, warm, self.table, self._hot, step, out)

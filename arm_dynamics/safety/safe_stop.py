@@ -8,6 +8,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.dynamics import mass_matrix, rnea
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import MIXED, Command, State
+from arm_dynamics.timing import UNTIMED, LoopTiming
 
 STOP_TIME = 0.1
 """Time constant [s] at which the velocity decays."""
@@ -18,7 +19,9 @@ BANDWIDTH = 20.0
 FASTEST = 100.0
 """Highest natural frequency [rad/s] that a control period of some milliseconds allows."""
 REACTION = 0.8
-"""Share of 1 / T that a loop of period T may be as fast as, and swing no joint up."""
+"""Fraction of 1 / T that is the largest stable rate of a loop of period T, with a margin."""
+LATE = 1.4
+"""Factor on the delay: (1 + LATE d) T is the period of a loop as fast, but without delay."""
 GRIP = 0.4
 """Stiffness per effort limit [1/rad]: a light wrist must hold a load it knows nothing of."""
 
@@ -41,11 +44,11 @@ class SafeStop:
         state: State,
         last_effort: Vector,
         bounds: tuple[Vector, Vector] | None = None,
-        period: float = 0.0,
+        timing: LoopTiming = UNTIMED,
     ) -> None:
         """``bounds``: positions (nv,), (nv,) that the path stays between, by default the limits.
 
-        ``period`` [s] of the loop: a slow one is given no more stiffness than it can follow.
+        ``timing`` of the loop: a slow or late one gets no more stiffness than is stable.
         """
         self.arm = arm
         self._start = state
@@ -56,7 +59,7 @@ class SafeStop:
         M = mass_matrix(arm, state.q)
         m = np.diag(M)
         stiff = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
-        self._K = np.minimum(stiff, largest_rate(M, period) ** 2 * m)
+        self._K = np.minimum(stiff, largest_rate(M, timing) ** 2 * m)
         self._D = 1.6 * np.sqrt(self._K * m)
         self._told = np.array([actuator.prescribes for actuator in arm.actuators])
         forced = MIXED if self._told.any() else "effort"
@@ -86,14 +89,20 @@ class SafeStop:
         return np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)
 
 
-def largest_rate(M: Vector, period: float) -> float:
-    """w = REACTION / (λ T) [rad/s],  λ the largest eigenvalue of M⁻¹ diag(M).
+def reaction_time(timing: LoopTiming) -> float:
+    """(1 + LATE d) T [s]: the period that a loop without delay may have, to be as slow."""
+    return (1 + LATE * timing.delay) * timing.period
 
-    Gains K = w² M_ii, D = 1.6 w M_ii of a loop of period T [s] swing no joint of the mass matrix M
-    (nv, nv) up: of x'' = -λ (w² x + 1.6 w x'), its effort constant over T, the fastest of the
-    coupled joints, Jury's criterion asks for 1.6 w λ T < 2. Infinite for T = 0.
+
+def largest_rate(M: Vector, timing: LoopTiming) -> float:
+    """w = REACTION / (λ (1 + LATE d) T) [rad/s],  λ the largest eigenvalue of M⁻¹ diag(M).
+
+    Gains K = w² M_ii, D = 1.6 w M_ii are stable in a loop of period T [s] whose commands come d
+    periods after their measurement, with a gain margin of 1.5: of x'' = -λ (w² x + 1.6 w x'), its
+    effort constant over T, the fastest of the coupled joints of the mass matrix M (nv, nv),
+    Jury's criterion requires 1.6 w λ T < 2 for d = 0, some 1 for d = 1. Infinite for T = 0.
     """
-    if period <= 0:
+    if timing.period <= 0:
         return float("inf")
     fastest = np.linalg.eigvals(np.linalg.solve(M, np.diag(np.diag(M)))).real.max()
-    return REACTION / (float(fastest) * period)
+    return REACTION / (float(fastest) * reaction_time(timing))

@@ -12,6 +12,7 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.safe_stop import STOP_TIME, SafeStop, largest_rate
 from arm_dynamics.state import Command, State
+from arm_dynamics.timing import UNTIMED, LoopTiming
 
 RAMP_ENDS = 0.5
 """Time [s] after which a ramped stop has ended: e^-5 of the speed is left."""
@@ -33,10 +34,10 @@ class Stop(Protocol):
 class Damp:
     """τ = -D v,  D = ``damping`` at the start: the arm sinks slowly under its weight."""
 
-    def __init__(self, arm: ArmModel, state: State, period: float = 0.0) -> None:
+    def __init__(self, arm: ArmModel, state: State, timing: LoopTiming = UNTIMED) -> None:
         self.arm = arm
         self._start = state
-        self._D = damping(arm, state, period)
+        self._D = damping(arm, state, timing)
 
     def command(self, state: State) -> Command:
         """Efforts (nv,) [N·m]."""
@@ -50,11 +51,11 @@ class Damp:
 class Ramp:
     """``SafeStop`` until RAMP_ENDS, then gravity held without stiffness: τ = g(q) - D v."""
 
-    def __init__(self, arm: ArmModel, state: State, period: float = 0.0) -> None:
+    def __init__(self, arm: ArmModel, state: State, timing: LoopTiming = UNTIMED) -> None:
         self.arm = arm
         self._start = state
-        self._stop = safe_stop(arm, state, state.tau, period)
-        self._D = damping(arm, state, period)
+        self._stop = safe_stop(arm, state, state.tau, timing)
+        self._D = damping(arm, state, timing)
 
     def command(self, state: State) -> Command:
         """Efforts (nv,) [N·m]."""
@@ -104,32 +105,37 @@ class HoldStill:
 
 
 def begin_stop(
-    policy: str, interface: str, arm: ArmModel, state: State, last: Vector, period: float = 0.0
+    policy: str,
+    interface: str,
+    arm: ArmModel,
+    state: State,
+    last: Vector,
+    timing: LoopTiming = UNTIMED,
 ) -> Stop:
     """The stop of ``policy`` on ``interface``, from ``state`` after the ``last`` command (nv,).
 
-    ``period`` [s] is that of the loop: gains are no higher than it can follow.
+    ``timing`` is that of the loop: gains are no higher than is stable.
     """
     if interface == "position":
         return HoldPosition(arm, state, last)
     if interface == "velocity":
         return HoldStill(arm, state, last)
     if policy == "damp":
-        return Damp(arm, state, period)
-    return Ramp(arm, state, period) if policy == "ramp" else safe_stop(arm, state, last, period)
+        return Damp(arm, state, timing)
+    return Ramp(arm, state, timing) if policy == "ramp" else safe_stop(arm, state, last, timing)
 
 
-def damping(arm: ArmModel, state: State, period: float) -> Vector:
+def damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
     """D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w the ``largest_rate`` of the loop."""
     M = mass_matrix(arm, state.q)
-    found: Vector = np.diag(M) * min(1 / STOP_TIME, largest_rate(M, period))
+    found: Vector = np.diag(M) * min(1 / STOP_TIME, largest_rate(M, timing))
     return found
 
 
-def safe_stop(arm: ArmModel, state: State, last: Vector, period: float) -> SafeStop:
+def safe_stop(arm: ArmModel, state: State, last: Vector, timing: LoopTiming) -> SafeStop:
     """One that leads no joint back that begins beyond its limit: a hand may be in between."""
     bounds = np.minimum(arm.lower, state.q), np.maximum(arm.upper, state.q)
-    return SafeStop(arm, state, last, bounds, period)
+    return SafeStop(arm, state, last, bounds, timing)
 
 
 def require_policy(policy: str, interface: str) -> None:

@@ -26,15 +26,15 @@ FACTORS = (1e-2, 1e2)
 class Loop:
     """A linearized arm and the law that controls it.
 
-    The law is called every ``period`` [s], or every time step (None); ``delay`` as in
-    ``closed_loop_map``; dt [s] is the time step in use.
+    The law is called every ``period`` [s], or every time step (None); ``delay`` [periods] as
+    in ``closed_loop_map``; dt [s] is the time step in use.
     """
 
     linear: Linearization
     laws: Laws
     dt: float
     period: float | None = None
-    delay: int = 0
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)

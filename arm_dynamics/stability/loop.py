@@ -30,27 +30,34 @@ class Mode:
     growth: float
 
 
-def closed_loop_map(phi: Vector, gamma: Vector, law: Law, steps: int = 1, delay: int = 0) -> Vector:
-    """The map of (y, c, u) over one control period of ``steps`` time steps, u held over it.
+def closed_loop_map(
+    phi: Vector, gamma: Vector, law: Law, steps: int = 1, delay: float = 0
+) -> Vector:
+    """The map of (y, c, u_1, u_2, ...) over one control period of ``steps`` time steps.
 
-    delay 0: the command computed from a state acts from that state on. delay 1: one period
-    later, when the next command is computed. Φ (n, n), Γ (n, nv) of one time step; y = (q, v, z).
-    Not finite where a period multiplies more than numbers reach.
+    A command is held for a period; it acts ``delay`` periods after the state that it is computed
+    from, rounded to time steps: y⁺ = Φᵐ⁻ᵏ (Φᵏ y + Γ_k u_(d+1)) + Γ_(m-k) u_d, k steps of the
+    period being left of the command before. u_1 is the last command, u_0 = J x + K x + H c.
+    Φ (n, n), Γ (n, nv) of one time step; y = (q, v, z). Not finite where a period multiplies more
+    than numbers reach.
     """
     n, nv, nc = phi.shape[0], gamma.shape[1], law.F.shape[0]
-    whole, pushed = _held(phi, gamma, steps)
-    see = np.zeros((2 * nv, n))
-    see[:, : 2 * nv] = np.eye(2 * nv)
-    answer = (law.J + law.K) @ see
-    if delay == 0:
-        return np.block([[whole + pushed @ answer, pushed @ law.H], [law.G @ see, law.F]])
-    return np.block(
-        [
-            [whole, np.zeros((n, nc)), pushed],
-            [law.G @ see, law.F, np.zeros((nc, nv))],
-            [answer, law.H, np.zeros((nv, nv))],
-        ]
-    )
+    late, part = divmod(round(delay * steps), steps)
+    early, pushed_early = _held(phi, gamma, part)
+    rest, pushed = _held(phi, gamma, steps - part)
+    size = n + nc + nv * (late + (part > 0))
+    u0 = np.zeros((nv, size))
+    u0[:, : 2 * nv], u0[:, n : n + nc] = law.J + law.K, law.H
+
+    def u(k: int) -> Vector:
+        return u0 if k == 0 else np.eye(nv, size, n + nc + (k - 1) * nv)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        y = rest @ early @ np.eye(n, size) + pushed @ u(late)
+        y = y + rest @ pushed_early @ u(late + 1) if part else y
+    c = np.zeros((nc, size))
+    c[:, : 2 * nv], c[:, n : n + nc] = law.G, law.F
+    return np.vstack([y, c, *[u(k) for k in range(late + (part > 0))]])
 
 
 def _held(phi: Vector, gamma: Vector, steps: int) -> tuple[Vector, Vector]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from arm_dynamics.model.arm_model import ArmModel
@@ -27,7 +28,8 @@ _WIRED = """<joint name="{name}"><command_interface name="effort"/>
 class Drive:
     """A motor at its output shaft: stall [N·m, A] at a supply [V], idle speed [rad/s].
 
-    ``effort`` [N·m] and ``velocity`` [rad/s] are the joint's limits, ``rotor`` [kg·m²] its inertia.
+    ``effort`` [N·m] and ``velocity`` [rad/s] are the joint's limits, ``rotor`` [kg·m²] its inertia;
+    ``friction`` is Coulomb [N·m] and viscous [N·m·s/rad].
     """
 
     model: str
@@ -39,6 +41,7 @@ class Drive:
     velocity: float
     rotor: float = 0.01
     settings: dict[str, str] = field(default_factory=dict)
+    friction: tuple[float, float] = (0.04, 0.02)
 
     def params(self) -> dict[str, float]:
         """Constants of the joint's actuator."""
@@ -49,15 +52,17 @@ class Drive:
             "supply_voltage": self.supply,
             "rotor_inertia": self.rotor,
             "gear_ratio": 1.0,
-            "coulomb_friction": 0.04,
-            "viscous_friction": 0.02,
+            "coulomb_friction": self.friction[0],
+            "viscous_friction": self.friction[1],
         }
 
 
-def small_arm(driver: str, drive: Drive) -> ArmModel:
+def small_arm(
+    driver: str, drive: Drive, masses: Sequence[float] = MASSES, length: float = LENGTH
+) -> ArmModel:
     """The arm with three such motors, wired for ``driver``; parsed from its URDF."""
     names = [f"J{i + 1}" for i in range(3)]
-    links = [_link(i, name, drive) for i, name in enumerate(names)]
+    links = [_link(i, name, drive, masses[i], length) for i, name in enumerate(names)]
     settings = {"driver": driver, **drive.settings}
     hardware = "".join(_param(*pair) for pair in settings.items())
     wired = "".join(_wired(i, name, drive) for i, name in enumerate(names))
@@ -66,11 +71,11 @@ def small_arm(driver: str, drive: Drive) -> ArmModel:
     return parse_arm(f'<robot name="small"><link name="base"/>{body}{block}</ros2_control></robot>')
 
 
-def _link(i: int, name: str, drive: Drive) -> str:
+def _link(i: int, name: str, drive: Drive, mass: float, length: float) -> str:
     middle, reach = (HANGING, 1.7) if i == 0 else (0.0, 2.0)
     return _LINK.format(
-        name=name, parent=f"J{i}_link" if i else "base", place=LENGTH if i else 0.0,
-        centre=LENGTH / 2, mass=MASSES[i], inertia=MASSES[i] * LENGTH**2 / 12,
+        name=name, parent=f"J{i}_link" if i else "base", place=length if i else 0.0,
+        centre=length / 2, mass=mass, inertia=mass * length**2 / 12,
         lower=middle - reach, upper=middle + reach, effort=drive.effort, velocity=drive.velocity,
     )  # fmt: skip
 

@@ -46,6 +46,7 @@ class MitCan(MotorBus):
     and velocity goals, else those of the table.
     """
 
+    feedback_delay = 1.0
     feeds_effort = True
     setting_names = NAMES
 

@@ -1,0 +1,101 @@
+"""A loop's gains against its driver's timing: slowed down, or rejected, before torque is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.errors import CommandRefused, InvalidValue
+from arm_dynamics.following.law_change import LawInForce
+from arm_dynamics.safety.events import Events
+from arm_dynamics.stability.timed_gains import MARGIN, TimedArm, fit_gains
+from arm_dynamics.timing import LoopTiming
+
+ASSUMED = LoopTiming(0.01, 1.0)
+"""Timing that default gains are fitted to while an arm is driven whose own is not known."""
+
+
+class GainFit:
+    """Fits the active controller whenever the driver asks, and when the loop gets another one."""
+
+    def __init__(self, driver: Driver, laws: LawInForce, events: Events) -> None:
+        self._driver, self._laws, self._events = driver, laws, events
+        self.fault = ""
+        """Why the gains are rejected; no command is computed then."""
+        self._pending = False
+        self._unknown = False  # whether the timing was not known when gains were fitted
+        driver.fit = self.run
+        if driver.timing is not None or driver.begun:
+            self.run()
+
+    def run(self, q: Vector | None = None) -> None:
+        """Fit the active controller for an arm at q (nv,); raises InvalidValue as ``check``."""
+        self.check(self._laws.law, q)
+
+    def check(self, controller: Controller, q: Vector | None = None) -> None:
+        """Fit a controller; raises InvalidValue, and remembers it, where no gains are stable.
+
+        Without a timing default gains are fitted to ASSUMED, and given ones are not checked.
+        """
+        known = self._driver.timing
+        self._unknown = known is None
+        if known is None and any(controller.given.values()):
+            return
+        try:
+            said = fit_gains(controller, self._driver.arm, known or ASSUMED, q)
+        except InvalidValue as error:
+            self.fault = str(error)
+            self._events.report("gains_rejected", self.fault)
+            raise
+        self.fault = ""
+        if said:
+            self._events.report("gains_slowed", said)
+
+    def take(self, gains: Gains) -> None:
+        """Configure the active controller; raises InvalidValue for gains that are unstable.
+
+        The old gains then stay in force.
+        """
+        law, timing = self._laws.law, self._driver.timing
+        if timing is None:
+            law.configure(gains)
+            return
+        trial = type(law)(law.arm, gains)
+        fit_gains(trial, self._driver.arm, timing)
+        law.configure(gains)
+        law.slow_down(trial.scale)
+        self.fault = ""
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """No command is computed meanwhile: another thread than the loop's fits the gains."""
+        self._pending = True
+        try:
+            yield
+        finally:
+            self._pending = False
+
+    def require(self, q: Vector) -> None:
+        """Raise CommandRefused while the gains are rejected.
+
+        Once a timing is known that was not, gains are looked at again, at q (nv,) alone: torque is
+        on, and a longer look would be a pause of the loop.
+        """
+        timing = self._driver.timing if self._unknown else None
+        if timing is not None:
+            self._unknown = False
+            self._look_again(timing, q)
+        if self.fault or self._pending:
+            raise CommandRefused(self.fault or "the gains are being fitted to the arm's timing")
+
+    def _look_again(self, timing: LoopTiming, q: Vector) -> None:
+        law = self._laws.law
+        if not any(law.given.values()):
+            law.slow_down(law.scale * min(1.0, ASSUMED.period / timing.period))
+        elif law.interface == "effort":
+            self.fault = TimedArm(self._driver.arm, timing, [q]).oscillation(law, MARGIN)
+            if self.fault:
+                self._events.report("gains_rejected", self.fault)

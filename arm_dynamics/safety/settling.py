@@ -1,0 +1,93 @@
+"""A held or stopped arm must come to rest: each joint's reversals at speed are counted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.trips import Trip
+from arm_dynamics.scalar import compiled, maximum
+
+SPEED = 0.4
+"""Speed [rad/s or m/s] between which, in both directions, a reversal counts."""
+GRACE = 0.25
+"""Time [s] that each stage of a stop has to brake the arm before reversals count."""
+REVERSALS = 2
+"""Reversals of one joint, in one stage of a stop, that are an oscillation."""
+PAUSE = 0.5
+"""Time [s] without a reversal after which the count starts again: a push, not an oscillation."""
+SOFTER = (1.0, 5.0)
+"""Factor on the control period that each stage of a stop assumes; after the last: torque off."""
+
+
+@compiled
+def count_reversals(v: Vector, fast: float, side: Vector, count: Vector) -> float:
+    """Count joints faster than ``fast``, the other way round than before; the number of new ones.
+
+    A velocity that is NaN counts as none.
+    """
+    new = 0.0
+    for i in range(v.size):
+        at = 1.0 * (v[i] >= fast) - 1.0 * (v[i] <= -fast)
+        if at != 0.0:
+            turned = 1.0 * (at == -side[i])
+            count[i] += turned
+            new = maximum(new, turned)
+            side[i] = at
+    return new
+
+
+class Settling:
+    """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER is then the next one.
+
+    Measured by velocities alone: it does not matter which effort or which trip came first.
+    """
+
+    def __init__(self, arm: ArmModel) -> None:
+        self.arm = arm
+        self.stage = 0
+        self.begin(0.0)
+        for v in (self._side.copy(), np.zeros(arm.nv)):
+            v.flags.writeable = False
+            count_reversals(v, SPEED, self._side, self._count)  # compiled before time runs
+
+    @property
+    def softer(self) -> float:
+        """Factor on the control period that the stop in force assumes."""
+        return SOFTER[min(self.stage, len(SOFTER) - 1)]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no softer stop is left."""
+        return self.stage >= len(SOFTER)
+
+    def restart(self, time: float) -> None:
+        """Torque on, or a command: the stiffest stop is the next one."""
+        self.stage = 0
+        self.begin(time)
+
+    def begin(self, time: float) -> None:
+        """Count from ``time`` [s] on."""
+        self._begun = self._last = time
+        self._side: Vector = np.zeros(self.arm.nv)
+        self._count: Vector = np.zeros(self.arm.nv)
+
+    def look(self, time: float, v: Vector) -> list[Trip]:
+        """Joints (nv,) that reversed REVERSALS times, none of them PAUSE after the one before."""
+        if time - self._begun < GRACE:
+            return []
+        if time - self._last > PAUSE:
+            self._last = time
+            self._count[:] = 0.0
+        if count_reversals(v, SPEED, self._side, self._count):
+            self._last = time
+        found = np.flatnonzero(self._count >= REVERSALS).tolist()
+        if found:
+            self.stage += 1
+            self.begin(time)
+        said = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
+        name = self.arm.joint_names
+        return [
+            Trip("swinging", name[i], REVERSALS, REVERSALS, "reversals", time, said) for i in found
+        ]

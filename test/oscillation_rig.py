@@ -1,0 +1,148 @@
+"""Random small arms on every kind of emulated motors, at any rate, on virtual time."""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from emulators import small_arm
+from emulators.arm import EmulatedArm
+from emulators.makers import CUBEMARS, MAKERS, Maker
+from emulators.memory import MemoryPort
+
+from arm_dynamics import plugins
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.motor_arm import MotorArm
+from arm_dynamics.errors import DriverFault
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.state import Command, State
+
+KINDS = {**MAKERS, "cubemars": CUBEMARS}
+INTERFACES = {
+    "dynamixel": ("effort", "position", "velocity"),
+    "dynamixel_pwm": ("effort", "position", "velocity"),
+    "mit_can": ("effort", "position", "velocity"),
+    "cubemars": ("effort", "position", "velocity"),
+    "feetech": ("position",),
+    "feetech_pwm": ("effort",),
+}
+CASES = [(kind, interface) for kind, every in INTERFACES.items() for interface in every]
+SPEED = 0.5
+"""Speed [rad/s] beyond which a joint that turns round oscillates."""
+
+
+@dataclass(frozen=True)
+class RandomMaker(Maker):
+    """A maker's motors on an arm with other links, rotors and friction."""
+
+    masses: tuple[float, ...] = small_arm.MASSES
+    length: float = small_arm.LENGTH
+    start: tuple[float, ...] = small_arm.START
+
+    @cached_property
+    def arm(self):
+        return small_arm.small_arm(self.driver, self.drive, self.masses, self.length)
+
+    def body(self, motors, step=1e-3, hands=True):
+        return EmulatedArm(
+            self.arm, motors, self.start, sign=small_arm.SIGN, offset=small_arm.OFFSET,
+            ratio=small_arm.RATIO, step=step, hands=hands,
+        )  # fmt: skip
+
+
+def random_maker(kind, rng):
+    """Links that the motors carry, rotors of 0.1 to 2 times the usual inertia, friction or none."""
+    maker = KINDS[kind]
+    length = rng.uniform(0.06, 0.2)
+    load = np.cumsum(rng.uniform(0.1, 1.0, 3))[::-1] * 9.81 * length  # of each link alone, about J1
+    most = rng.uniform(0.05, 0.7) * maker.drive.effort
+    masses = tuple((rng.uniform(0.2, 1.0, 3) * most / load.sum()).tolist())
+    rotor = maker.drive.rotor * 10 ** rng.uniform(-1, 0.3)
+    friction = (0.0, 0.0) if rng.random() < 0.7 else (0.04 * rng.random(), 0.02 * rng.random())
+    drive = replace(maker.drive, rotor=rotor, friction=friction)
+    start = np.array(small_arm.START) + rng.uniform(-1.2, 1.2, 3)
+    middle = np.array([small_arm.HANGING, 0.0, 0.0])
+    start = np.clip(start, middle - 1.5, middle + 1.5)
+    given = {name: getattr(maker, name) for name in Maker.__dataclass_fields__}
+    given |= {"drive": drive, "masses": masses, "length": length, "start": tuple(start.tolist())}
+    return RandomMaker(**given)
+
+
+class OscillationRig:
+    """An arm, its motors and a host at ``rate`` [Hz]; ``oscillating`` is what it measures.
+
+    A joint oscillates between two moments where it turned round, each time from beyond SPEED to
+    beyond -SPEED or back, with torque on.
+    """
+
+    def __init__(self, maker, interface, rate, policy="hold", period=0.0):
+        self.maker, self.period = maker, 1 / rate
+        self.motors = maker.motors(maker.shafts())
+        self.body = maker.body(self.motors)
+        self.port = MemoryPort(self.motors, self.body, baud=maker.baud)
+        wiring = read_wiring(maker.arm)
+        settings = {**wiring.settings, "unwatched": "accept"}
+        bus = plugins.load("drivers", maker.driver)(wiring.motors, settings, self.port)
+        self.driver = MotorArm(
+            maker.arm, bus, interface=interface, safety=SafetySettings(policy=policy), period=period
+        )
+        self.loop, self._next = None, 0.0
+        self.forget()
+
+    def forget(self):
+        """Measure from now on."""
+        self._side = np.zeros(self.maker.arm.nv)
+        self._turned = np.full(self.maker.arm.nv, np.inf)
+        self._quiet = np.zeros(self.maker.arm.nv)
+        self.oscillating = 0.0
+
+    def cycle(self, command=None):
+        """One period of the host: of its loop, or of a command (nv,), or of none."""
+        self._next = max(self._next + self.period, self.port.now())
+        self.port.pass_until(self._next)
+        if self.loop is not None:
+            self.loop.step()
+        else:
+            with suppress(DriverFault):
+                self.driver.read()
+            if command is None:
+                self.driver.idle()
+            else:
+                self.driver.write(Command(self.driver.interface, np.array(command)))
+        self._measure()
+
+    def push(self, speed):
+        """Give the joints a speed (nv,) [rad/s], and measure from now on."""
+        self.body.state = State.of(self.body.state.q, speed, time=self.body.state.time)
+        self.forget()
+
+    def run(self, time, command=None):
+        """Cycles of ``time`` [s]."""
+        end = self.port.now() + time
+        while self.port.now() < end:
+            self.cycle(command)
+
+    def _measure(self):
+        """The longest time that any joint has been turning round, at most 0.5 s apart."""
+        now, v = self.port.now(), self.body.state.v
+        if not any(self.torque):
+            self._turned[:] = np.inf
+            return
+        at = np.where(v > SPEED, 1.0, np.where(v < -SPEED, -1.0, 0.0))
+        turned = (at != 0) & (at == -self._side)
+        self._side = np.where(at != 0, at, self._side)
+        self._turned = np.where(now - self._quiet > 0.5, np.inf, self._turned)
+        self._turned = np.where(turned, np.minimum(self._turned, now), self._turned)
+        self._quiet = np.where(turned, now, self._quiet)
+        self.oscillating = max(self.oscillating, float((self._quiet - self._turned).max()))
+
+    @property
+    def torque(self):
+        return [self.motors.torque_is_on(shaft.id) for shaft in self.motors.shafts]
+
+    def control(self, name):
+        """A loop with the default gains of a controller."""
+        self.loop = ControlLoop(self.driver, build_controller(self.driver.arm, name))
+        return self.loop

@@ -1,0 +1,243 @@
+"""No activation and no stop leaves an arm oscillating: random arms, motors, interfaces and rates.
+
+OSCILLATIONS, a variable of the environment, is how many are drawn for each kind of motors and
+interface: new ones at each run. Without it they are always the same few.
+"""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oscillation_rig import CASES, KINDS, OscillationRig, random_maker
+
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.status import Status
+from arm_dynamics.errors import DriverFault, InvalidValue
+from arm_dynamics.linearization import held_step
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.safety.safe_stop import LATE, REACTION, largest_rate
+from arm_dynamics.safety.settling import GRACE, PAUSE, REVERSALS, SOFTER, SPEED, Settling
+from arm_dynamics.stability.law import Law
+from arm_dynamics.stability.loop import closed_loop_map, is_stable
+from arm_dynamics.stability.timed_gains import MARGIN, fit_gains
+from arm_dynamics.state import State
+from arm_dynamics.timing import LoopTiming
+
+MANY = "OSCILLATIONS" in os.environ
+COUNT = int(os.environ.get("OSCILLATIONS", "2"))
+LONGEST = 1.0
+"""Of any oscillation [s]."""
+LAWS = {
+    "effort": ("pid_gravity", "pid", "computed_torque", "velocity_pid"),
+    "position": ("position",),
+    "velocity": ("",),
+}
+POLICIES = {"effort": ("hold", "ramp", "damp"), "position": ("hold",), "velocity": ("hold",)}
+
+
+@pytest.mark.parametrize(("kind", "interface"), CASES)
+def test_no_activation_and_no_stop_leaves_an_arm_oscillating(kind, interface):
+    @settings(
+        max_examples=COUNT,
+        derandomize=not MANY,
+        print_blob=MANY,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(
+        st.integers(0, 2**32 - 1), st.floats(50.0, 1000.0), st.sampled_from(LAWS[interface]),
+        st.sampled_from(POLICIES[interface]),
+    )  # fmt: skip
+    def check(seed, rate, law, policy):
+        rng = np.random.default_rng(seed)
+        rig = OscillationRig(random_maker(kind, rng), interface, rate, policy)
+        rig.driver.configure()
+        rig.run(12 / rate)
+        if law:
+            rig.control(law)
+        try:
+            rig.driver.activate()
+        except DriverFault:
+            rig.run(0.1)
+            assert not any(rig.torque)
+            return
+        rig.push(rng.uniform(-0.3, 0.3, 3))
+        rig.run(1.2)
+        assert rig.oscillating <= LONGEST
+        rig.loop = None
+        rig.push(rng.uniform(-4.0, 4.0, 3))
+        rig.driver.safe_stop()
+        rig.run(1.5)
+        assert rig.oscillating <= LONGEST
+
+    check()
+
+
+def issue_rig(rate=100.0):
+    """Damiao motors without friction at the default rate of the node."""
+    maker = random_maker("mit_can", np.random.default_rng(4))
+    rig = OscillationRig(maker, "effort", rate)
+    rig.driver.configure()
+    rig.run(12 / rate)
+    return rig
+
+
+def fast_gains(arm):
+    """Nearly the usual gains of ``pid_gravity``, given as a file gives them."""
+    law = build_controller(arm, "pid_gravity")
+    return type(law)(
+        arm, {name: {k: 1.001 * row[k] for k in "pid"} for name, row in law.values.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("law", "rate"),
+    [("pid_gravity", 100.0), ("pid_gravity", 125.0), ("computed_torque", 100.0), ("lqr", 100.0)],
+)
+def test_default_gains_hold_damiao_motors_still(law, rate):
+    rig = issue_rig(rate)
+    loop = rig.control(law)
+    rig.driver.activate()
+    rig.push(np.full(3, 0.1))
+    rig.run(1.5)
+    assert rig.driver.status is Status.ACTIVE
+    assert np.abs(rig.body.state.v).max() < 0.2
+    if law == "pid_gravity" and rate == 100.0:
+        assert loop.events.counts["gains_slowed"]
+        assert loop.controller.scale < 1.0
+
+
+def test_given_gains_that_are_unstable_are_rejected_before_torque_is_on():
+    rig = issue_rig()
+    law = fast_gains(rig.driver.arm)
+    with pytest.raises(InvalidValue, match=r"PidGravity: gains unstable with period = 0\.01 s"):
+        ControlLoop(rig.driver, law)
+    with pytest.raises(DriverFault, match="expected no oscillation"):
+        rig.driver.activate()
+    assert not any(rig.torque)
+    assert rig.driver.status is Status.INACTIVE
+
+
+def test_a_configured_period_rejects_gains_at_configure():
+    maker = random_maker("mit_can", np.random.default_rng(4))
+    rig = OscillationRig(maker, "effort", 100.0, period=0.01)
+    with pytest.raises(InvalidValue, match="gains unstable"):
+        ControlLoop(rig.driver, fast_gains(rig.driver.arm))
+    with pytest.raises(DriverFault, match="gains unstable"):
+        rig.driver.configure()
+
+
+def test_an_arm_that_its_loop_swings_is_stopped_softer_and_comes_to_rest(monkeypatch):
+    """Gains that nothing has checked: `velocity` trips first, and the stop calms the arm."""
+    rig = issue_rig()
+    rig.driver.activate()
+    monkeypatch.setattr("arm_dynamics.loop.GainFit", Unchecked)
+    rig.loop = ControlLoop(rig.driver, fast_gains(rig.driver.arm))
+    rig.push(np.full(3, 0.3))
+    rig.run(0.6)
+    assert rig.driver.status is not Status.ACTIVE
+    rig.run(1.0)
+    rig.forget()
+    rig.run(1.0)
+    assert rig.oscillating == 0.0
+    assert np.abs(rig.body.state.v).max() < 0.3
+
+
+class Unchecked:
+    """Gains as the loop had them before it checked any."""
+
+    fault = ""
+
+    def __init__(self, *parts):
+        del parts
+
+    def require(self, q):
+        del q
+
+
+def test_a_stop_that_nothing_calms_ends_in_torque_off():
+    """The joints swing at 3 rad/s whatever their motors do."""
+    rig = issue_rig()
+    rig.driver.activate()
+    rig.driver.safe_stop()
+    for k in range(200):
+        v = 3.0 * (-1.0) ** (k // 5) * np.ones(3)  # whatever the stop does
+        rig.body.state = State.of(rig.body.start, v, time=rig.body.state.time)
+        rig.cycle()
+        if not any(rig.torque):
+            break
+    assert rig.port.now() < 1.5
+    assert not any(rig.torque)
+    assert rig.driver.events.counts["torque_off"] == 1
+    assert rig.driver.events.counts["swinging"]
+
+
+def test_reversals_are_counted_at_speed_and_close_together():
+    arm = KINDS["mit_can"].arm
+    settling = Settling(arm)
+    speed = np.array([1.0, 0.0, 0.0])
+
+    def counted(speeds, step):
+        settling.restart(0.0)
+        return [k for k, v in enumerate(speeds) if settling.look(k * step, v * speed)]
+
+    fast = 2 * SPEED * np.array([1, -1] * 10)
+    found = counted(fast, 0.05)
+    assert len(found) == len(SOFTER)
+    assert GRACE <= 0.05 * found[0] < 0.05 * found[-1] <= 1.0
+    assert settling.exhausted
+    assert not counted(0.9 / 2 * fast, 0.05)
+    assert not counted(fast, 1.1 * PAUSE)
+    assert not counted(np.abs(fast), 0.05)
+    assert not counted(fast[: int(GRACE / 0.05) + REVERSALS], 0.05)
+    assert not counted(np.full(20, np.nan), 0.05)
+
+
+@given(
+    st.floats(1e-3, 0.02), st.floats(0.0, 2.0), st.floats(1.0, 12.0),
+)  # fmt: skip
+def test_the_largest_rate_has_a_gain_margin_at_any_delay(period, delay, coupling):
+    """x'' = -λ (w² x + 1.6 w x'), sampled, late by the delay; λ up to 1.5 times as large."""
+    M = np.array([[1.0, 1 - 1 / coupling], [1 - 1 / coupling, 1.0]])  # λ = coupling
+    w = largest_rate(M, LoopTiming(period, delay))
+    J = -np.array([[w**2, 1.6 * w]])
+    none = np.zeros((1, 2))
+    law = Law("effort", np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((1, 0)), J, none)
+    A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [coupling]])
+    maps = held_step(A, B, period / 8)
+    for factor in (1.0, MARGIN):
+        assert is_stable(closed_loop_map(*maps, law.scaled(factor), 8, delay))
+    assert w == pytest.approx(REACTION / (coupling * (1 + LATE * delay) * period))
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.25, 0.5, 1.0, 1.75, 2.0])
+def test_the_closed_loop_map_is_a_simulation_with_any_delay(delay):
+    rng, steps = np.random.default_rng(3), 4
+    shapes = {"F": (2, 2), "G": (2, 4), "H": (2, 2), "J": (2, 4), "K": (2, 4)}
+    law = Law("effort", **{name: rng.normal(size=size) for name, size in shapes.items()})
+    phi, gamma = rng.normal(size=(4, 4)), rng.normal(size=(4, 2))
+    y, c = rng.normal(size=4), rng.normal(size=2)
+    old = [rng.normal(size=2) for _ in range(int(np.ceil(delay)))]  # newest first
+    start = np.concatenate([y, c, *old])
+    u = law.H @ c + (law.J + law.K) @ y
+    commands, late = [u, *old], round(delay * steps)
+    c_next = law.F @ c + law.G @ y
+    for k in range(steps):
+        y = phi @ y + gamma @ commands[-(-(late - k) // steps)]
+    expected = np.concatenate([y, c_next, *commands[: len(old)]])
+    found = closed_loop_map(phi, gamma, law, steps, delay) @ start
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_fitted_gains_follow_the_timing_down_and_up():
+    arm = KINDS["mit_can"].arm
+    law = build_controller(arm, "pid_gravity")
+    usual = law.values
+    assert "0.01 s" in fit_gains(law, arm, LoopTiming(0.01, 1.0))
+    slow = law.scale
+    assert fit_gains(law, arm, LoopTiming(0.02, 1.0))
+    assert law.scale < slow < 1.0
+    assert fit_gains(law, arm, LoopTiming(1e-3, 0.0)) == ""
+    assert law.values == usual

@@ -78,6 +78,8 @@ def read_takes(message: DiagnosticArray) -> dict[str, tuple[str, ...]]:
         if TAKES in values:
             found[joint.name] = tuple(values[TAKES].split(", "))
     return found
+
+
 def _timed(timing: LoopTiming) -> dict[str, str]:
     late = min(timing.delay + min(1.0, ANSWER / timing.period), LATEST)
     return {PERIOD: f"{timing.period:.6g}", DELAY: f"{late:.4g}"}

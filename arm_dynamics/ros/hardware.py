@@ -150,7 +150,7 @@ class HardwareNode(LoopedLifecycle):
             time.sleep(0.01)
 
     def _tell_capabilities(self, driver: MotorArm) -> None:
-        """Publish them at configure and activation, and whenever servos' commander comes or goes."""
+        """Publish at configure, at activation, and when a commander of servos comes or goes."""
         held = None if driver.commanded else driver.held
         said: tuple[int, bool] | tuple[()] = ()
         if driver.interface == "position":
@@ -159,9 +159,7 @@ class HardwareNode(LoopedLifecycle):
             self._said = said
             servos = (driver.begun, held) if said else None
             open_interfaces = (driver.interface,)
-            self._capabilities.publish(
-                driver.capabilities, open_interfaces, servos, driver.timing
-            )
+            self._capabilities.publish(driver.capabilities, open_interfaces, servos, driver.timing)
 
     def _end(self) -> None:
         """Bring the arm to rest, then torque off and the port closed, whatever happens."""

@@ -7,7 +7,7 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.trips import Trip
-from arm_dynamics.scalar import compiled, maximum
+from arm_dynamics.scalar import NUMBER, VECTOR, VECTOR_OUT, compiled_for, maximum
 
 SPEED = 0.4
 """Speed [rad/s or m/s] between which, in both directions, a reversal counts."""
@@ -21,7 +21,7 @@ SOFTER = (1.0, 5.0)
 """Factor on the control period that each stage of a stop assumes; after the last: torque off."""
 
 
-@compiled
+@compiled_for(VECTOR, NUMBER, VECTOR_OUT, VECTOR_OUT)
 def count_reversals(v: Vector, fast: float, side: Vector, count: Vector) -> float:
     """Count joints faster than ``fast``, the other way round than before; the number of new ones.
 
@@ -48,9 +48,6 @@ class Settling:
         self.arm = arm
         self.stage = 0
         self.begin(0.0)
-        for v in (self._side.copy(), np.zeros(arm.nv)):
-            v.flags.writeable = False
-            count_reversals(v, SPEED, self._side, self._count)  # compiled before time runs
 
     @property
     def softer(self) -> float:

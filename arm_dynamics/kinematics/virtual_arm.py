@@ -110,7 +110,10 @@ def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: V
     return found
 
 
-@compiled_for(MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, *[VECTOR] * 9, INDICES, *[NUMBER] * 5)
+@compiled_for(
+    MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, *[VECTOR] * 9, INDICES, MATRIX, VECTOR,
+    *[NUMBER] * 5,
+)  # fmt: skip
 def rates(
     J: Vector,
     drift: Vector,

@@ -71,10 +71,8 @@ class MotorParts(Driver):
         require_policy(safety.policy, self._asked)
         _require_able(arm, self._asked)
         self._link = BusLink(bus, self._shafts.interface, safety.reopen_period)
-        self._limits, self._judgement = (
-            Limits(arm, safety, bus.feedback_delay),
-            Judgement(arm, safety),
-        )
+        self._limits = Limits(arm, safety, bus.feedback_delay)
+        self._judgement = Judgement(arm, safety)
         self._swinging, self._settling = Swinging(arm, safety), Settling(arm)
         timeout = safety.command_timeout
         self._watch = CommandWatch(arm, timeout, self.events, also=self.also, stop=self._hold)

@@ -64,11 +64,13 @@ def test_what_is_not_there_is_one_line_and_2(arguments, word):
 
 def test_a_folder_or_binary_is_no_urdf(tmp_path):
     file = tmp_path / "binary.urdf"
-    file.write_bytes(b"\xff\xfe\x00\x80")
-    done = command("audit", file)
-    assert done.returncode == 2
-    assert "binary.urdf" in done.stderr
-    assert "Traceback" not in done.stderr
+    for content in (b"\xff\xfe\x00\x80", b"\x7fELF\x02\x01\x00\xff"):
+        file.write_bytes(content)
+        done = command("audit", file)
+        assert done.returncode == 2
+        assert "binary.urdf: 1 error" in done.stdout
+        assert "not well-formed XML" in done.stdout
+        assert done.stderr == ""
 
 
 def test_joints_to_lock_come_before_or_after_the_file():

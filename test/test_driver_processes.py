@@ -136,7 +136,7 @@ def test_an_arm_that_is_wired_wrongly_is_not_opened(tmp_path):
             ("wrong_id 3 2", ""),
             ("wrong_model 2", "'J2' .*XM430-W350 expected"),
             ("wrong_model 2 XM430-W350", ""),
-            ("baud 1", "none at all"),
+            ("baud 1", "'J3' .*no answer; check power, cable"),
             ("heal", ""),
         ):
             assert "error" not in arm.tell(told)

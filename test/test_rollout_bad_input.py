@@ -384,6 +384,6 @@ def test_a_folder_that_can_not_be_written_is_named(folder, monkeypatch):
     def full(path, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "_write", full)
+    monkeypatch.setattr(store, "write_private", full)
     with pytest.raises(ConfigError, match=r"kernel_d.py cannot be written.*No space left"):
         store.module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())

@@ -38,6 +38,7 @@ from arm_dynamics.safety.soft_zone import (
 from arm_dynamics.safety.stop_policy import SAG, HoldPosition, HoldStill, begin_stop
 from arm_dynamics.safety.trips import Trip, Trips
 from arm_dynamics.state import State
+from arm_dynamics.timing import LoopTiming
 
 WARM = np.full(3, 30.0)
 
@@ -482,7 +483,7 @@ def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
     """K = w² M_ii, D = 1.6 w M_ii, the effort constant over a period: stable at w, not at 2 w."""
     root = np.random.default_rng(seed).normal(size=(3, 3))
     M = root @ root.T + 0.1 * np.eye(3)
-    rate = largest_rate(M, period)
+    rate = largest_rate(M, LoopTiming(period))
 
     def largest_root(w):
         gains = w * np.diag(np.diag(M)) @ np.hstack([w * np.eye(3), 1.6 * np.eye(3)])
@@ -492,8 +493,8 @@ def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
         return np.abs(np.linalg.eigvals(step)).max()
 
     assert largest_root(rate) < 1.0 < largest_root(2 * rate)
-    assert largest_rate(M, 2 * period) == pytest.approx(rate / 2)
-    assert largest_rate(M, 0.0) == np.inf
+    assert largest_rate(M, LoopTiming(2 * period)) == pytest.approx(rate / 2)
+    assert largest_rate(M, LoopTiming(0.0)) == np.inf
 
 
 # Stops of servos --------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from arm_dynamics.plant import Plant
 from arm_dynamics.stability import advise, controlled_loop, discrete_map, largest_stable_dt
 from arm_dynamics.stability.law import law_of, voltage_law
 from arm_dynamics.stability.loop import closed_loop_map, is_stable, modes
-from arm_dynamics.stability.loops import PUBLISHED_P, published_edge, published_loop
+from arm_dynamics.stability.loops import DIVERGED, PUBLISHED_P, published_edge, published_loop
 from arm_dynamics.stability.search import stable_parts, stable_set
 from arm_dynamics.state import Command, Reference, State
 
@@ -298,18 +298,22 @@ def modes_at(factor):
 
 
 def test_the_published_program_blows_up_with_one_percent_more():
-    """Its rule for reversals takes what is left of the margin: 1.8 % without the rule."""
+    """Its rule for reversals takes what is left of the margin: 1.8 % without the rule.
+
+    The sum of errors [rad] is the original program's own.
+    """
     p = np.array(list(PUBLISHED_P.values()))
     assert objective(published_arm(), 1.001 * p, duration=1.0) < 100
-    assert objective(published_arm(), 1.01 * p, duration=3.0) == 9999999.0
+    assert objective(published_arm(), 1.01 * p) == pytest.approx(189766.202489762, rel=1e-9)
 
 
 def test_the_published_steps_own_edge_is_computed_and_told(capsys):
-    """Between 0.3 and 0.4 % more gain, where the linear loop has 1.8 %."""
+    """Between 0.2 and 0.3 % more gain, where the linear loop has 1.8 %."""
     edge = published_edge()
     p = np.array(list(PUBLISHED_P.values()))
-    assert 1.003 < edge < 1.004
-    assert objective(published_arm(), edge * p) == LOST > objective(published_arm(), 1.003 * p)
+    assert 1.002 < edge < 1.003
+    limit = DIVERGED * objective(published_arm(), p)
+    assert objective(published_arm(), 1.002 * p) < limit < objective(published_arm(), edge * p)
     assert (published_edge(1.01, 1.02), published_edge(1.0, 1.001)) == (1.01, 1.001)
     command_line.run(["five_dof", "--gains", "published", "--method", "explicit_euler"])
     told = capsys.readouterr().out.splitlines()[-1]
@@ -444,9 +448,9 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
         (["five_dof", "--pose", "0,x,0,0,0"], "--pose 0,x,0,0,0: could not convert"),
         (["five_dof", "--pose", "0,9,0,0,0"], "joint 'R2' = 9 rad is outside"),
         (["five_dof", "--controller", "lqg"], "unknown controller"),
-        (["five_dof", "--dt", "-1"], "must be at least 1e-06"),
-        (["five_dof", "--dt", "1e-300"], "must be at least 1e-06"),
-        (["five_dof", "--period", "1e9"], "must be at most 1.0"),
+        (["five_dof", "--dt", "-1"], "expected a number from 1e-09 to 1e+06 s"),
+        (["five_dof", "--dt", "1e-300"], "expected a number from 1e-09 to 1e+06 s"),
+        (["five_dof", "--period", "1e9"], "expected a number from 1e-09 to 1e+06 s"),
         (["five_dof", "--dt", "0.9"], "must be at most 0.5"),
         (["five_dof", "--dt", "3e-4"], "no whole multiple of dt"),
         (["two_link", "--gains", "published"], "for arm 'five_dof' alone, not 'two_link'"),

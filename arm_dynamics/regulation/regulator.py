@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import schur
 
 from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.dynamics import aba_derivatives, gravity
@@ -75,6 +74,8 @@ def riccati(A: Vector, G: Vector, Q: Vector) -> Vector:
     like size. Raises LinAlgError where that subspace has not n dimensions, or is no graph.
     Source: A. Laub, IEEE Trans. Automatic Control 24 (1979).
     """
+    from scipy.linalg import schur  # noqa: PLC0415 - half a second of a node's start
+
     n, scale = len(A), np.sqrt(np.abs(Q).max() / np.abs(G).max())
     _, U, stable = schur(np.block([[A, -scale * G], [-Q / scale, -A.T]]), sort="lhp")
     if stable != n:

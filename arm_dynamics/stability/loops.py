@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.controllers.base import Controller
-from arm_dynamics.dynamechs import LOST, objective, published_arm
+from arm_dynamics.dynamechs import objective, published_arm
 from arm_dynamics.equilibrium import holding
 from arm_dynamics.linearization import linearize
 from arm_dynamics.model.arm_model import ArmModel
@@ -24,6 +24,8 @@ PUBLISHED_DT = 1e-4
 PUBLISHED_METHOD = "explicit_euler"
 PUBLISHED_SECONDS = 3.0
 """Time [s] that the published gain search simulates."""
+DIVERGED = 10.0
+"""Factor on the objective of the published gains from which on the motion has diverged."""
 EXACT = 1e-4
 """To which the factor is found that loses the published arm."""
 
@@ -57,20 +59,23 @@ def published_loop(
 
 
 def published_edge(held: float = 1.0, lost: float = 1.1) -> float:
-    """Least factor on the published gains that loses the arm within 3 s of the published step.
+    """Least factor on the published gains at which the published step diverges within 3 s.
 
-    ``dynamechs.objective``, the rule that stops a joint at each reversal included. Bisected, to
-    EXACT, between a factor that is held and one that is lost; ``held`` when that is lost too,
-    ``lost`` when that is held.
+    ``dynamechs.objective``, the rule that stops a joint at each reversal included, is then
+    DIVERGED times that of the published gains. Bisected, to EXACT, between a factor that is held
+    and one that is lost; ``held`` when that is lost too, ``lost`` when that is held.
     """
     arm, p = published_arm(), np.array(list(PUBLISHED_P.values()))
 
-    def loses(factor: float) -> bool:
-        gains = factor * p
-        cost = objective(
-            arm, gains, joints=tuple(PUBLISHED_P), duration=PUBLISHED_SECONDS, dt=PUBLISHED_DT
+    def cost(factor: float) -> float:
+        return objective(
+            arm, factor * p, joints=tuple(PUBLISHED_P), duration=PUBLISHED_SECONDS, dt=PUBLISHED_DT
         )
-        return cost == LOST
+
+    limit = DIVERGED * cost(1.0)
+
+    def loses(factor: float) -> bool:
+        return cost(factor) > limit
 
     if loses(held):
         return held

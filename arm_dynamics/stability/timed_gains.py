@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 import numpy as np
 
@@ -93,7 +94,8 @@ def fit_gains(
         trial.slow_down(scale)
         return sampled.oscillation(trial, margin)
 
-    margin = MARGIN if any(controller.given.values()) else DESIGN
+    scalable = any(p.order for group in controller.groups.values() for p in group)
+    margin = DESIGN if scalable and not any(controller.given.values()) else MARGIN
     found = oscillation(1.0, margin)
     if not found:
         controller.slow_down(1.0)
@@ -148,10 +150,8 @@ def linear_law(controller: Controller, q: Vector, period: float) -> Law:
 
 
 def _copy(controller: Controller) -> Controller:
-    """Another one with the same model and gains, whose memory may be changed."""
-    copy = type(controller)(controller.arm, controller.given)
-    copy.slow_down(controller.scale)
-    return copy
+    """Another one on the same model, whose gains and memory may be changed."""
+    return deepcopy(controller, {id(controller.arm): controller.arm})
 
 
 def _poses(arm: ArmModel, q: Vector | None) -> Sequence[Vector]:

@@ -48,12 +48,13 @@ def _contradictions(joint: Node, kind: Any, nodes: dict[str, Node]) -> Iterator[
     """Constants that are each in range but go ill together, at the line of the one named."""
     known = {p.name for p in kind.parameters}
     given = {name: float(node.text) for name, node in nodes.items() if name in known}
-    for name, problem, remedy in kind.contradictions(complete("", kind.parameters, given)):
+    found = list(kind.contradictions(complete("", kind.parameters, given)))
+    for name, problem, remedy in found:
         node = nodes.get(name, joint)
         element = f"{control_title(joint)} <param {name}>"
         yield Fault(node.line, element, node.text if name in nodes else "", problem, remedy)
-        return
-    yield from _reflected(joint, kind, given)
+    if not found:
+        yield from _reflected(joint, kind, given)
 
 
 def _reflected(joint: Node, kind: Any, given: dict[str, float]) -> Iterator[Fault]:

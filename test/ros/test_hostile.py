@@ -199,7 +199,9 @@ def test_another_simulator_is_noticed_by_controllers_and_by_the_first(domain):
 
 def test_when_the_first_controller_is_killed_the_second_takes_over_without_a_jump(domain):
     """Its process stays in ROS's graph for 20 s; nobody waits as long."""
-    started, before = time.monotonic(), len(domain.arm_states)
+    states = domain.arm_states
+    domain.wait_for(lambda: np.abs(states.newest.velocity).max() < 1e-3, "no rest")
+    started, before = time.monotonic(), len(states)
     domain.first.kill()
     found = domain.diagnosis("simulator", lambda v: "commander_changed" in v)
     assert f"{TOOL} counts; {CONTROLLER} is silent" in found["last commander_changed"]

@@ -154,6 +154,9 @@ class ControlLoop:
 
     def _change_law(self, state: State) -> None:
         self._laws.change(state)
+        if self.fit.fault:  # of the law before, of which nothing is to fade out then
+            self.fit.fault = ""
+            self._laws.restart(state)
         if self.reference is not None and (np.abs(self.reference.q - state.q) > LED).any():
             self.stop(state)
 

@@ -8,6 +8,8 @@ from arm_dynamics.arrays import scalar
 
 LATEST = 10.0
 """Largest delay [periods] that stability is computed for."""
+SIMILAR = 0.1
+"""Share of a period by which two timings may differ that resemble each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,12 @@ class LoopTiming:
     def __str__(self) -> str:
         """Both with their units."""
         return f"period = {self.period:.4g} s, delay = {self.delay:.3g} periods"
+
+    def resembles(self, other: LoopTiming) -> bool:
+        """Whether period and delay are those of ``other``, within SIMILAR of its period."""
+        allowed = SIMILAR * other.period
+        lag, theirs = self.delay * self.period, other.delay * other.period
+        return abs(self.period - other.period) <= allowed and abs(lag - theirs) <= allowed
 
     def longer(self, factor: float) -> LoopTiming:
         """The same delay in periods that are ``factor`` times as long."""

@@ -120,6 +120,34 @@ def test_given_gains_that_are_unstable_are_rejected_before_torque_is_on():
     assert rig.driver.status is Status.INACTIVE
 
 
+def test_changes_of_gains_that_are_rejected_leave_those_in_force_that_hold_the_arm():
+    rig = issue_rig()
+    loop = rig.control("pid_gravity")
+    rig.driver.activate()
+    slowed = loop.controller.values
+    with pytest.raises(InvalidValue, match="gains unstable"):
+        loop.use(fast_gains(rig.driver.arm))
+    with pytest.raises(InvalidValue, match="gains unstable"):
+        loop.fit.take(fast_gains(rig.driver.arm).values)
+    assert loop.controller.values == slowed
+    rig.run(0.1)
+    assert loop.command is not None
+    joint = rig.driver.arm.joint_names[0]
+    loop.fit.take({**slowed, joint: {**slowed[joint], "p": 0.9 * slowed[joint]["p"]}})
+    assert loop.controller.given[joint] == {"p": 0.9 * slowed[joint]["p"]}
+    assert loop.controller.scale < 1.0, "defaults beside a gain that was changed stay slowed down"
+    rig.run(0.3)
+    assert rig.driver.status is Status.ACTIVE
+
+
+def test_a_fit_that_fails_rejects_the_gains():
+    rig = issue_rig()
+    law = build_controller(rig.driver.arm, "pid_gravity")
+    law.slow_down = None
+    with pytest.raises(InvalidValue, match="PidGravity: gains not checked: TypeError"):
+        ControlLoop(rig.driver, law)
+
+
 def test_a_configured_period_rejects_gains_at_configure():
     maker = random_maker("mit_can", np.random.default_rng(4))
     rig = OscillationRig(maker, "effort", 100.0, period=0.01)

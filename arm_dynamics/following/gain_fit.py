@@ -32,11 +32,19 @@ class GainFit:
             self.run()
 
     def run(self, q: Vector | None = None) -> None:
-        """Fit the active controller for an arm at q (nv,); raises InvalidValue as ``check``."""
-        self.check(self._laws.law, q)
+        """Fit the active controller for an arm at q (nv,); raises InvalidValue as ``check``.
+
+        No command is computed from then on, until gains are stable.
+        """
+        try:
+            self.check(self._laws.law, q)
+        except InvalidValue as error:
+            self.fault = str(error)
+            raise
+        self.fault = ""
 
     def check(self, controller: Controller, q: Vector | None = None) -> None:
-        """Fit a controller; raises InvalidValue, and remembers it, where no gains are stable.
+        """Fit a controller; raises InvalidValue where no gains are stable, or the fit fails.
 
         Without a timing default gains are fitted to ASSUMED, and given ones are not checked.
         """
@@ -47,10 +55,14 @@ class GainFit:
         try:
             said = fit_gains(controller, self._driver.arm, known or ASSUMED, q)
         except InvalidValue as error:
-            self.fault = str(error)
-            self._events.report("gains_rejected", self.fault)
+            self._events.report("gains_rejected", str(error))
             raise
-        self.fault = ""
+        except Exception as error:  # of a controller from outside, or of numbers that overflow
+            text = (
+                f"{type(controller).__name__}: gains not checked: {type(error).__name__}: {error}"
+            )
+            self._events.report("gains_rejected", text)
+            raise InvalidValue(text) from error
         if said:
             self._events.report("gains_slowed", said)
 
@@ -59,14 +71,16 @@ class GainFit:
 
         The old gains then stay in force.
         """
-        law, timing = self._laws.law, self._driver.timing
-        if timing is None:
+        law = self._laws.law
+        if self._driver.timing is None:
             law.configure(gains)
-            return
-        trial = type(law)(law.arm, gains)
-        fit_gains(trial, self._driver.arm, timing)
-        law.configure(gains)
-        law.slow_down(trial.scale)
+        else:
+            trial = type(law)(law.arm)
+            trial.slow_down(law.scale)  # so that slowed defaults are still known as defaults
+            trial.configure(gains)
+            self.check(trial)
+            law.scale = trial.scale
+            law.configure(trial.given)
         self.fault = ""
 
     @contextmanager

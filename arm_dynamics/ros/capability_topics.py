@@ -169,3 +169,8 @@ class Capabilities:
             if law.interface in takes and issubclass(law, TaskController) == self._of_the_tool
         ]
         return f"laws that work here: {', '.join(able) or 'none'}"
+
+
+def waiting(capabilities: Capabilities) -> str:
+    """What a controller waits for that has nothing to command yet."""
+    return f"waiting for {TOPIC if capabilities.awaited else 'joint_states'}"

@@ -56,7 +56,7 @@ class CommandTopics:
         self._offer, self._now = offer, now
         self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
-        self._reader = JointStateReader()
+        self._reader, self._sent = JointStateReader(), 0
         self.publisher = OnePublisher(node, events.report, restart, kind="commander")
 
     def take_until_answered(self, left: Callable[[], float]) -> bool:
@@ -65,10 +65,15 @@ class CommandTopics:
         An answer bears the state's stamp; a refused one is an answer too: time goes on, and
         the last good command decays. Returns whether there was one.
         """
+        if self._sent != self._round_trip.sent:
+            self._sent = self._round_trip.sent
+            self.publisher.listen()
         answered = False
         while not answered and self._stream.wait(left()):
             for taken in self._stream.take():
                 answered |= self._refusing("joint_commands", self._take_command, taken)
+            if left() <= 0.0:
+                break  # whoever sends faster than this takes would keep the cycle for ever
         for taken in self._voltages.take():
             self._refusing("voltage_commands", self._take_voltage, taken)
         return answered

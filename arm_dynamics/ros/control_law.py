@@ -20,6 +20,7 @@ from arm_dynamics.ros.gain_parameters import (
     changed_gains,
     declare_anew,
     declare_gains,
+    show_gains,
 )
 from arm_dynamics.ros.model_parameters import LawModel
 from arm_dynamics.ros.parameters import declare_fixed, declare_live
@@ -65,6 +66,7 @@ class ControlLaw:
             raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
         with plugins.guarded("controllers", values[NAME]):
             law = joint_law(values[NAME])(self._nominal)
+        law.slow_down(self.law.scale)  # or defaults that were slowed down would count as given
         law.configure(carried_gains(self.law, law))
         law.use_model(self._model.arm)
         self._tabulate(law)
@@ -81,13 +83,17 @@ class ControlLaw:
             regulator.use_table(load(self._table, law.arm, regulator.weights))
 
     def _follow_up(self, parameters: Sequence[RosParameter]) -> None:
-        """Once another law is accepted, its gains take the place of those of the old one."""
+        """Show the gains in force: a change of one may slow the defaults of others down.
+
+        Once another law is accepted, its gains take the place of those of the old one.
+        """
         if (
             any(parameter.name == NAME for parameter in parameters)
             and self._declared is not self.law
         ):
             before, self._declared = self._declared, self.law
             declare_anew(self._node, before, self.law)
+        show_gains(self._node, self.law)
 
 
 def joint_law(name: str) -> type[Controller]:

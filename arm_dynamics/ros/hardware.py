@@ -48,9 +48,10 @@ class HardwareNode(LoopedLifecycle):
         self._driver: MotorArm | None = None
         self._engaged = ""  # who pressed the emergency stop, with a driver or without
         self.events = self._events = Events(Throttle(self.get_logger()).warn)
+        # Before joint_states: a controller that finds those alone would answer them.
+        self._capabilities = CapabilityPublisher(self)
         self._cycle = HardwareCycle(self, self._arm, self._events)
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
-        self._capabilities = CapabilityPublisher(self)
         self._said: tuple[int, bool] | tuple[()] | None = None  # what they said of position servos
         self._emergency = EmergencyStop(
             self, self.requests, self._events, self._engage, self._reset

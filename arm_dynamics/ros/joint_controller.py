@@ -14,7 +14,7 @@ from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
-from arm_dynamics.ros.capability_topics import Capabilities
+from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.command_output import declare_output
 from arm_dynamics.ros.control_law import NAME, ControlLaw, joint_law
 from arm_dynamics.ros.controller_state import ControllerState
@@ -143,7 +143,7 @@ class JointControllerNode(Node):
         conflict = self._conflict()
         if conflict:
             return False, conflict, values
-        return rate > 0, "running" if rate > 0 else "waiting for joint_states", values
+        return rate > 0, "running" if rate > 0 else waiting(self._capabilities), values
 
 
 def main() -> None:

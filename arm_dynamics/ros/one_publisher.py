@@ -11,7 +11,7 @@ from rclpy.node import Node
 SILENCE = 2.0
 """Time [s] without a message after which the place of a publisher may be taken."""
 LOOK = 0.1
-"""Least time [s] between two looks at ROS's graph."""
+"""Least time [s] between two looks at ROS's graph; most silence that one ``listen`` counts."""
 UNKNOWN = "a publisher that is not known yet"
 PREFIX = 12
 """Bytes of a GID that all publishers of one process share."""
@@ -23,6 +23,9 @@ class OnePublisher:
     The publishers of one node on several topics are one. A process that was killed stays in ROS's
     graph for 20 s, so silence is enough; but a publisher whose place was taken does not come back
     while the other one exists: no two are obeyed in turn. ``report`` gets (kind, text).
+
+    Silence is the time of ``listen``. An arm that stands still itself, or publishes no state to
+    answer, silences its commander: that must not give the place to whoever sends unasked.
 
     Where the middleware gives no GID, nobody counts as long as there are several.
     """
@@ -41,7 +44,8 @@ class OnePublisher:
         """
         self._node, self._report, self._restart, self._kind = node, report, restart, kind
         self._first: dict[str, bytes] = {}
-        self._last, self._looked, self._conflict = 0.0, -LOOK, float("-inf")
+        self._looked, self._conflict = -LOOK, float("-inf")
+        self._silence = self._listened = 0.0
         self._rejected: set[bytes] = set()
         self._displaced: set[bytes] = set()
         self._names: dict[bytes, str] = {}
@@ -59,6 +63,15 @@ class OnePublisher:
         return sorted(
             name for topic in list(self._topics) for name in _found(self._node, topic).values()
         )
+
+    def listen(self) -> None:
+        """The one that counts is expected to send: what it does not, from now on, is silence.
+
+        Called at each state that is to be answered, or at each look for messages.
+        """
+        now = time.monotonic()
+        self._silence += min(now - self._listened, LOOK)
+        self._listened = now
 
     def accept(self, topic: str, gid: bytes) -> bool:
         """Whether a message of this publisher on ``topic`` counts."""
@@ -78,7 +91,7 @@ class OnePublisher:
                 " until it ends: stop one of them",
             )
             return False
-        self._last = now
+        self._silence = 0.0
         return True
 
     def _joins(self, topic: str, gid: bytes, now: float) -> bool:
@@ -86,11 +99,10 @@ class OnePublisher:
         if topic not in self._first and self._same_node(gid, now):
             self._first[topic] = gid
             return True
-        silent = now - self._last
         gone = self._gone(now)
-        if not gone and (silent < SILENCE or gid in self._displaced):
+        if not gone and (self._silence < SILENCE or gid in self._displaced):
             return False
-        why = "is gone" if gone else f"is silent for {silent:.1f} s"
+        why = "is gone" if gone else f"is silent for {self._silence:.1f} s"
         before = self._holder()
         self._displaced = set() if gone else {*self._displaced, *self._first.values()}
         self._first = {topic: gid}

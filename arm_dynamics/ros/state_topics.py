@@ -46,8 +46,8 @@ class StateTopics:
             if self._ticks.get_subscription_count():
                 self._ticks.publish(clock(stamp))
         self.stamp = stamp
-        self._round_trip.send(stamp, time.time())
         if np.isfinite(state.q + state.v).all():
+            self._round_trip.send(stamp, time.time())  # no controller answers a part of the joints
             self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))
         else:
             self._publish_known(stamp, state)

@@ -17,7 +17,7 @@ from arm_dynamics.loop import ControlLoop
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
 from arm_dynamics.reach_watch import ReachWatch
-from arm_dynamics.ros.capability_topics import Capabilities
+from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
 from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains, show_gains
 from arm_dynamics.ros.model_parameters import LawModel
@@ -56,6 +56,7 @@ class TaskSpaceControllerNode(Node):
         self._ticks, self._rate = 0, Rate()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
+        self.add_post_set_parameters_callback(lambda _: show_gains(self, self._law))
 
     def _build_law(self) -> TaskController:
         name = declare_fixed(
@@ -134,7 +135,7 @@ class TaskSpaceControllerNode(Node):
         if refusal:
             return ERROR, refusal, values
         if rate <= 0:
-            return False, "waiting for joint_states", values
+            return False, waiting(self._capabilities), values
         if self._driver.publisher.conflict:
             return False, self._driver.publisher.conflict, values
         words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak

@@ -65,14 +65,19 @@ class TopicDriver(Driver):
 
     @property
     def timing(self) -> LoopTiming | None:
-        """What the arm published last."""
+        """What the arm published, of which the gains are; None before."""
         return self._timing
 
     def take_timing(self, timing: LoopTiming | None) -> str:
-        """Fit the gains to a timing that the arm published; why they are rejected, or ""."""
-        self._timing = timing
-        if timing is None or self.fit is None:
+        """Fit the gains to a timing that the arm published; why they are rejected, or "".
+
+        One that hardly differs from the last one changes nothing: it is measured anew at every
+        activation. Neither does a publication without timing: a simulator's.
+        """
+        same = timing is None or (self._timing is not None and timing.resembles(self._timing))
+        if same or self.fit is None:
             return ""
+        self._timing = timing
         try:
             self.fit(np.full(self.arm.nv, np.nan))
         except ArmDynamicsError as error:
@@ -86,6 +91,7 @@ class TopicDriver(Driver):
 
     def wait(self, timeout: float) -> bool:
         """Whether a new state came within ``timeout`` [s]."""
+        self.publisher.listen()
         if self._newest is None and self._states.wait(timeout):
             self._collect()
         return self._newest is not None

@@ -98,6 +98,7 @@ class ViewerNode(Node):
         while not stop.wait(PERIOD):
             if time.monotonic() < self._pressed_until and not self._status.stopped:
                 self._emergency.publish(Bool(data=True))
+            self._publisher.listen()
             for taken in self._states.take():
                 self._note_state(taken)
             if self._newest is not None:

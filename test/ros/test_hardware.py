@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from .link import trajectory
-from .motors import JOINTS, Motors
+from .motors import JOINTS, RATE, Motors
 
 ERROR = 2
 STALE = 0.25
@@ -89,6 +89,9 @@ def test_capabilities_are_latched(motors, shared):
     shared.wait_for(lambda: len(record), "no capabilities")
     found = {s.name: {p.key: p.value for p in s.values} for s in record.newest.status}
     told = {"takes": "effort", "interfaces": "effort, position", "effort": "measured"}
+    for values in (found[joint] for joint in JOINTS):
+        assert float(values.pop("control period [s]")) >= 0.999 / RATE
+        assert 0.0 < float(values.pop("delay [periods]")) <= 2.0
     assert found == dict.fromkeys(JOINTS, told)
 
 

@@ -11,6 +11,7 @@ from emulators.served import served
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
+from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.ros.hardware_cycle import PAUSE
 
 from .driven import Driven
@@ -33,6 +34,7 @@ NEAR = 0.08
 RESOLUTION = 2e-3
 """Of the coarsest encoder [rad]."""
 AWAY = np.array([0.3, -0.3, 0.3])
+ERROR = 2
 
 
 class Line(Driven):
@@ -42,15 +44,18 @@ class Line(Driven):
         super().__init__()
         self.arm, self.urdf = served(maker.name, folder / "line"), folder / "arm.urdf"
         self.urdf.write_text(maker.arm.urdf)
-        self.joints = maker.arm.joint_names
+        self.joints, self.arm_model = maker.arm.joint_names, maker.arm
         own = {"arm": self.urdf, "port": folder / "line", "settings": SETTINGS[maker.driver]}
         self.drives(self.ros.start("hardware", **own, **PATIENT, **more))
         self.law = self.controller() if controlled else None
 
     def controller(self):
-        gains = {f"gains.{joint}.{name}": g for joint in self.joints for name, g in SLOW.items()}
-        law = {"arm": self.urdf, "controller": "computed_torque", **gains}
-        return self.ros.start("joint_controller", **law)
+        return self.controls("computed_torque", dict.fromkeys(self.joints, SLOW))
+
+    def controls(self, law, gains):
+        """A controller with the gains that are given, by joint, and defaults else."""
+        given = {f"gains.{j}.{name}": g for j, row in gains.items() for name, g in row.items()}
+        return self.ros.start("joint_controller", arm=self.urdf, controller=law, **given)
 
     def is_activated(self):
         """With torque, and taken up by the controller; anew where a busy machine stood still."""
@@ -227,3 +232,56 @@ def test_voltages_turn_motors_that_take_no_currents(tmp_path):
         assert all(line.torque)
     finally:
         line.close()
+
+
+# --- gains against the period and the delay that the node publishes
+
+
+def test_default_gains_are_slowed_down_and_given_ones_that_are_unstable_command_nothing(tmp_path):
+    line = Line(MAKERS["mit_can"], tmp_path, controlled=False)
+    usual = PidGravity(line.arm_model).values
+    try:
+        ros = line.ros
+        assert line.ask("configure"), ros.told("not configured")
+        law = line.controls("pid_gravity", {})
+        line.is_activated()
+        assert max(line.arm.tell("state")["moved"]) < RESOLUTION
+        holds_still(line, 3.0)
+        told = ros.diagnosis("joint_controller", lambda values: "gains_slowed" in values)
+        assert "default gains of" in told["last gains_slowed"]
+        p, d = (ros.get("joint_controller", f"gains.{line.joints[0]}.{name}") for name in "pd")
+        scale = d / usual[line.joints[0]]["d"]
+        assert 0.0 < scale < 1.0
+        assert p == pytest.approx(scale**2 * usual[line.joints[0]]["p"])
+
+        (answer,) = ros.set("joint_controller", **{f"gains__{line.joints[0]}__p": 0.9 * p})
+        assert answer.successful, answer.reason
+        name = f"gains.{line.joints[1]}.d"
+        ros.wait_for(
+            lambda: ros.get("joint_controller", name) < usual[line.joints[1]]["d"],
+            "a change of one gain takes the other defaults back to the usual ones",
+        )
+        (answer,) = ros.set("joint_controller", **{f"gains__{line.joints[0]}__p": 100 * p})
+        assert "gains unstable with period" in answer.reason
+        holds_still(line, 0.5)
+        assert law.stop() == 0
+
+        commands = ros.record(JointState, "joint_commands")
+        fast = {joint: {k: 2 * row[k] for k in "pid"} for joint, row in usual.items()}
+        line.controls("pid_gravity", fast)
+        told = ros.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
+        assert "PidGravity: gains unstable with period" in told["message"]
+        ros.wait_longer(line.states, 0.5)
+        assert not len(commands)
+    finally:
+        line.close()
+
+
+def holds_still(line, seconds):
+    """Under commands, without a trip."""
+    line.arm.tell("forget")
+    line.ros.wait_longer(line.states, seconds)
+    found = line.diagnosis(lambda values: float(values["commands per second"]) > 0)
+    assert found["state"] == "active", line.ros.told(str(found))
+    assert not {"swinging", "velocity", "trip 1"} & set(found), line.ros.told(str(found))
+    assert max(line.arm.tell("state")["moved"]) < NEAR

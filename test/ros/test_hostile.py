@@ -1,7 +1,10 @@
 """A domain in which somebody sends bytes that are no message, commands too, or too much."""
 
+import os
+import signal
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
+from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros.decode import POINTS
 from arm_dynamics.ros.one_publisher import SILENCE
 
@@ -195,7 +199,9 @@ def test_another_simulator_is_noticed_by_controllers_and_by_the_first(domain):
 
 def test_when_the_first_controller_is_killed_the_second_takes_over_without_a_jump(domain):
     """Its process stays in ROS's graph for 20 s; nobody waits as long."""
-    started, before = time.monotonic(), len(domain.arm_states)
+    states = domain.arm_states
+    domain.wait_for(lambda: np.abs(states.newest.velocity).max() < 1e-3, "no rest")
+    started, before = time.monotonic(), len(states)
     domain.first.kill()
     found = domain.diagnosis("simulator", lambda v: "commander_changed" in v)
     assert f"{TOOL} counts; {CONTROLLER} is silent" in found["last commander_changed"]
@@ -209,12 +215,14 @@ def test_when_the_first_controller_is_killed_the_second_takes_over_without_a_jum
 # --- a physical arm
 
 
-@pytest.fixture(scope="module")
-def motors(tmp_path_factory):
-    arm = Motors(tmp_path_factory.mktemp("motors"), interface="position")
+@pytest.fixture(scope="module", params=["position", "effort"])
+def motors(tmp_path_factory, request):
+    arm = Motors(tmp_path_factory.mktemp("motors"), interface=request.param)
+    limits = load_arm(arm.arm).effort_limit
+    arm.rival = {"position": {"position": [1.0, -1.0]}, "effort": {"effort": limits}}[request.param]
     try:
         assert arm.ask("configure")
-        arm.controller("position")
+        arm.controller("position" if request.param == "position" else "pid_gravity")
         commands = arm.ros.record(JointState, "joint_commands")
         assert arm.ask("activate")
         arm.ros.wait_for(lambda: len(commands) > 100, "no commands")
@@ -223,21 +231,47 @@ def motors(tmp_path_factory):
         arm.close()
 
 
+@contextmanager
+def rival(motors):
+    """A second commander, which sends without being asked, at 200 Hz."""
+    publisher = motors.ros.meet(JointState, "joint_commands")
+    message, ending = joint_state(("J1", "J2"), **motors.rival), Event()
+
+    def send():
+        while not ending.wait(5e-3):
+            publisher.publish(message)
+
+    thread = Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
 def test_neither_bytes_nor_a_second_commander_take_a_physical_arms_torque(motors):
+    """Nor where the node stands still for longer than a commander may be silent."""
     before = np.array(motors.news().position)
     attack(motors.ros, ("joint_commands", "voltage_commands", "emergency_stop", "joint_states"))
     bad_parameter(motors.ros, "hardware")
     for kind in ("command_refused", "emergency_stop_refused", "callback_failed"):
         motors.diagnosis(lambda values, k=kind: k in values)
-    publisher = motors.ros.meet(JointState, "joint_commands")
-    for _ in range(100):
-        publisher.publish(joint_state(("J1", "J2"), position=[1.0, -1.0]))
-        motors.news()
-    found = motors.diagnosis(rejections("commander_rejected"))
-    assert "/test_listener is rejected" in found["last commander_rejected"]
-    assert "/joint_controller" in found["last commander_rejected"]
+    first = len(motors.states)
+    with rival(motors):
+        found = motors.diagnosis(rejections("commander_rejected"))
+        assert "/test_listener is rejected" in found["last commander_rejected"]
+        assert "/joint_controller" in found["last commander_rejected"]
+        os.kill(motors.process.pid, signal.SIGSTOP)
+        time.sleep(1.2 * SILENCE)
+        os.kill(motors.process.pid, signal.SIGCONT)
+        seen = len(motors.states)
+        motors.ros.wait_for(lambda: len(motors.states) > seen + 200, "no joint_states")
+        found = motors.diagnosis(lambda values: float(values["commands per second"]) > 0)
     assert found["state"] == "active", motors.ros.told(str(found))
+    assert "commander_changed" not in found, motors.ros.told(str(found))
     assert motors.life == "active"
-    moved = np.abs(np.array(motors.news().position) - before).max()
+    q = np.array([m.position for m in motors.states.messages(first)])
+    moved = np.abs(q - before).max()
     assert moved < 0.02, motors.ros.told(f"moved by {moved} rad")
     assert motors.process.code is None

@@ -58,11 +58,19 @@ def graph(monkeypatch):
     return graph
 
 
+def listened(graph, seconds):
+    """Time in which the arm publishes states that are to be answered."""
+    end = graph.now + seconds
+    while graph.now < end:
+        graph.now = min(graph.now + LOOK, end)
+        graph.one.listen()
+
+
 def accepted(graph, publishers, dt=0.01, topic=COMMANDS):
     """Who of these, each sending after ``dt`` [s], was accepted."""
     found = []
     for publisher in publishers:
-        graph.now += dt
+        listened(graph, dt)
         if graph.one.accept(topic, publisher):
             found.append(publisher)
     return found
@@ -99,6 +107,17 @@ def test_one_that_was_killed_and_still_is_in_the_graph_is_succeeded_after_a_sile
     taken = accepted(graph, [B] * sent)
     assert abs(len(taken) - sent / 2) < 3
     assert graph.restarts == 1
+
+
+def test_while_the_arm_asks_nothing_nobody_is_silent(graph):
+    """It stood still, or published no state: the first had nothing to answer."""
+    accepted(graph, [A, B])
+    for _ in range(30):
+        graph.now += 2 * SILENCE
+        assert not graph.one.accept(COMMANDS, B)
+    graph.one.listen()
+    assert accepted(graph, [B, A]) == [A]
+    assert not graph.counts["commander_changed"]
 
 
 def test_two_that_send_seldom_are_not_obeyed_in_turn(graph):

@@ -12,6 +12,7 @@ from arm_dynamics.controllers.impedance import Impedance
 from arm_dynamics.controllers.resolved_rate import ResolvedRate
 from arm_dynamics.controllers.task import task_of
 from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.kinematics.inverse import nearest_reachable
 from arm_dynamics.kinematics.singular_escape import second_order
 from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.reach_watch import ReachWatch
@@ -25,6 +26,9 @@ STRETCHED = {
     "four_joint": (0.0, 0.3, 0.0, 0.0),
     "three_link": (0.0, 0.0, 0.0),
 }
+
+WRIST = np.array([0.1, 0.8, -2.4, 0.3, 0.0, 0.2])
+"""Of the puma560: axes 4 and 6 are in line."""
 
 HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="0.4 0 0"/>
 <parent link="J2_link"/><child link="hand"/></joint>"""
@@ -103,11 +107,11 @@ def test_an_elbow_bends_to_the_side_that_its_limits_allow(stop, side, bent):
     assert side * virtual.q[1] > 0.1
 
 
-def test_a_wrist_turns_out_of_its_singular_configuration():
+@pytest.mark.parametrize("distance", [-0.3, -0.1, 0.1])
+def test_a_wrist_turns_out_of_its_singular_configuration(distance):
     """The lost rotation needs a self-motion of joints 4 and 6, whose own second order is 0."""
     arm = load_arm("puma560").with_actuator("ideal")
-    q = np.array([0.1, 0.8, -2.4, 0.3, 0.0, 0.2])
-    virtual = led(arm, q, along_lost_direction(arm, q, -0.1))
+    virtual = led(arm, WRIST, along_lost_direction(arm, WRIST, distance))
     assert virtual.distance < 1e-3
 
 
@@ -123,7 +127,7 @@ def test_the_arm_leaves_a_stretched_configuration(kind):
 
 
 def stall(arm, q, task):
-    """The watch and its events after 2 s at a target, and how long the arm moved."""
+    """The watch and its events after 2 s at a target."""
     law, events = TaskSpace(arm), Events()
     watch = ReachWatch(law, events)
     law.reset(State.of(q))
@@ -142,6 +146,18 @@ def test_a_stall_is_one_event_that_names_its_cause():
     watch, events = stall(arm, q, along_lost_direction(arm, q, -0.3))
     assert not watch.stalled
     assert not events.counts["stalled"]
+
+
+def test_a_wrist_stalls_at_the_pose_nearest_to_a_target_beyond_its_reach():
+    """The elbow is stretched where the tool comes closest: 0.041 m are left."""
+    arm = load_arm("puma560").with_actuator("ideal")
+    task = along_lost_direction(arm, WRIST, 0.3)
+    best = nearest_reachable(arm, task.position, task.rotation, start=WRIST, restarts=10)
+    watch, events = stall(arm, WRIST, task)
+    assert best.missed > 0.04
+    assert watch.distance == pytest.approx(np.hypot(best.missed, best.turned), abs=1e-3)
+    assert events.counts["stalled"] == 1
+    assert "near singularity" in watch.stalled
 
 
 def test_a_stall_at_a_position_limit_names_the_joint():

@@ -14,11 +14,16 @@ LONGEST = 0.1
 """Longest step [rad or m]."""
 FLAT = 0.01
 """Negative curvature, as a fraction of the squared lost error, that is taken for none."""
+FADING = 0.5
+"""Negative curvature, as a fraction of ``weak`` times the lost error, that halves the step: the
+step does not jump where the curvature changes its sign."""
 DECISIVE = 1e-6
 """Distance [rad or m] from the singularity from which on the first-order motion selects the side.
 """
 BLOCKING = 1e-6
 """Component of a unit direction that counts as a motion of its joint."""
+TOUCHING = 1e-4
+"""Distance [rad or m] from a position limit that counts as being there."""
 KEPT = 0.1
 """Component of the last direction within the present ones below which another one is chosen."""
 
@@ -95,11 +100,13 @@ def escape(
         on = on and ahead > -KEPT * weak * size
         chosen = _side(d, g, ahead, depth, size, posture, q, lower, upper, on)
         if chosen != 0.0:
-            fading = (1.0 - least / size) * depth / (depth + FLAT * size * size)
+            fading = (1.0 - least / size) * depth / (depth + FADING * weak * size)
             step = min(_root(chosen * g, depth, size), LONGEST) * fading
+            step = min(step, _room(chosen * d, q, lower, upper))
             return chosen * d, step, lost, share
         for i in range(q.size):  # at a limit, and neither sign leads away from all of them
-            if abs(d[i]) > BLOCKING and (q[i] <= lower[i] or q[i] >= upper[i]):
+            room = min(q[i] - lower[i], upper[i] - q[i])
+            if abs(d[i]) > BLOCKING and room <= TOUCHING:
                 still[i] = 1.0
     return nowhere, 0.0, lost, share
 
@@ -176,14 +183,14 @@ def _root(g: float, depth: float, size: float) -> float:
 
 @compiled
 def _room(d: Vector, q: Vector, lower: Vector, upper: Vector) -> float:
-    """Step along d [rad or m] until a joint is at its limit."""
+    """Step along d [rad or m] until a joint is TOUCHING its limit."""
     room = np.inf
     for i in range(q.size):
         if d[i] > BLOCKING:
             room = minimum(room, (upper[i] - q[i]) / d[i])
         elif d[i] < -BLOCKING:
             room = minimum(room, (lower[i] - q[i]) / d[i])
-    return max(room, 0.0)
+    return max(room - TOUCHING, 0.0)
 
 
 @compiled

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.kinematics.singular_escape import escape
+from arm_dynamics.kinematics.singular_escape import KEPT, escape
 from arm_dynamics.kinematics.task_check import fits, refusal
 from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
 from arm_dynamics.model.arm_model import ArmModel
@@ -168,7 +168,8 @@ def rates(
             against = min(np.dot(inner, slope), 0.0) * share_lost
             inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
         if np.dot(left, slope) < 0.0:  # through the singularity
-            caught = caught - rate * lost
+            uphill = -np.dot(left, slope) / (KEPT * weak * math.sqrt(size))
+            caught = caught - min(uphill, 1.0) * rate * lost
         inner = inner + rate * step * left
     else:
         left = np.zeros(q.size)

@@ -115,12 +115,52 @@ def test_a_wrist_turns_out_of_its_singular_configuration(distance):
     assert virtual.distance < 1e-3
 
 
+def test_a_folded_arm_turns_to_the_side_where_its_elbow_opens():
+    """The posture draws joint 1 to the other side, where the elbow would have to close again."""
+    arm, q = load_arm("two_link"), np.array([-1.865, np.pi])
+    target = np.array([0.029, 0.0, -0.03])
+    virtual = led(arm, q, replace(task_of(arm, Reference.hold(q)), position=target))
+    assert virtual.q[0] < q[0]
+    assert virtual.distance < 3e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "q", "target", "turned"),
+    [
+        (
+            "four_joint",
+            (2.0075, -np.pi, -np.pi, np.pi),
+            (0.02528, -0.00682, -0.24828),
+            (-1.08518, 1.23911, 0.91363),
+        ),
+        (
+            "seven_dof_can",
+            (1.44133, 1.40631, 0.87186, 0.001, -0.53875, 0.7854, -1.5682),
+            (-0.30434, -0.06932, 0.20915),
+            (0.59161, -1.33118, 1.77244),
+        ),
+    ],
+)
+def test_an_arm_near_a_singular_configuration_comes_to_rest(name, q, target, turned):
+    """Where the curvature ends, and where a joint is about to meet its position limit."""
+    arm = load_arm(name)
+    task = replace(
+        task_of(arm, Reference.hold(np.array(q))),
+        position=np.array(target),
+        rotation=pin.exp3(np.array(turned)),
+    )
+    virtual = led(arm, np.clip(q, arm.lower, arm.upper), task)
+    for _ in range(2):
+        virtual.follow(task, DT, GAINS)
+        assert np.abs(virtual.v).max() < 1e-2
+
+
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace, Impedance])
 def test_the_arm_leaves_a_stretched_configuration(kind):
     arm, q = load_arm("four_joint").with_actuator("ideal"), np.array(STRETCHED["four_joint"])
     task, law, plant, state = along_lost_direction(arm, q, -0.3), kind(arm), Plant(arm), State.of(q)
     law.reset(state)
-    for k in range(1500):
+    for k in range(1000):
         state = plant.step(state, law.update(state, task, DT * (k > 0)), DT / 2, 2)
     reached = kinematics.tool_position(arm, state.q)
     assert np.linalg.norm(reached - task.position) < (2e-2 if kind is Impedance else 1e-3)

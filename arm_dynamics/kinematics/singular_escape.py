@@ -14,9 +14,9 @@ LONGEST = 0.1
 """Longest step [rad or m]."""
 FLAT = 0.01
 """Negative curvature, as a fraction of the squared lost error, that is taken for none."""
-FADING = 0.5
-"""Negative curvature, as a fraction of ``weak`` times the lost error, that halves the step: the
-step does not jump where the curvature changes its sign."""
+FADING = 0.01
+"""Negative curvature, as a fraction of ``weak`` times the lost error, that halves the step: it is
+continuous where the curvature changes its sign."""
 DECISIVE = 1e-6
 """Distance [rad or m] from the singularity from which on the first-order motion selects the side.
 """

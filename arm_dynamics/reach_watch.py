@@ -33,7 +33,7 @@ class ReachWatch:
         self.farthest = 0.0
         self.stalled = ""
         """Cause of the present stall, empty while there is none."""
-        self._moved = -np.inf
+        self._moved = law.virtual.time
 
     @property
     def distance(self) -> float:

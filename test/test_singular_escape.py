@@ -12,6 +12,7 @@ from arm_dynamics.controllers.impedance import Impedance
 from arm_dynamics.controllers.resolved_rate import ResolvedRate
 from arm_dynamics.controllers.task import task_of
 from arm_dynamics.controllers.task_space import TaskSpace
+from arm_dynamics.kinematics.inverse import nearest_reachable
 from arm_dynamics.kinematics.singular_escape import second_order
 from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.reach_watch import ReachWatch
@@ -25,6 +26,9 @@ STRETCHED = {
     "four_joint": (0.0, 0.3, 0.0, 0.0),
     "three_link": (0.0, 0.0, 0.0),
 }
+
+WRIST = np.array([0.1, 0.8, -2.4, 0.3, 0.0, 0.2])
+"""Of the puma560: axes 4 and 6 are in line."""
 
 HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="0.4 0 0"/>
 <parent link="J2_link"/><child link="hand"/></joint>"""
@@ -103,12 +107,52 @@ def test_an_elbow_bends_to_the_side_that_its_limits_allow(stop, side, bent):
     assert side * virtual.q[1] > 0.1
 
 
-def test_a_wrist_turns_out_of_its_singular_configuration():
+@pytest.mark.parametrize("distance", [-0.3, -0.1, 0.1])
+def test_a_wrist_turns_out_of_its_singular_configuration(distance):
     """The lost rotation needs a self-motion of joints 4 and 6, whose own second order is 0."""
     arm = load_arm("puma560").with_actuator("ideal")
-    q = np.array([0.1, 0.8, -2.4, 0.3, 0.0, 0.2])
-    virtual = led(arm, q, along_lost_direction(arm, q, -0.1))
+    virtual = led(arm, WRIST, along_lost_direction(arm, WRIST, distance))
     assert virtual.distance < 1e-3
+
+
+def test_a_folded_arm_turns_to_the_side_where_its_elbow_opens():
+    """The posture draws joint 1 to the other side, where the elbow would have to close again."""
+    arm, q = load_arm("two_link"), np.array([-1.865, np.pi])
+    target = np.array([0.029, 0.0, -0.03])
+    virtual = led(arm, q, replace(task_of(arm, Reference.hold(q)), position=target))
+    assert virtual.q[0] < q[0]
+    assert virtual.distance < 3e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "q", "target", "turned"),
+    [
+        (
+            "four_joint",
+            (2.0075, -np.pi, -np.pi, np.pi),
+            (0.02528, -0.00682, -0.24828),
+            (-1.08518, 1.23911, 0.91363),
+        ),
+        (
+            "seven_dof_can",
+            (1.44133, 1.40631, 0.87186, 0.001, -0.53875, 0.7854, -1.5682),
+            (-0.30434, -0.06932, 0.20915),
+            (0.59161, -1.33118, 1.77244),
+        ),
+    ],
+)
+def test_an_arm_near_a_singular_configuration_comes_to_rest(name, q, target, turned):
+    """Where the curvature ends, and where a joint is about to meet its position limit."""
+    arm = load_arm(name)
+    task = replace(
+        task_of(arm, Reference.hold(np.array(q))),
+        position=np.array(target),
+        rotation=pin.exp3(np.array(turned)),
+    )
+    virtual = led(arm, np.clip(q, arm.lower, arm.upper), task)
+    for _ in range(2):
+        virtual.follow(task, DT, GAINS)
+        assert np.abs(virtual.v).max() < 1e-2
 
 
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace, Impedance])
@@ -116,14 +160,14 @@ def test_the_arm_leaves_a_stretched_configuration(kind):
     arm, q = load_arm("four_joint").with_actuator("ideal"), np.array(STRETCHED["four_joint"])
     task, law, plant, state = along_lost_direction(arm, q, -0.3), kind(arm), Plant(arm), State.of(q)
     law.reset(state)
-    for k in range(1500):
+    for k in range(1000):
         state = plant.step(state, law.update(state, task, DT * (k > 0)), DT / 2, 2)
     reached = kinematics.tool_position(arm, state.q)
     assert np.linalg.norm(reached - task.position) < (2e-2 if kind is Impedance else 1e-3)
 
 
 def stall(arm, q, task):
-    """The watch and its events after 2 s at a target, and how long the arm moved."""
+    """The watch and its events after 2 s at a target."""
     law, events = TaskSpace(arm), Events()
     watch = ReachWatch(law, events)
     law.reset(State.of(q))
@@ -142,6 +186,18 @@ def test_a_stall_is_one_event_that_names_its_cause():
     watch, events = stall(arm, q, along_lost_direction(arm, q, -0.3))
     assert not watch.stalled
     assert not events.counts["stalled"]
+
+
+def test_a_wrist_stalls_at_the_pose_nearest_to_a_target_beyond_its_reach():
+    """The elbow is stretched where the tool comes closest: 0.041 m are left."""
+    arm = load_arm("puma560").with_actuator("ideal")
+    task = along_lost_direction(arm, WRIST, 0.3)
+    best = nearest_reachable(arm, task.position, task.rotation, start=WRIST, restarts=10)
+    watch, events = stall(arm, WRIST, task)
+    assert best.missed > 0.04
+    assert watch.distance == pytest.approx(np.hypot(best.missed, best.turned), abs=1e-3)
+    assert events.counts["stalled"] == 1
+    assert "near singularity" in watch.stalled
 
 
 def test_a_stall_at_a_position_limit_names_the_joint():

@@ -7,18 +7,23 @@ import math
 import numpy as np
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.positive import applied, product, product_transposed
+from arm_dynamics.positive import applied, filtered_inverse, product, product_transposed
 from arm_dynamics.scalar import clip, compiled, finite, minimum
 
 LONGEST = 0.1
 """Longest step [rad or m]."""
 FLAT = 0.01
 """Negative curvature, as a fraction of the squared lost error, that is taken for none."""
+FADING = 0.01
+"""Negative curvature, as a fraction of ``weak`` times the lost error, that halves the step: it is
+continuous where the curvature changes its sign."""
 DECISIVE = 1e-6
 """Distance [rad or m] from the singularity from which on the first-order motion selects the side.
 """
 BLOCKING = 1e-6
 """Component of a unit direction that counts as a motion of its joint."""
+TOUCHING = 1e-4
+"""Distance [rad or m] from a position limit that counts as being there."""
 KEPT = 0.1
 """Component of the last direction within the present ones below which another one is chosen."""
 
@@ -47,9 +52,10 @@ def escape(
     has a negative eigenvalue μ; d is its eigenvector, and the quadratic model along d removes the
     error e = |e_lost| after s = 2 e² / (g + √(g² + 2 |μ| e²)), g = dᵀ Jᵀ e_lost. No negative
     eigenvalue: s = 0, and the configuration nearest to a target beyond the workspace is held.
-    Both signs of d approach the target at second order. The sign of g is taken, unless a position
-    limit leaves less of s there than on the other side; without g the sign toward the posture,
-    else toward the middle of the position limits. A direction once chosen is kept.
+    Both signs of d approach the target at second order. The sign of g after J# (e - e_lost) is
+    taken, unless a position limit leaves less of s there than on the other side; without g the
+    sign toward the posture, else toward the middle of the position limits. A direction once
+    chosen is kept until g opposes it.
     The step falls to 0 as the lost error falls to ``least``, and with the curvature. The share
     does as the error along singular directions, whether lost or not, falls to ``least``.
 
@@ -78,8 +84,10 @@ def escape(
     size, share = math.sqrt(np.dot(lost, lost)), 1.0 - least / along
     if size <= least:
         return last, 0.0, lost, share
-    B = product(J.T, product(kept, J)) - second_order(jacobian, applied(axis_weights.T, lost))
-    slope = applied(J.T, lost)
+    bent, slope = second_order(jacobian, applied(axis_weights.T, lost)), applied(J.T, lost)
+    B = product(J.T, product(kept, J)) - bent
+    inverse, _ = filtered_inverse(J, weak)
+    coming = slope + applied(bent, applied(inverse, error - lost))  # once the rest is caught up
     for _ in range(q.size):
         d, curvature = _steepest(B, still, last)
         depth = -curvature - FLAT * size * size
@@ -88,14 +96,17 @@ def escape(
             return last, 0.0, lost, share  # far enough: the first-order motion does the rest
         if depth <= 0.0:
             break
-        g = np.dot(d, slope)
-        chosen = _side(d, g, depth, size, posture, q, lower, upper, on)
+        g, ahead = np.dot(d, slope), np.dot(d, coming)
+        on = on and ahead > -KEPT * weak * size
+        chosen = _side(d, g, ahead, depth, size, posture, q, lower, upper, on)
         if chosen != 0.0:
-            fading = (1.0 - least / size) * depth / (depth + FLAT * size * size)
+            fading = (1.0 - least / size) * depth / (depth + FADING * weak * size)
             step = min(_root(chosen * g, depth, size), LONGEST) * fading
+            step = min(step, _room(chosen * d, q, lower, upper))
             return chosen * d, step, lost, share
         for i in range(q.size):  # at a limit, and neither sign leads away from all of them
-            if abs(d[i]) > BLOCKING and (q[i] <= lower[i] or q[i] >= upper[i]):
+            room = min(q[i] - lower[i], upper[i] - q[i])
+            if abs(d[i]) > BLOCKING and room <= TOUCHING:
                 still[i] = 1.0
     return nowhere, 0.0, lost, share
 
@@ -172,20 +183,21 @@ def _root(g: float, depth: float, size: float) -> float:
 
 @compiled
 def _room(d: Vector, q: Vector, lower: Vector, upper: Vector) -> float:
-    """Step along d [rad or m] until a joint is at its limit."""
+    """Step along d [rad or m] until a joint is TOUCHING its limit."""
     room = np.inf
     for i in range(q.size):
         if d[i] > BLOCKING:
             room = minimum(room, (upper[i] - q[i]) / d[i])
         elif d[i] < -BLOCKING:
             room = minimum(room, (lower[i] - q[i]) / d[i])
-    return max(room, 0.0)
+    return max(room - TOUCHING, 0.0)
 
 
 @compiled
 def _side(
     d: Vector,
     g: float,
+    coming: float,
     depth: float,
     size: float,
     posture: Vector,
@@ -206,7 +218,7 @@ def _side(
         inward += d[i] * (middle - q[i])
         if abs(d[i]) > widest + DECISIVE:
             widest, sign = abs(d[i]), 1.0 if d[i] > 0.0 else -1.0
-    for preferred in (inward, toward, g / depth):
+    for preferred in (inward, toward, coming / depth):
         if abs(preferred) > DECISIVE:
             sign = 1.0 if preferred > 0.0 else -1.0
     ahead = minimum(ahead / _root(g, depth, size), 1.0)

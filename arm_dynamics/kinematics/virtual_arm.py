@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.kinematics.singular_escape import escape
+from arm_dynamics.kinematics.singular_escape import KEPT, escape
 from arm_dynamics.kinematics.task_check import fits, refusal
 from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
 from arm_dynamics.model.arm_model import ArmModel
@@ -159,19 +159,20 @@ def rates(
     rows, inner = chosen_rows(J, scale, axes), posture_rate * posture
     inverse, weakest = filtered_inverse(rows, weak)
     if weakest < weak or (q <= lower).any() or (q >= upper).any():
-        leaving, step, lost, share_lost = escape(
-            rows, J, caught / rate, axis_weights, posture, q, lower, upper, weak,
-            NEGLIGIBLE * scale[3], leaving,
+        left, step, lost, share_lost = escape(
+            rows, J, caught / rate, axis_weights, posture.copy(), q, lower, upper, weak,
+            NEGLIGIBLE * scale[3], leaving.copy(),
         )  # fmt: skip
         slope, size = applied(rows.T, lost), np.dot(lost, lost)
         if size > 0.0:  # there the posture does not move the tool away from the target
             against = min(np.dot(inner, slope), 0.0) * share_lost
             inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
-        if np.dot(leaving, slope) < 0.0:  # through the singularity
-            caught = caught - rate * lost
-        inner = inner + rate * step * leaving
+        if np.dot(left, slope) < 0.0:  # through the singularity
+            uphill = -np.dot(left, slope) / (KEPT * weak * math.sqrt(size))
+            caught = caught - min(uphill, 1.0) * rate * lost
+        inner = inner + rate * step * left
     else:
-        leaving = np.zeros(q.size)
+        left = np.zeros(q.size)
     for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit
         slow = inner + applied(inverse, caught - applied(rows, inner))
         slow = slow * share(slow, np.full(slow.size, most / rate))
@@ -186,7 +187,7 @@ def rates(
     _block(v, q, lower, upper, rows, inner)
     a = applied(inverse, bent)
     a = a * share(a, np.full(a.size, most))
-    return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest, leaving
+    return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest, left
 
 
 @compiled

@@ -16,7 +16,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.dynamechs import LOST, objective, published_arm
+from arm_dynamics.dynamechs import objective, published_arm
 from arm_dynamics.equilibrium import holding
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.integrators import INTEGRATORS

@@ -71,12 +71,9 @@ def escape(
     size = math.sqrt(np.dot(error, error))
     if not least < size < math.inf or not finite(rows.ravel()):
         return nowhere, 0.0, nothing, 0.0
-    J, still = rows.copy(), np.zeros(q.size)
-    pull = applied(J.T, error)
-    for i in range(q.size):  # joints that the error presses against their limits
-        outward = pull[i] if q[i] >= upper[i] else -pull[i] if q[i] <= lower[i] else 0.0
-        if outward > weak * size:
-            still[i] = 1.0
+    J, still = rows.copy(), pressed(applied(rows.T, error), q, lower, upper, weak * size)
+    for i in range(q.size):
+        if still[i] > 0.0:
             J[:, i] *= 0.0
     kept, lost, along = _split(J, error, weak)
     if along <= least:
@@ -109,6 +106,17 @@ def escape(
             if abs(d[i]) > BLOCKING and room <= TOUCHING:
                 still[i] = 1.0
     return nowhere, 0.0, lost, share
+
+
+@compiled
+def pressed(pull: Vector, q: Vector, lower: Vector, upper: Vector, least: float) -> Vector:
+    """1 for joints that a pull (nv,) above ``least`` presses against their position limits."""
+    found = np.zeros(q.size)
+    for i in range(q.size):
+        outward = pull[i] if q[i] >= upper[i] else -pull[i] if q[i] <= lower[i] else 0.0
+        if outward > least:
+            found[i] = 1.0
+    return found
 
 
 @compiled

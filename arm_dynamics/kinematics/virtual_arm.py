@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.kinematics.singular_escape import KEPT, escape
+from arm_dynamics.kinematics.singular_escape import KEPT, escape, pressed
 from arm_dynamics.kinematics.task_check import fits, refusal
 from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
 from arm_dynamics.model.arm_model import ArmModel
@@ -159,8 +159,9 @@ def rates(
     rows, inner = chosen_rows(J, scale, axes), posture_rate * posture
     inverse, weakest = filtered_inverse(rows, weak)
     if weakest < weak or (q <= lower).any() or (q >= upper).any():
+        missed = caught / rate
         left, step, lost, share_lost = escape(
-            rows, J, caught / rate, axis_weights, posture.copy(), q, lower, upper, weak,
+            rows, J, missed, axis_weights, posture.copy(), q, lower, upper, weak,
             NEGLIGIBLE * scale[3], leaving.copy(),
         )  # fmt: skip
         slope, size = applied(rows.T, lost), np.dot(lost, lost)
@@ -171,6 +172,11 @@ def rates(
             uphill = -np.dot(left, slope) / (KEPT * weak * math.sqrt(size))
             caught = caught - min(uphill, 1.0) * rate * lost
         inner = inner + rate * step * left
+        if left.any():  # joints that the escape takes for stopped stay where they are
+            least = weak * math.sqrt(np.dot(missed, missed))
+            moving = 1.0 - pressed(applied(rows.T, missed), q, lower, upper, least)
+            rows, inner = rows * moving, inner * moving
+            inverse, _ = filtered_inverse(rows, weak)
     else:
         left = np.zeros(q.size)
     for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit

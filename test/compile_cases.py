@@ -220,9 +220,11 @@ def _switch(case, fit):
     for name in fit if case.loop is not None else ():
         law = build_controller(case.arm, name)
         case.loop.use(law)
-        for _ in range(4):
+        for _ in range(3):
             case.step()
             case.bus.time += 0.2
+        for _ in range(8):  # the driver measures its period by the last ten cycles
+            case.step()
 
 
 def makers(watch):

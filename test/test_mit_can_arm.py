@@ -39,7 +39,7 @@ def arm():
 class Rig:
     """``answers`` are the faults of what comes back from the motors."""
 
-    def __init__(self, interface="effort", q=None, **safety):
+    def __init__(self, interface="effort", q=None, period=0.0, **safety):
         wired = read_wiring(arm())
         self.motors = MitMotors([Shaft(m.id, m.motor, supply=24.0) for m in wired.motors])
         self.body = EmulatedArm(arm(), self.motors, arm().pose("initial") if q is None else q)
@@ -47,7 +47,7 @@ class Rig:
         self.port = MemoryPort(self.motors, self.body, baud=4e6, answers=self.answers)
         self.bus = MitCan(wired.motors, {**wired.settings, **PROMPT}, self.port)
         safety = SafetySettings(**safety)
-        self.driver = MotorArm(arm(), self.bus, interface=interface, safety=safety)
+        self.driver = MotorArm(arm(), self.bus, interface=interface, safety=safety, period=period)
         self.law, self.goal = build_controller(arm()), arm().pose("initial")
 
     def up(self):
@@ -213,7 +213,7 @@ def test_a_motor_that_fails_stops_the_arm(happens):
 def test_the_law_of_the_file_leads_the_arm_at_the_rate_of_the_file(q):
     """A command goes out one cycle late; stretched straight up J1 turns next to no inertia."""
     period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["rate"]
-    rig = Rig(q=q)
+    rig = Rig(q=q, period=period)
     rig.driver.configure()
     rig.driver.read()
     rig.driver.activate()

@@ -22,7 +22,6 @@ from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajecto
 from arm_dynamics.trajectories.tool_glide import ToolGlide
 from arm_dynamics.trajectories.tool_goals import AtTwist, ToPose
 from arm_dynamics.trajectories.tool_paths import ToolLimits
-from arm_dynamics.trajectories.tool_splines import through, timed
 
 STEP = 1e-3
 """Time [s] between two updates."""
@@ -61,6 +60,9 @@ def _follow(law: Controller, following: Following, trajectory: Trajectory, state
 
 
 def _motions(law: TaskController) -> Iterable[Trajectory]:
+    # scipy's interpolation: joint-space controllers start without it
+    from arm_dynamics.trajectories.tool_splines import through, timed  # noqa: PLC0415
+
     arm, limits = law.arm, ToolLimits()
     present = Reference.hold(arm.pose("initial"))
     here = pose(arm, present.q)

@@ -46,7 +46,7 @@ def closed_loop_map(
     early, pushed_early = _held(phi, gamma, part)
     rest, pushed = _held(phi, gamma, steps - part)
     size = n + nc + nv * (late + (part > 0))
-    u0 = np.zeros((nv, size))
+    u0 = np.zeros((nv, size), np.result_type(law.J, law.K, law.H))
     u0[:, : 2 * nv], u0[:, n : n + nc] = law.J + law.K, law.H
 
     def u(k: int) -> Vector:
@@ -55,7 +55,7 @@ def closed_loop_map(
     with np.errstate(over="ignore", invalid="ignore"):
         y = rest @ early @ np.eye(n, size) + pushed @ u(late)
         y = y + rest @ pushed_early @ u(late + 1) if part else y
-    c = np.zeros((nc, size))
+    c = np.zeros((nc, size), np.result_type(law.G, law.F))
     c[:, : 2 * nv], c[:, n : n + nc] = law.G, law.F
     return np.vstack([y, c, *[u(k) for k in range(late + (part > 0))]])
 

@@ -88,6 +88,7 @@ def tool(watch):
     node.loop.driver = driver = Still(load_arm("five_dof"))
     place, turn = pose(driver.arm, driver.arm.pose("initial"))
     message = PoseStamped()
+    message.header.frame_id = driver.arm.base_frame
     at, way = message.pose.position, message.pose.orientation
     at.x, at.y, at.z = (place - [0.0, 0.02, 0.0]).tolist()
     way.x, way.y, way.z, way.w = quaternion_of(turn).tolist()

@@ -25,7 +25,6 @@ from arm_dynamics.ros.declared import require_declared
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.safety.events import Events
-from arm_dynamics.scalar import warm_up
 from arm_dynamics.yaml_file import read_yaml
 
 Work = Callable[[Stop], None]
@@ -49,7 +48,6 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
         nodes, work = build()
         for node in nodes:
             require_declared(node)
-        warm_up()  # before the first message is answered
         return 0 if spin_beside(nodes, work, stop) else 1
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)

@@ -25,7 +25,7 @@ class MotorLife(MotorParts):
         with self._link.turn:
             if self.status is Status.UNCONFIGURED:
                 self._closed = False
-                warm_up()  # takes minutes on a new machine: long before torque
+                warm_up()  # up to a minute on a new machine: long before torque
                 if self.timing is not None:
                     self._fit_gains()
                 self._link.open(self._ids if self.engaged else ())

@@ -66,7 +66,7 @@ class Process:
     """A node that ends with this process, whatever happens."""
 
     def __init__(self, module, arguments, environment, output):
-        self.name, self._output = module, output
+        self.name, self._output, self._kept = module, output, ""
         with output.open("wb") as file:
             # A group of its own: Ctrl-C at the tests must leave the ending to them.
             self._process = subprocess.Popen(
@@ -85,7 +85,11 @@ class Process:
 
     @property
     def output(self):
-        return self._output.read_text(errors="replace")
+        return self._kept or self._output.read_text(errors="replace")
+
+    def keep_output(self):
+        """Read it before its file is removed."""
+        self._kept = self.output
 
     def wait(self, timeout=PATIENCE):
         """The exit code, once it has ended by itself."""
@@ -342,6 +346,8 @@ class Ros:
         self._caller.destroy_node()
         rclpy.shutdown(context=self._context)
         os.close(self._claim)
+        for process in self.processes:
+            process.keep_output()
         shutil.rmtree(self._folder)
 
     def _collect(self):

@@ -100,13 +100,16 @@ class Line(Driven):
             time.sleep(1.2)
 
     def sets_off_to(self, q):
-        """A trajectory that has begun to move the arm."""
+        """A trajectory that has begun to move the arm; anew where the machine stood."""
         self.arm.tell("forget")
         message = trajectory((2.0, q, np.zeros(3)), names=self.joints)
-        self.ros.publish(message, "joint_controller/joint_trajectory")
-        self.ros.wait_for(
-            lambda: min(self.arm.tell("state")["moved"]) > 0.02, "the arm does not move"
-        )
+        until = time.monotonic() + PATIENCE
+        while min(self.arm.tell("state")["moved"]) < 0.02:
+            assert time.monotonic() < until, self.ros.told("the arm does not move")
+            if not all(self.torque):
+                self.is_activated()
+            self.ros.publish(message, "joint_controller/joint_trajectory")
+            time.sleep(0.5)
 
     def is_reset(self):
         """Then held: torque is off."""
@@ -180,8 +183,10 @@ def test_an_emergency_stop_takes_the_torque_off_until_a_reset(active):
 def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active):
     active.sets_off_to(active.start + AWAY)
     os.kill(active.process.pid, signal.SIGSTOP)
-    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
-    os.kill(active.process.pid, signal.SIGCONT)
+    try:
+        active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+    finally:
+        os.kill(active.process.pid, signal.SIGCONT)
     active.diagnosis(lambda values: "trip 1" in values)
     active.is_reset()
     active.comes_to("inactive")

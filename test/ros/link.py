@@ -217,6 +217,10 @@ class Ros:
         """Publish once, to someone who listens."""
         self.meet(type(message), topic).publish(message)
 
+    def leave(self, topic):
+        """Publish no more, as a node that ends."""
+        self._listener.destroy_publisher(self._publishers.pop(topic))
+
     # --- services
 
     def client(self, kind, service, timeout=PATIENCE):

@@ -151,6 +151,8 @@ def active(line, shared):
     assert not any(line.torque)
     try:
         line.is_activated()
+        line.moved_by_torque = max(line.arm.tell("state")["moved"])
+        line.is_moved_to(line.start)
         yield line
         line.ask("deactivate")
         assert not any(line.torque)
@@ -159,7 +161,7 @@ def active(line, shared):
 
 
 def test_torque_on_moves_nothing_and_a_trajectory_is_followed(active):
-    assert max(active.arm.tell("state")["moved"]) < RESOLUTION
+    assert active.moved_by_torque < RESOLUTION
     active.is_moved_to(active.start + AWAY)
     now, shared = time.time(), active.ros
     shared.wait_for(lambda: stamp(active.states.newest) > now, "no states")
@@ -185,6 +187,7 @@ def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active)
     os.kill(active.process.pid, signal.SIGSTOP)
     try:
         active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+        active.is_held()
     finally:
         os.kill(active.process.pid, signal.SIGCONT)
     active.diagnosis(lambda values: "trip 1" in values)
@@ -197,6 +200,8 @@ def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active)
 def test_unplugged_while_it_moves_it_comes_back_inactive(active):
     active.sets_off_to(active.start + AWAY)
     active.arm.tell("unplug")
+    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+    active.is_held()
     active.diagnosis(lambda values: values["state"] == "error")
     active.comes_to("inactive")
     active.arm.tell("plug")

@@ -84,6 +84,7 @@ def test_a_slider_that_comes_back_commands_again(servos):
     """The same angle under new limits: 3 rad, which was 2.5 rad when it was commanded before."""
     servos.change("J1", "maximum", 2.5)
     servos.follow((3.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    servos.advance(0.1)
     servos.change("J1", "maximum", 2.0)
     servos.change("J1", "maximum", 5.0)
     assert servos.desired[0] == 2.5

@@ -119,11 +119,11 @@ def flat_bar(
     itself, so that rounding does not break the triangle inequality. Drawn as a cylinder of radius
     ``drawn``. Raises InvalidValue.
     """
-    l, w = scalar("length", length, above=0), scalar("width", width, above=0)
-    along, across = mass * w * w / 12, mass * l * l / 12
+    length, width = scalar("length", length, above=0), scalar("width", width, above=0)
+    along, across = mass * width * width / 12, mass * length * length / 12
     # About the axes of the drawn cylinder, which lies along z: they become z, y and x.
     moments = (across, (along + across) * (1 - FLATNESS), along)
-    return _solid(mass, centre, moments, Shape("cylinder", (drawn, l)), "x")
+    return _solid(mass, centre, moments, Shape("cylinder", (drawn, length)), "x")
 
 
 def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:

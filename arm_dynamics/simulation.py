@@ -65,11 +65,18 @@ class Simulation:
         return self.steps * self.dt
 
     def offer(self, command: Command) -> bool:
-        """Take a new command; False, and an event, when it was refused.
+        """Take a new command; False, and an event, when it was rejected.
 
+        Servos clamp it to their present limits, also where it equals their last command.
         Raises InvalidValue for what is no Command.
         """
-        return self.watch.offer(require_command(command), self.state.time)
+        if not self.watch.offer(require_command(command), self.state.time):
+            return False
+        if self.arm.na:
+            act = self.arm.resent_act(command.value, self.state.act)
+            if act is not self.state.act:
+                self.state = replace(self.state, act=act)
+        return True
 
     def advance(self) -> State:
         """One control period under the watched command."""

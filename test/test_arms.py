@@ -10,6 +10,7 @@ import warnings
 from functools import cache
 from math import cos, sin
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -154,6 +155,25 @@ def test_arm_loads_without_a_warning_and_moves(name):
     after = Plant(arm).step(start, Command("effort", np.full(arm.nv, 0.1)), 1e-3)
     assert np.isfinite(after.q).all()
     assert np.abs(after.v).max() > 0
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_every_body_is_one_for_programs_without_tolerance(name):
+    """Principal moments above zero that obey the triangle inequality to the last digit.
+
+    MuJoCo compares those of the text so, and rejects thin rods, points and broken flat bodies.
+    """
+    description = (ROOT / "urdf" / f"{name}.urdf").read_text()
+    tensors = [inertia.attrib for inertia in ElementTree.fromstring(description).iter("inertia")]
+    assert len(tensors) >= arm_of(name).nv
+    for text in tensors:
+        xx, xy, xz, yy, yz, zz = (float(text[k]) for k in sorted(text))
+        moments = np.sort([xx, yy, zz])
+        if xy or xz or yz:
+            moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        low, middle, high = moments
+        assert low > 1e-9 * high
+        assert low + middle >= high
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -32,7 +32,8 @@ def moved_by(kind, arm):
     """``arm`` with motors that take what the law commands."""
     if kind.interface != "position":
         return arm
-    return arm.with_actuator("rate_limited", minimum=-4.0, maximum=4.0)
+    servos = [replace(joint, initial=max(joint.initial, 0.0)) for joint in arm.joints]
+    return replace(arm, joints=tuple(servos)).with_actuator("rate_limited")
 
 
 def started(kind, arm, gains=None, state=None):

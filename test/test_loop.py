@@ -7,7 +7,7 @@ import pytest
 import yaml
 from conftest import displaced, five_dof
 
-from arm_dynamics import dynamics, plugins, resources
+from arm_dynamics import dynamics, load_arm, plugins, resources
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.controllers.position import Position
@@ -173,12 +173,12 @@ def test_taking_over_holds_an_arm_that_stands():
 
 def test_servos_follow_a_trajectory_through_the_loop():
     """Position control: held where they stand, then along a reference slower than they are."""
-    arm = five_dof().with_actuator("rate_limited", minimum=-3.0, maximum=3.0)
-    sim = Simulation(arm, period=2e-3, dt=1e-3)
+    arm = load_arm("four_joint").with_actuator("rate_limited")
+    sim, home = Simulation(arm, period=2e-3, dt=1e-3), arm.pose("initial")
     loop = ControlLoop(Simulated(arm, sim), Position(arm))
     loop.step()
-    assert sim.state.q.tolist() == HOME.tolist()
-    goal = np.add(HOME, [0.3, 0.2, -0.3, 0.4, 0.1])
+    assert sim.state.q.tolist() == home.tolist()
+    goal = np.add(home, [0.3, 0.2, -0.3, 0.4])
     loop.follow(parse(arm, arm.joint_names, [1.0], [goal], [], [], start=sim.state.time))
     for _ in range(600):
         loop.step()

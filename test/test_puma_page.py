@@ -80,6 +80,18 @@ def test_limits_reach_no_command_of_before(servos):
     assert servos.advance(9.0).q[0] == 0.2
 
 
+def test_a_slider_that_comes_back_commands_again(servos):
+    """The same angle under new limits: 3 rad, which was 2.5 rad when it was commanded before."""
+    servos.change("J1", "maximum", 2.5)
+    servos.follow((3.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    servos.advance(0.1)
+    servos.change("J1", "maximum", 2.0)
+    servos.change("J1", "maximum", 5.0)
+    assert servos.desired[0] == 2.5
+    servos.follow((3.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    assert servos.desired[0] == 3.0
+
+
 def test_a_velocity_acts_at_once(servos):
     servos.follow((6.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(0.5)
@@ -191,7 +203,7 @@ def test_a_browser_edits_parameters(servos, page):
         assert "J1: velocity [rad/s] = 25" in str(client.until_quiet(0.5))
         client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "2500"})
         heard = str(client.until_quiet(0.5))
-        assert "must be at most 100" in heard
+        assert "angular_velocity = 2500 rad/s: at least 0 and at most 100" in heard
         assert "'updates': {'value': '25'}" in heard
     assert servos.parameters["J1"]["angular_velocity"] == 25.0
 
@@ -200,9 +212,9 @@ def test_a_browser_edits_parameters(servos, page):
     ("label", "text", "said"),
     [
         ("min [rad]", "3", "minimum = 3 rad: at most its maximum, 2 rad"),
-        ("min [rad]", "-1", "must be at least 0"),
-        ("max [rad]", "7", "must be at most 6.28"),
-        ("velocity [rad/s]", "101", "must be at most 100"),
+        ("min [rad]", "-1", "minimum = -1 rad: at least 0 and at most 6.28319"),
+        ("max [rad]", "7", "maximum = 7 rad: at least 0 and at most 6.28319"),
+        ("velocity [rad/s]", "101", "angular_velocity = 101 rad/s: at least 0 and at most 100"),
         ("velocity [rad/s]", "fast", "a number is expected"),
         ("velocity [rad/s]", "", "a number is expected"),
         ("max [rad]", "nan", "a finite number is expected"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import chain, chain_urdf, five_dof
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
@@ -20,6 +20,7 @@ from arm_dynamics.actuators.rate_limited import (
 )
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
+from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.plant import Plant
 from arm_dynamics.safety.events import Events
@@ -28,8 +29,8 @@ from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import Command, State
 
 VECTORS = json.loads((Path(__file__).parent / "data/puma_joint/joint_sim_vectors.json").read_text())
-WIDE = {"minimum": -6.0, "maximum": 6.0}
 angles = st.floats(-10, 10)
+limits = st.floats(0, 2 * pi)
 
 
 def servo(**constants):
@@ -42,7 +43,7 @@ def position(*values):
 
 def servos(**constants):
     """five_dof with a servo in every joint."""
-    return five_dof().with_actuator("rate_limited", **WIDE | constants)
+    return five_dof().with_actuator("rate_limited", **constants)
 
 
 # The law --------------------------------------------------------------------------------------
@@ -132,7 +133,7 @@ def test_a_command_counts_once_when_it_arrives():
     assert act == (0.5, 4.0)
 
 
-@given(angles, angles, angles, st.floats(0, 5))
+@given(limits, limits, angles, st.floats(0, 5))
 def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapsed):
     """Whatever command comes first arrives, also 0, from the own states at rest."""
     minimum, maximum = sorted((minimum, maximum))
@@ -159,8 +160,12 @@ def test_parameters_are_checked():
     for velocity in (-0.1, 100.1, inf, nan):
         with pytest.raises(InvalidValue, match="angular_velocity"):
             servo(angular_velocity=velocity)
-    with pytest.raises(InvalidValue, match="'R2': minimum = 7 "):
-        servos().with_motor("R2", minimum=7.0)
+    for limit in (-0.1, 6.3, inf, nan):
+        for name in ("minimum", "maximum"):
+            with pytest.raises(InvalidValue, match=f"'R2': {name} = {limit:g} rad"):
+                servos().with_motor("R2", **{name: limit})
+    with pytest.raises(InvalidValue, match="'R2': minimum = 3 rad: at most its maximum"):
+        servos().with_motor("R2", minimum=3.0, maximum=2.0)
     assert servo().armature == servo().viscous_friction == servo().dry_friction == 0
     with pytest.raises(UnknownName, match="'effort'; known: position"):
         servo().effort("effort", 1.0, 0.0, 0.0)
@@ -173,10 +178,12 @@ SERVO_JOINT = """<ros2_control name="c" type="system"><joint name="J1">
 
 
 def test_a_urdf_names_it(recwarn):
-    arm = parse_arm(chain_urdf({}, more=SERVO_JOINT.format(low=-1)))
+    arm = parse_arm(chain_urdf({}, more=SERVO_JOINT.format(low=1)))
     assert not [w for w in recwarn if "ros2_control" in str(w.message)]
-    assert arm.actuators[0].constants == {"minimum": -1, "maximum": 2, "angular_velocity": 3}
+    assert arm.actuators[0].constants == {"minimum": 1, "maximum": 2, "angular_velocity": 3}
     assert arm.act_names == ("J1.desired", "J1.command")
+    with pytest.raises(UrdfRejected, match=r"minimum.*at least 0 and at most 6.28319"):
+        parse_arm(chain_urdf({}, more=SERVO_JOINT.format(low=-1)))
 
 
 # In an arm ------------------------------------------------------------------------------------
@@ -205,7 +212,7 @@ def test_every_joint_of_an_arm_moves_as_alone(method):
 
 
 def test_a_joint_lands_exactly_and_stands():
-    arm, goal = servos(angular_velocity=0.7), [0.1, -0.9, 0.123456789, 1 / 3, -pi / 7]
+    arm, goal = servos(angular_velocity=0.7), [0.1, 0.2, 0.123456789, 1 / 3, pi / 7]
     plant, state = Plant(arm), State.of(arm.pose("initial"))
     for _ in range(2000):
         state = plant.step(state, position(*goal), 1e-3)
@@ -220,7 +227,7 @@ TWO = chain({"damping": 0.4, "centre": "0.2 0 0.1"}, {"mass": 2.0, "damping": 0.
 def mixed(arm=TWO, **constants):
     """Two joints: the first effort-driven, the second a servo."""
     first, second = arm.joints
-    changed = replace(second, actuator="rate_limited", constants=WIDE | constants)
+    changed = replace(second, actuator="rate_limited", constants=constants)
     return replace(arm, joints=(first, changed))
 
 
@@ -285,7 +292,7 @@ def test_a_servo_keeps_its_pace_whatever_pulls_at_it(method):
 
 
 def test_live_limits_of_a_running_simulation():
-    """A new velocity acts at once; new limits wait for the next command."""
+    """A new velocity acts at once; new limits wait until a command is sent, also the same."""
     sim = Simulation(servos(), q=[0, 0, 0, 0, 0], period=0.01, dt=0.01, timeout=99.0)
     sim.offer(position(4, 0, 0, 0, 0))
     for _ in range(10):
@@ -295,18 +302,41 @@ def test_live_limits_of_a_running_simulation():
     for _ in range(10):
         sim.advance()
     assert sim.state.q[0] == pytest.approx(0.6)
-    sim.use_arm(sim.arm.with_motor("R1", angular_velocity=100.0, minimum=-0.2, maximum=0.2))
-    sim.advance()
-    assert sim.state.q[0] == pytest.approx(1.6)
-    sim.offer(position(4, 0.01, 0, 0, 0))  # the same for R1: nothing new
-    for _ in range(9):
+    sim.use_arm(sim.arm.with_motor("R1", angular_velocity=2.0, maximum=0.2))
+    for _ in range(10):
         sim.advance()
-    assert sim.state.q[0] == 4.0
-    sim.offer(position(3.9, 0.01, 0, 0, 0))
-    for _ in range(9):
+    assert sim.state.q[0] == pytest.approx(0.8)
+    sim.offer(position(4, 0.01, 0, 0, 0))  # the same for R1
+    for _ in range(31):
         sim.advance()
     assert sim.state.q[0] == 0.2
     assert sim.watch.events.counts == {}
+
+
+few = st.sampled_from([0.0, 1.0, 2.5, 3.0, 7.0])
+events = st.one_of(
+    st.tuples(st.just("send"), few, few),
+    st.tuples(st.just("limits"), limits, limits),
+    st.tuples(st.just("wait"), few, few),
+)
+
+
+@settings(max_examples=40)
+@given(few, st.lists(events, max_size=12))
+def test_a_command_is_clamped_to_the_limits_of_when_it_is_sent(first, events):
+    """Sent again or not, and never between: d = clip(u, limits) at every sending."""
+    low, high, angle, dt = 0.0, 2 * pi, 0.5, 0.25
+    arm = chain({}).with_actuator("rate_limited")
+    sim = Simulation(arm, q=[angle], period=dt, dt=dt, timeout=99)
+    for kind, a, b in [("send", first, 0.0), *events]:
+        if kind == "send":
+            assert sim.offer(position(a))
+            desired = min(max(a, low), high)
+        if kind == "limits":
+            low, high = sorted((a, b))
+            sim.use_arm(sim.arm.with_motor("J1", minimum=low, maximum=high))
+        angle = rate_limited_step(angle, desired, 1.0, dt)
+        assert sim.advance().q.tolist() == [angle]
 
 
 # Safety ---------------------------------------------------------------------------------------
@@ -324,7 +354,7 @@ def test_nobody_commands_servos_and_they_stand():
 
 
 def test_when_commands_cease_servos_stop_where_they_are():
-    sim = Simulation(servos(), period=2e-3, dt=1e-3, timeout=0.1)
+    sim = Simulation(servos(), q=[0.6] * 5, period=2e-3, dt=1e-3, timeout=0.1)
     goal = sim.state.q + 0.4
     sim.offer(position(*goal))
     sim.advance()

@@ -35,7 +35,7 @@ def rubbing():
 
 def mixed():
     """A servo before a motor."""
-    arm = chain({}, {}).with_actuator("rate_limited", minimum=-3.0, angular_velocity=1.0)
+    arm = chain({}, {}).with_actuator("rate_limited")
     motor = {"kt": 1.0, "ke": 1.0, "resistance": 1.0, "inductance": 1e-3}
     return replace(
         arm, joints=(arm.joints[0], chain({}, {}).with_actuator("dc_motor", **motor).joints[1])
@@ -96,6 +96,28 @@ def test_commands_of_different_kinds_and_servos_that_are_held(tmp_path):
     report = replay(tmp_path / "bag")
     assert (report.first, report.periods) == (None, 40)
     assert report.segments <= 3
+
+
+def test_a_command_that_is_sent_again_after_its_limits_changed(tmp_path):
+    """The clamp of the old command is a jump of the servo's state, and replayed as one."""
+    sim = Simulation(chain({}).with_actuator("rate_limited"), q=[2.9], period=0.05, timeout=9.0)
+
+    def send(position):
+        sim.offer(Command.checked("position", [position], 1))
+        for _ in range(10):
+            sim.advance()
+
+    with Recorder(sim, tmp_path / "bag"):
+        send(3.0)
+        send(3.0)
+        sim.use_arm(sim.arm.with_motor("J1", maximum=2.5))
+        sim.advance()
+        assert sim.state.q[0] == 3.0
+        send(3.0)
+        send(3.0)
+    assert sim.state.q[0] == 2.5
+    report = replay(tmp_path / "bag")
+    assert (report.first, report.periods, report.segments) == (None, 41, 3)
 
 
 def test_everything_that_moves_the_arm_is_there(tmp_path):

@@ -12,6 +12,7 @@ from arm_dynamics.model.solids import (
     box,
     compose,
     cylinder,
+    flat_bar,
     point_mass,
     rod,
     sphere,
@@ -93,6 +94,23 @@ def test_rod_is_a_cylinder_without_width_and_a_row_of_points(axis):
     n = 1000
     points = [point_mass(1.3 / n, direction * 0.7 * (k + 0.5 - n / 2) / n) for k in range(n)]
     np.testing.assert_allclose(compose(points).inertia, thin.inertia, atol=1e-7)
+
+
+@pytest.mark.parametrize("axis", "xyz")
+def test_a_round_rod_is_a_cylinder_that_is_as_heavy_across_as_the_thin_one(axis):
+    height = np.sqrt(0.7**2 - 3 * 0.02**2)
+    equal = cylinder(axis, height, 0.02, 1.3).inertia
+    np.testing.assert_allclose(rod(axis, 0.7, 1.3, radius=0.02).inertia, equal, atol=1e-16)
+    with pytest.raises(InvalidValue, match="radius"):
+        rod(axis, 0.7, 1.3, radius=0.5)
+
+
+def test_a_flat_bar_is_a_box_without_height():
+    thin = box((0.7, 1e-9, 0.05), 1.3).inertia
+    np.testing.assert_allclose(flat_bar(0.7, 0.05, 1.3).inertia, thin, rtol=1e-11)
+    xx, yy, zz = np.diag(flat_bar(0.7, 0.05, 1.3).inertia)
+    assert zz == 1.3 * 0.7 * 0.7 / 12
+    assert 0 < xx + zz - yy < 1e-12
 
 
 def test_the_drawing_lies_along_the_axis():

@@ -99,6 +99,10 @@ class Actuator(ABC):
         """Position [rad] and own states after ``elapsed`` [s], for one that ``prescribes``."""
         raise InvalidValue(f"actuator of joint '{self.joint}' gives an effort: it places nothing")
 
+    def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
+        """Own states when the command ``value`` is sent, again where it equals the last one."""
+        return act
+
     def held(self, q: float, act: Sequence[float]) -> Sequence[float]:
         """Own states that hold the joint at ``q`` [rad], for one that ``prescribes``."""
         return act

@@ -11,8 +11,8 @@ from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.scalar import clip, compiled, where
 
-FARTHEST = 1e4
-"""Largest limit angle [rad] in size: some thousand turns of a continuous joint."""
+TURN = 2 * pi
+"""Largest limit angle [rad] of a servo; the least is 0."""
 
 
 @compiled
@@ -44,17 +44,19 @@ class RateLimited(Actuator):
     """The joint goes to its commanded angle at ``angular_velocity``, whatever effort that takes.
 
     Own states: the desired angle, which is the command clamped to the limits of its arrival,
-    and the command itself. They tell an arrival from a command that is held or repeated, so
-    that the motion is a function of state and command. At rest they are as after a command of
-    0 rad, or as ``held`` sets them. A change of the velocity acts at once.
-    Raises InvalidValue for a minimum above the maximum.
+    and the command itself. They distinguish a new command from a held one, so that the motion is
+    a function of state and command. At rest they are as after a command of 0 rad, or as ``held``
+    sets them. A command that is sent again is clamped to the limits of that moment: ``resent``.
+    A change of the velocity acts at once.
+    Raises InvalidValue for limits outside 0 to 2 pi rad, a minimum above the maximum, and speeds
+    outside 0 to 100 rad/s.
     """
 
     interfaces: ClassVar[tuple[str, ...]] = ("position",)
     prescribes: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("minimum", 0.0, "rad", "least angle of a command", -FARTHEST, FARTHEST),
-        Parameter("maximum", 2 * pi, "rad", "largest angle of a command", -FARTHEST, FARTHEST),
+        Parameter("minimum", 0.0, "rad", "least angle of a command", 0.0, TURN),
+        Parameter("maximum", TURN, "rad", "largest angle of a command", 0.0, TURN),
         Parameter("angular_velocity", 1.0, "rad/s", "speed of the joint", 0.0, 100.0),
     )
 
@@ -90,6 +92,11 @@ class RateLimited(Actuator):
         desired, last = act
         desired = rate_limited_desired(value, last, desired, self._minimum, self._maximum)
         return rate_limited_step(q, desired, self._velocity, elapsed), (desired, value)
+
+    def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
+        """The last command ``value`` [rad] is clamped again, to the present limits."""
+        desired, last = act
+        return (clip(value, self._minimum, self._maximum) if value == last else desired), last
 
     def held(self, q: float, act: Sequence[float]) -> Sequence[float]:
         """Nothing is desired but ``q``, within the limits or not, until another command."""

@@ -19,6 +19,8 @@ DAMPING = 0.1
 """Viscous friction of every joint [N·m·s/rad]."""
 EFFORT = (200.0, 100.0)
 """Effort limits [N·m]: more than ten times what gravity asks of the stretched arm."""
+RADIUS = 0.02
+"""Radius of the rods [m]: inertia about their own axes, which shows in no motion of the arm."""
 VELOCITY = 100.0
 """Velocity limit [rad/s]: several times the fastest free swing."""
 
@@ -44,7 +46,8 @@ COMMENT = """
   Tx(a) Rx(alpha) Tz(d) and its axis is z. SI units, radians, z up.
   The arm moves in the plane x, z of the base: J1 from +x towards +z, J2 relative to the first
   link; at zero it lies stretched along +x. Viscous joint friction 0.1 N m s/rad, no stops.
-  The links are thin rods, their inertia m l^2 / 12 about the centre; hubs weigh nothing.
+  The links are round rods of radius {radius:g} m with m l^2 / 12 about the joint axes through their
+  centres, as thin rods have; hubs weigh nothing.
   Actuators are ideal: the commanded effort up to the limit. Limits are generous, not published.
 """
 
@@ -69,6 +72,7 @@ def text(variant: Variant = UNIT, damping: float = DAMPING) -> str:
         lengths=" and ".join(f"{length:g}" for length in variant.lengths),
         masses=" and ".join(f"{mass:g}" for mass in variant.masses),
         argument=" pb" if variant == PB else "",
+        radius=RADIUS,
     )
     tool = (variant.lengths[1], 0.0, 0.0)
     return ideal.text(variant.name, table(variant, damping), ideal.wall_mount(0.06), tool, comment)
@@ -83,7 +87,7 @@ def named(name: str) -> Variant:
 
 def _link(length: float, mass: float, radius: float, material: str) -> tuple[Solid, ...]:
     return (
-        rod("x", length, mass, (length / 2, 0, 0), drawn=radius).painted(material),
+        rod("x", length, mass, (length / 2, 0, 0), radius, RADIUS).painted(material),
         ideal.hub(0.055, 0.12),
     )
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import pi
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, scalar, vector
+from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.plant import Plant
 from arm_dynamics.state import Command, State
-
-LIMITS = {"minimum": 2 * pi, "maximum": 2 * pi, "angular_velocity": 100.0}
-"""Largest number [rad, rad, rad/s] of each parameter; the least is 0."""
 
 
 class Servos:
@@ -45,7 +42,10 @@ class Servos:
         """Command the joints [rad] whose sliders moved; the others keep what they have."""
         slid = vector("sliders", target, self.arm.nv)
         with self._lock:
-            self._command = np.where(slid != self._slid, slid, self._command)
+            moved, act = slid != self._slid, self.state.act
+            self._command = np.where(moved, slid, self._command)
+            sent = self.arm.resent_act(self._command, act)
+            self.state = replace(self.state, act=frozen(np.where(np.repeat(moved, 2), sent, act)))
             self._slid = slid
 
     def change(self, joint: str, name: str, number: float) -> None:
@@ -53,7 +53,6 @@ class Servos:
 
         Raises InvalidValue naming what is out of its range; the old one then stays.
         """
-        number = scalar(f"{joint}: {name}", number, lower=0.0, upper=LIMITS[name])
         plant = Plant(self.arm.with_motor(joint, **{name: number}))
         low, high = (
             [a.constants[limit] for a in plant.arm.actuators] for limit in ("minimum", "maximum")

@@ -108,6 +108,13 @@ class ArmModel:
             held.extend(actuator.held(angle, own))
         return frozen(held)
 
+    def resent_act(self, command: Vector, act: Vector) -> Vector:
+        """``act`` (na,) when ``command`` (nv,) is sent; itself where that changes nothing."""
+        own, sent = act.tolist(), list[float]()
+        for actuator, value in zip(self.actuators, command.tolist(), strict=True):
+            sent.extend(actuator.resent(value, own[len(sent) : len(sent) + len(actuator.states)]))
+        return act if sent == own else frozen(sent)
+
     @property
     def lower(self) -> Vector:
         """Lower position limits (nv,) [rad or m]; -inf for a continuous joint."""

@@ -17,6 +17,8 @@ from arm_dynamics.errors import InvalidValue, UnknownName
 ORIGIN = (0.0, 0.0, 0.0)
 SHAPES = {"cylinder": ("radius", "length"), "box": ("x", "y", "z"), "sphere": ("radius",)}
 """Shapes to draw, named as in URDF, with what their size lists [m]; a cylinder lies along z."""
+FLATNESS = 1e-12
+"""Relative margin of a flat body's triangle inequality: large for rounding, small for motion."""
 
 _Z_TO = {
     "x": frozen([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
@@ -88,15 +90,40 @@ def cylinder(
 
 
 def rod(
-    axis: str, length: float, mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.01
+    axis: str,
+    length: float,
+    mass: float,
+    centre: ArrayLike = ORIGIN,
+    drawn: float = 0.01,
+    radius: float = 0.0,
 ) -> Solid:
-    """Thin rod along ``axis``: I_axial = 0, I_transverse = m l²/12; drawn with radius ``drawn``.
+    """Rod along ``axis``: I_axial = m r²/2, I_transverse = m l²/12; drawn with radius ``drawn``.
 
+    The transverse inertia is that of the thin rod whatever the ``radius`` r, as a cylinder of
+    length sqrt(l² - 3 r²) has it. With r = 0 the axial inertia is zero.
     Raises InvalidValue, and UnknownName for an axis other than x, y, z.
     """
     length = scalar("length", length, above=0)
-    across = mass * length * length / 12
-    return _solid(mass, centre, (across, across, 0), Shape("cylinder", (drawn, length)), axis)
+    radius = scalar("radius", radius, lower=0, upper=length / 3**0.5)
+    across, axial = mass * length * length / 12, mass * radius * radius / 2
+    return _solid(mass, centre, (across, across, axial), Shape("cylinder", (drawn, length)), axis)
+
+
+def flat_bar(
+    length: float, width: float, mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.01
+) -> Solid:
+    """Bar along x, ``width`` along z, flat in y: I_zz = m l²/12, I_xx = m w²/12, I_yy their sum.
+
+    About z it is the thin rod, exactly; about the axis at an angle t from x in the plane x, y it
+    has m l²/12 sin² t + m w²/12: the thin rod's and a constant. I_yy is smaller by 1e-12 of
+    itself, so that rounding does not break the triangle inequality. Drawn as a cylinder of radius
+    ``drawn``. Raises InvalidValue.
+    """
+    length, width = scalar("length", length, above=0), scalar("width", width, above=0)
+    along, across = mass * width * width / 12, mass * length * length / 12
+    # About the axes of the drawn cylinder, which lies along z: they become z, y and x.
+    moments = (across, (along + across) * (1 - FLATNESS), along)
+    return _solid(mass, centre, moments, Shape("cylinder", (drawn, length)), "x")
 
 
 def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:

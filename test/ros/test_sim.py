@@ -166,10 +166,10 @@ def test_bad_arguments_end_with_2_before_anything_starts(ros, arguments, word):
 
 def test_servos_are_held_by_position_commands(ros, tmp_path):
     """joint_commands carry positions where the law commands them."""
-    text = find_urdf("five_dof").read_text()
+    text = find_urdf("four_joint").read_text()
     text = re.sub('<command_interface name="effort"', '<command_interface name="position"', text)
-    text = text.replace(">dc_motor<", '>rate_limited</param><param name="minimum">-3<')
-    text = re.sub('<param name="(kt|ke|resistance)">.*?</param>', "", text)
+    text = text.replace(">ideal<", ">rate_limited<")
+    text = text.replace('name="initial_value">0<', 'name="initial_value">1<')
     (tmp_path / "servos.urdf").write_text(text)
     arguments = (str(tmp_path / "servos.urdf"), "--controller", "position", "--duration", "2")
     process = sim(ros, *arguments)

@@ -1,8 +1,9 @@
 """Inertia: what moves has mass, and every tensor belongs to a possible body.
 
 Principal moments I1 <= I2 <= I3 of a body: I1 >= 0 and I1 + I2 >= I3 (the triangle inequality,
-with equality for a flat body). A zero tensor is a point mass. Source: Wensing, Kim and Slotine,
-"Linear Matrix Inequalities for Physically-Consistent Inertial Parameter Identification", 2018.
+with equality for a flat body). A zero tensor is a point mass; a thin rod has I1 = 0.
+Source: Wensing, Kim and Slotine, "Linear Matrix Inequalities for Physically-Consistent Inertial
+Parameter Identification", 2018.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
 LEAST_MASS = 1e-12
 """Mass [kg] below which a body's centre is lost in rounding."""
 _REMEDY = "compute the tensor about the centre of mass; look for swapped entries and wrong units"
+
+_THICKEN = "give the body a thickness: a rod of mass m and radius r has m r²/2 about its axis"
 
 
 def check(robot: Robot) -> Iterator[Fault]:
@@ -75,13 +78,18 @@ def _principal(link: Node, inertia: Node, tensor: NDArray[np.float64]) -> Iterat
     low, middle, high = np.linalg.eigvalsh(tensor / scale)
     shown = " ".join(f"{scale * moment:.6g}" for moment in (low, middle, high))
     slack = _TOLERANCE * max(abs(low), abs(high))
+    element = f"{title(link)} <inertia>"
     if low < -slack:
         problem = "[kg·m²] are its principal moments: it is not positive definite"
     elif low + middle < high - slack:
         problem = "[kg·m²] are its principal moments: they break the triangle inequality"
+    elif low <= slack:
+        problem = "[kg·m²] are its principal moments: the smallest is zero, which others reject"
+        yield Fault(inertia.line, element, shown, problem, _THICKEN, "warning")
+        return
     else:
         return
-    yield Fault(inertia.line, f"{title(link)} <inertia>", shown, problem, _REMEDY)
+    yield Fault(inertia.line, element, shown, problem, _REMEDY)
 
 
 def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:

@@ -92,9 +92,7 @@ class Impedance(TaskController):
         for spring, damper in DAMPERS.items():
             if spring in given and damper not in given:
                 k, usual = given[spring], default[spring]
-                found[damper] = (
-                    default[damper] * sqrt(k / usual) if usual > 0 else BY_STIFFNESS * k
-                )
+                found[damper] = default[damper] * sqrt(k / usual) if usual > 0 else BY_STIFFNESS * k
         return found
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:

@@ -192,7 +192,7 @@ def test_a_stall_is_one_event_that_names_its_cause():
 @pytest.mark.parametrize("beyond", [0.0015, 0.006, 0.3])
 def test_an_arm_at_rest_away_from_its_target_is_stalled_however_near(beyond):
     arm, q = load_arm("two_link"), np.array(STRETCHED["two_link"])
-    watch, events = stall(arm, q, along_lost_direction(arm, q, beyond))
+    _, events = stall(arm, q, along_lost_direction(arm, q, beyond))
     assert events.counts["stalled"] == 1
     assert f"distance = {beyond:g} m without progress" in events.latest["stalled"]
     near = along_lost_direction(arm, q, 0.0008)

@@ -23,6 +23,7 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.joint import Joint
 from arm_dynamics.number_option import LARGEST, Number
+from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.limits import LARGEST_SPEED
 from arm_dynamics.safety.settings import SafetySettings
 
@@ -119,6 +120,7 @@ def _driver(given: argparse.Namespace, arm: ArmModel, speed: float) -> MotorArm:
         hardware_line.settings(given),
         safety=SafetySettings(velocity_share=share),
         interface=given.interface,
+        events=Events(lambda kind, message: None),  # the live line shows trips and status
     )
     if not isinstance(driver, MotorArm):
         raise ConfigError(f"driver '{given.driver}' has no motors to jog")

@@ -48,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     """Check, ask, lead; 0 where torque was on and is off again, else 1."""
     given = _parser().parse_args(arguments)
     require_terminal("jog")
-    arm = hardware_line.wired_arm(given.arm)
+    arm = hardware_line.wired_arm(given)
     i = arm.index(given.joint)
     scale = pi / 180 if arm.joints[i].unit == "rad" else 1e-3
     speed = scale * scalar("--speed", given.speed, above=0, upper=FASTEST)

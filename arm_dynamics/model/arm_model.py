@@ -18,7 +18,9 @@ from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.expect import expect
 from arm_dynamics.model.audit.actuator import REFLECTED
+from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.source import parse
 
 STANDARD_GRAVITY = frozen([0.0, 0.0, -9.81])
 
@@ -135,6 +137,13 @@ class ArmModel:
         zero = frozen(np.clip(np.zeros(self.nv), self.lower, self.upper))
         return MappingProxyType({"initial": initial, "zero": zero})
 
+    @cached_property
+    def locked(self) -> tuple[str, ...]:
+        """Joints of the URDF that move, but were locked when it was loaded."""
+        every = Robot(parse(self.urdf)).joints.items()
+        moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
+        return tuple(name for name in moving if name not in self.joint_names)
+
     @property
     def base_frame(self) -> str:
         """Name of the root link."""
@@ -146,6 +155,12 @@ class ArmModel:
         if joint not in self.joint_names:
             raise UnknownName(f"joint of arm '{self.name}'", joint, self.joint_names)
         return self.joint_names.index(joint)
+
+    def with_initial(self, q: ArrayLike) -> ArmModel:
+        """This arm with another initial pose (nv,) [rad or m]; raises InvalidValue."""
+        values = self.check_position("initial q", q).tolist()
+        joints = [replace(j, initial=x) for j, x in zip(self.joints, values, strict=True)]
+        return replace(self, joints=tuple(joints))
 
     def with_payload(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> ArmModel:
         """This arm carrying a point mass [kg] at ``centre`` [m] in the tool frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics import plugins
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.expect import expect
+from arm_dynamics.expect import expect, names
 from arm_dynamics.model.audit.actuator import REFLECTED
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.joint import Joint
@@ -185,8 +185,19 @@ class ArmModel:
         return self._replaced(name, replace(self.joints[self.index(name)], **changes))
 
     def with_motor(self, name: str, **constants: float) -> ArmModel:
-        """This arm with constants of one joint's actuator changed (kt, supply_voltage ...)."""
+        """This arm with constants of one joint's actuator changed (kt, supply_voltage ...).
+
+        Raises UnknownName for a joint or constant that does not exist, InvalidValue for a joint
+        whose actuator has none: ``with_actuator`` gives it a motor.
+        """
         joint = self.joints[self.index(name)]
+        if constants and not self.actuators[self.index(name)].parameters:
+            raise InvalidValue(
+                f"joint '{name}': actuator = '{joint.actuator}', which has no constants; expected a"
+                f" motor; with_actuator('dc_motor', joints=['{name}'], kt=..., ke=...,"
+                " resistance=...) gives it one, or a <ros2_control> block of the URDF"
+                " (docs/my_motors.md)"
+            )
         merged = MappingProxyType({**joint.constants, **constants})
         return self._replaced(name, replace(joint, constants=merged))
 
@@ -197,11 +208,19 @@ class ArmModel:
             arm = arm.with_motor(name, **constants)
         return arm
 
-    def with_actuator(self, actuator: str, **constants: float) -> ArmModel:
-        """This arm with every joint moved by ``actuator`` with the same ``constants``."""
-        given = MappingProxyType(dict(constants))
-        joints = tuple(replace(j, actuator=actuator, constants=given) for j in self.joints)
-        return replace(self, joints=joints)
+    def with_actuator(
+        self, actuator: str, joints: Sequence[str] | None = None, **constants: float
+    ) -> ArmModel:
+        """This arm with ``joints`` (default: all) moved by ``actuator`` with these ``constants``.
+
+        Raises UnknownName for an actuator, joint or constant that does not exist, InvalidValue for
+        a constant that is missing or out of its range.
+        """
+        chosen = range(self.nv) if joints is None else [*map(self.index, names("joints", joints))]
+        changed, given = list(self.joints), MappingProxyType(dict(constants))
+        for i in chosen:
+            changed[i] = replace(self.joints[i], actuator=actuator, constants=given)
+        return replace(self, joints=tuple(changed))
 
     def _replaced(self, name: str, joint: Joint) -> ArmModel:
         index = self.index(name)

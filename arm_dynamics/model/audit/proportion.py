@@ -144,8 +144,8 @@ def _extent(robot: Robot) -> float:
             edge = robot.above[name]
             length = _length(edge.joint.first("origin")) + _stroke(edge.joint)
             reach[name] = reach.get(edge.parent, 0.0) + length
-    for name, link in robot.links.items():
-        inertial = link.first("inertial")
+    for name, node in robot.links.items():
+        inertial = node.first("inertial")
         reach[name] += _length(inertial.first("origin")) if inertial else 0.0
     return max(reach.values(), default=0.0)
 

@@ -31,6 +31,7 @@ except metadata.PackageNotFoundError:
 PAGE = Path(__file__).parents[1] / "docs" / "real_robots.md"
 MIMIC = "'panda_finger_joint1' is followed by this joint, which has no coordinate of its own"
 ROOT = "a root link's inertia has no effect"
+GEARS = ("warning", "<transmission>")
 # Arm: file, joints to lock, and what the audit finds before that: severity, element, problem.
 ARMS = {
     "panda": (
@@ -41,12 +42,30 @@ ARMS = {
             ("error", "joint 'panda_finger_joint2' <mimic joint>", MIMIC),
         ),
     ),
-    "ur5": ("ur_description/urdf/ur5_robot.urdf", (), ()),
-    "xarm7": ("xarm_description/urdf/xarm7.urdf", (), ()),
+    "ur5": (
+        "ur_description/urdf/ur5_robot.urdf",
+        (),
+        ((*GEARS, "'shoulder_pan_trans' and 5 more are ignored"),),
+    ),
+    "xarm7": (
+        "xarm_description/urdf/xarm7.urdf",
+        (),
+        (
+            (
+                "warning",
+                "<ros2_control> <plugin>",
+                "'uf_robot_hardware/UFRobotSystemHardware' is ignored",
+            ),
+            (*GEARS, "'tran1' and 6 more are ignored"),
+        ),
+    ),
     "so101": (
         "so_arm_description/urdf/so101.urdf",
         (),
-        (("warning", "link 'base_link' <inertial>", ROOT),),
+        (
+            ("warning", "link 'base_link' <inertial>", ROOT),
+            (*GEARS, "'gripper_trans' and 5 more are ignored"),
+        ),
     ),
 }
 NAMES = tuple(ARMS)

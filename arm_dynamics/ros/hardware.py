@@ -13,8 +13,8 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics.drivers.build import build_driver
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.recording.state_log import StateLog
+from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
@@ -42,7 +42,7 @@ class HardwareNode(LoopedLifecycle):
 
     def __init__(self) -> None:
         super().__init__("hardware")
-        self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._arm = declared_model(self)
         self._wishes = HardwareParameters(self, self._arm)
         autostart = declare_fixed(self, "autostart", False, "configure by itself; never activate")
         self._driver: MotorArm | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -14,10 +15,15 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from arm_dynamics import plugins
-from arm_dynamics.config import parameter_file
+from arm_dynamics.cli.arm_options import (
+    add_arm,
+    add_options,
+    build_arm,
+    joint_controllers,
+    require_accepted,
+)
+from arm_dynamics.config import controller_name, parameter_file
 from arm_dynamics.errors import ConfigError
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number, port, seconds
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.children import Children
@@ -56,9 +62,8 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
     add = parser.add_argument
-    add("arm", nargs="?", default="five_dof", help="bundled arm or URDF file")
-    laws = ", ".join(plugins.names("controllers"))
-    add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
+    add_arm(parser, default="five_dof")
+    add_options(parser, controllers=joint_controllers, dt=None)
     add(
         "--duration",
         type=seconds("--duration"),
@@ -78,7 +83,6 @@ def _parser() -> argparse.ArgumentParser:
         help="the plant waits for every command; default: as the parameter file says, else no",
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
-    add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
     add("--record", type=Path, metavar="FOLDER", help="write all of it down, for 'replay'")
     add(
         "--tolerance",
@@ -91,26 +95,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what the nodes would refuse, before any of them starts."""
-    arm = load_arm(options.arm)
-    if options.controller is not None:
-        interface = plugins.load("controllers", options.controller).interface
-        for actuator in arm.actuators:
-            if interface not in actuator.interfaces:
-                raise ConfigError(
-                    f"--controller {options.controller} commands {interface}; the actuator of"
-                    f" joint '{actuator.joint}' takes {', '.join(actuator.interfaces)}"
-                )
-    if options.params_file is not None and not options.params_file.is_file():
-        raise ConfigError(f"--params-file {options.params_file}: no such file")
+    arm = build_arm(options)
+    if options.gains is not None and not options.gains.is_file():
+        raise ConfigError(f"--gains {options.gains}: no such file")
+    name = controller_name(arm, options.controller, options.gains)
+    require_accepted(arm, name, joint_controllers())
     if options.record is not None and options.record.exists():
         raise ConfigError(f"--record {options.record}: exists already, name a new folder")
 
 
 def _start(children: Children, options: argparse.Namespace) -> None:
-    ros = ["--ros-args", "-p", f"arm:={options.arm}"]
-    params = options.params_file or parameter_file(options.arm)
+    ros = ["--ros-args", "-p", f"arm:={options.arm}", *_model(options)]
+    params = options.gains or parameter_file(options.arm)
     files = ["--params-file", str(params)] if params else []
-    simulator = _given(options, "rate", "lockstep")
+    simulator = _given(options, "rate", "lockstep", "dt")
     if options.record is not None:
         simulator += ["-p", f"record:={options.record.absolute()}"]
     controller = _given(options, "controller")
@@ -125,6 +123,18 @@ def _start(children: Children, options: argparse.Namespace) -> None:
         )
     if not options.headless:
         children.start("viewer", "arm_dynamics.ros.viewer", [*ros, "-p", f"port:={options.port}"])
+
+
+def _model(options: argparse.Namespace) -> list[str]:
+    """Locked joints, initial pose and payload, as ROS arguments."""
+    words = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
+    if options.pose != "initial":
+        start = build_arm(options).pose("initial").tolist()
+        words += ["-p", f"simulator:initial_positions:={start}"]
+    if options.payload:
+        nodes = ["simulator", *["joint_controller"] * options.payload_modeled]
+        words += [w for n in nodes for w in ("-p", f"{n}:payload_mass:={options.payload}")]
+    return words
 
 
 def _given(options: argparse.Namespace, *names: str) -> list[str]:
@@ -143,7 +153,7 @@ class _Session:
         refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
         motion = options.motion or ("hold" if options.headless else "tour")
-        self._tour = Tour(node, load_arm(options.arm)) if motion == "tour" else None
+        self._tour = Tour(node, build_arm(options)) if motion == "tour" else None
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
 
     def run(self, stop: Stop) -> int:

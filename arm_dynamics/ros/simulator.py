@@ -15,11 +15,10 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue
 from arm_dynamics.loop import PAUSE
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Pacer
 from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm
+from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
 from arm_dynamics.ros.clock_watch import ClockWatch
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
@@ -54,7 +53,7 @@ class SimulatorNode(Node):
 
     def __init__(self, *, take_commands: bool = True) -> None:
         super().__init__("simulator")
-        self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._nominal = declared_model(self)
         self._arm = declare_arm(self, self._nominal)
         self.simulation, factor = declared_simulation(self, self._arm, self._nominal)
         self.events = events = self.simulation.watch.events

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics.model.load import find_urdf
+from arm_dynamics import plugins
+from arm_dynamics.config import parameter_file
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.model.load import find_urdf, load_arm
+from arm_dynamics.ros import sim as command
+from arm_dynamics.ros.control_law import joint_law
 
 LINE = re.compile(
     r"t +\d+\.\d+ s  real-time +\d+\.\d+  worst joint error \d+\.\d+ rad"
@@ -180,4 +185,65 @@ def test_servos_are_held_by_position_commands(ros, tmp_path):
 def test_a_law_that_the_motors_do_not_understand_is_refused(ros):
     process = sim(ros, "five_dof", "--controller", "position")
     assert process.wait() == 2
-    assert "commands position; the actuator of joint 'R1' takes effort, voltage" in process.output
+    assert "commands position; the actuator of joint 'R1' accepts effort, voltage" in process.output
+    assert "controllers of this arm: pid, gravity_compensation, pid_gravity" in process.output
+
+
+def options(*arguments):
+    given = command._parser().parse_args(arguments)
+    command._check(given)
+    return given
+
+
+def test_the_controllers_of_the_help_are_those_that_it_takes():
+    """Each is run by the joint controller node; the others are rejected with the list."""
+    text = " ".join(command._parser().format_help().split())
+    offered = re.search(r"--controller NAME (.*?) \(default", text)[1].split(", ")
+    assert {"pid_gravity", "computed_torque", "lqr", "position"} <= {*offered}
+    for name in plugins.names("controllers"):
+        if name not in offered:
+            with pytest.raises(UnknownName, match=f"'{name}'; known: {', '.join(sorted(offered))}"):
+                options("--controller", name)
+        else:
+            assert joint_law(name)
+            if name != "position":
+                assert options("--controller", name).controller == name
+
+
+def test_a_controller_of_the_parameter_file_is_checked_before_anything_starts(tmp_path):
+    file = tmp_path / "tool.yaml"
+    file.write_text("joint_controller: {ros__parameters: {controller: impedance}}")
+    with pytest.raises(UnknownName, match="'impedance'; known: computed_torque"):
+        options("--gains", str(file))
+
+
+GRIPPER = """
+  <link name="finger"><inertial><mass value="0.1"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="finger_joint" type="prismatic"><parent link="{tool}"/><child link="finger"/>
+    <axis xyz="0 1 0"/><limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+  <link name="other"><inertial><mass value="0.1"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="mimic_joint" type="prismatic"><parent link="{tool}"/><child link="other"/>
+    <axis xyz="0 -1 0"/><limit lower="0" upper="0.04" effort="20" velocity="0.2"/>
+    <mimic joint="finger_joint"/></joint>
+</robot>"""
+
+
+def test_an_arm_with_a_gripper_is_simulated_as_the_options_say(ros, tmp_path):
+    """Locked fingers, a locked joint that has gains, another start, a payload, a time step."""
+    arm = load_arm("five_dof")
+    file = tmp_path / "gripper.urdf"
+    file.write_text(arm.urdf.replace("</robot>", GRIPPER.format(tool=arm.tool_frame)))
+    gains = str(parameter_file("five_dof"))
+    process, _ = running(
+        ros, str(file), "--gains", gains, "--pose=0.1,-0.4,0.3,-0.2", "--payload", "0.2",
+        "--payload-modeled", "--dt", "2e-4", "--duration", "4",
+        *(w for j in ("finger_joint", "mimic_joint", "R5") for w in ("--lock", j)),
+    )  # fmt: skip
+    assert ros.get("simulator", "dt") == 2e-4
+    assert ros.get("simulator", "payload_mass") == 0.2
+    assert ros.get("joint_controller", "payload_mass") == 0.2
+    assert list(ros.get("simulator", "initial_positions")) == [0.1, -0.4, 0.3, -0.2]
+    assert process.wait() == 0, process.output
+    assert re.search(r"^held: worst joint error", process.output, re.M)

@@ -61,7 +61,7 @@ class OnePublisher:
     def publishers(self) -> list[str]:
         """Nodes that publish at present."""
         return sorted(
-            name for topic in list(self._topics) for name in _found(self._node, topic).values()
+            name for topic in list(self._topics) for name in publishers(self._node, topic).values()
         )
 
     def listen(self) -> None:
@@ -141,7 +141,7 @@ class OnePublisher:
         self._looked = now
         self._names = {}
         for topic in self._topics:
-            self._names |= _found(self._node, topic)
+            self._names |= publishers(self._node, topic)
 
     def _holder(self) -> str:
         return next((self._names[g] for g in self._first.values() if g in self._names), UNKNOWN)
@@ -150,7 +150,7 @@ class OnePublisher:
         return self._names.get(gid, UNKNOWN)
 
 
-def _found(node: Node, topic: str) -> dict[bytes, str]:
+def publishers(node: Node, topic: str) -> dict[bytes, str]:
     """Name of the node of every publisher, by GID."""
     found: list[Any] = node.get_publishers_info_by_topic(topic)
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.file_lock import try_locked
-from arm_dynamics.ros.one_publisher import publishers
+from arm_dynamics.ros.one_publisher import UNKNOWN, publishers
 from arm_dynamics.ros.stop import Stop
 
 VARIABLE = "ROS_DOMAIN_ID"
@@ -25,6 +26,8 @@ LARGEST = 232
 """Largest domain id that has ports."""
 LOOK = 1.0
 """Time [s] in which the nodes of a domain are found."""
+NAMED = 5.0
+"""Time [s] in which a node that was found gets its name."""
 HIDDEN = "_"
 """How the names of nodes begin that ROS's tools leave out: their daemon waits in every domain."""
 ARM_TOPICS = ("joint_states", "joint_commands")
@@ -98,23 +101,42 @@ def _node(name: str, domain: int) -> Iterator[Node]:
         rclpy.try_shutdown()
 
 
+def require_alone(node: Node) -> None:
+    """Raise ConfigError where several nodes publish a topic of ARM_TOPICS, with their names."""
+    for topic in ARM_TOPICS:
+        names = sorted(publishers(node, topic).values())
+        if len(names) > 1:
+            raise ConfigError(
+                f"several publishers on /{topic}: {', '.join(names)}; expected no other arm or"
+                " controller in this ROS domain; stop it, or give another --domain"
+            )
+
+
 def _others(node: Node, stop: Stop, *, arms: bool) -> str:
     """Names of other nodes within LOOK, "" for none; with ``arms`` of those of an arm alone."""
-    found: set[str] = set()
-    for _ in range(round(LOOK / 0.05)):
-        if stop.wait(0.05) or found:
+    found: list[str] = []
+    begun = time.monotonic()
+    end = begun + LOOK
+    while time.monotonic() < end and not stop.wait(0.05):
+        found = _arms(node) if arms else _nodes(node)
+        if found and UNKNOWN not in " ".join(found):
             break
-        if arms:
-            for topic in ARM_TOPICS:
-                names = publishers(node, topic).values()
-                found |= {f"{name} (publishes /{topic})" for name in names}
-        else:
-            present = [
-                f"{space.rstrip('/')}/{name}"
-                for name, space in node.get_node_names_and_namespaces()
-                if not name.startswith(HIDDEN)
-            ]
-            with suppress(ValueError):  # another one of the same name remains
-                present.remove(node.get_fully_qualified_name())
-            found |= {*present}
+        if found:  # without a name yet
+            end = min(end + 0.05, begun + NAMED)
     return ", ".join(sorted(found))
+
+
+def _arms(node: Node) -> list[str]:
+    found = [(name, topic) for topic in ARM_TOPICS for name in publishers(node, topic).values()]
+    return [f"{name} (publishes /{topic})" for name, topic in found]
+
+
+def _nodes(node: Node) -> list[str]:
+    present = [
+        f"{space.rstrip('/')}/{name}"
+        for name, space in node.get_node_names_and_namespaces()
+        if not name.startswith(HIDDEN)
+    ]
+    with suppress(ValueError):  # another one of the same name remains
+        present.remove(node.get_fully_qualified_name())
+    return present

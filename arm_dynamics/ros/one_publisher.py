@@ -12,6 +12,8 @@ SILENCE = 2.0
 """Time [s] without a message after which the place of a publisher may be taken."""
 LOOK = 0.1
 """Least time [s] between two looks at ROS's graph; most silence that one ``listen`` counts."""
+NAMELESS = "_NODE_NAME_UNKNOWN_"
+"""What ROS's graph calls a node of which it has an endpoint, and no name yet."""
 UNKNOWN = "a publisher that is not known yet"
 PREFIX = 12
 """Bytes of a GID that all publishers of one process share."""
@@ -154,5 +156,8 @@ def publishers(node: Node, topic: str) -> dict[bytes, str]:
     """Name of the node of every publisher, by GID."""
     found: list[Any] = node.get_publishers_info_by_topic(topic)
     return {
-        bytes(p.endpoint_gid)[:16]: f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in found
+        bytes(p.endpoint_gid)[:16]: UNKNOWN
+        if NAMELESS in p.node_name
+        else f"{p.node_namespace.rstrip('/')}/{p.node_name}"
+        for p in found
     }

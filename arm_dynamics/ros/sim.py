@@ -22,7 +22,7 @@ from arm_dynamics.ros import qos
 from arm_dynamics.ros.children import Children
 from arm_dynamics.ros.diagnostics import RUN
 from arm_dynamics.ros.domain import LARGEST as LARGEST_DOMAIN
-from arm_dynamics.ros.domain import VARIABLE, own_domain
+from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 from arm_dynamics.ros.status import Status
@@ -176,6 +176,8 @@ class _Session:
             if ended is not None:
                 print(f"{ended[0]} ended by itself with code {ended[1]}", flush=True)
                 return ended[1] or 1
+            if self._patience == START_UP:
+                require_alone(self._node)  # a domain that was given, of which a look saw too little
             if self._news():
                 self._report()
                 if self._over():
@@ -228,10 +230,10 @@ class _Session:
         well = all(self._status.well.values())
         held = error is not None and error <= self._options.tolerance and well
         shown = "no controller" if error is None else f"{error:.5f} rad"
+        time_passed = self._status.values["simulated time [s]"]
         print(
-            f"{'held' if held else 'NOT HELD'}: worst joint error of the last second {shown}"
-            f" (limit {self._options.tolerance:g} rad) after"
-            f" {self._status.values['simulated time [s]']} s simulated",
+            f"{'held' if held else 'NOT HELD'}: worst joint error {shown}"
+            f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
             flush=True,
         )
         return 0 if held else 1

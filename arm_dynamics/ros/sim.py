@@ -13,7 +13,6 @@ from pathlib import Path
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.cli.arm_options import (
     add_arm,
@@ -27,16 +26,22 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.number_option import LARGEST, Number, port, seconds
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.children import Children
+from arm_dynamics.ros.diagnostics import RUN
+from arm_dynamics.ros.domain import LARGEST as LARGEST_DOMAIN
+from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.listen import listen
+from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.tour import Tour
+from arm_dynamics.ros.tour import INTERRUPTED, Tour
 
-START_UP = 60.0
-"""Time [s] that the nodes have until the first command has moved the arm."""
+START_UP = 180.0
+"""Time [s] that the nodes have until the first command has moved the arm, compilation included."""
 SILENCE = 10.0
 """Time [s] without a command to the arm after which a run that had begun is given up."""
+SLOW = 0.95
+"""Real-time factor below which the status line states it."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -45,18 +50,17 @@ def run(arguments: Sequence[str]) -> int:
     _check(options)
     # Everything here is one machine's business.
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    stop = stop_on_signals()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    children = Children()
-    node = rclpy.create_node("sim")
-    try:
-        _start(children, options)
-        return _Session(node, children, options).run(stop)
-    finally:
-        children.stop()
-        be_left_to_end()
-        node.destroy_node()
-        rclpy.try_shutdown()
+    stop, children = stop_on_signals(), Children()
+    holder = f"arm-dynamics sim {options.arm} (process {os.getpid()})"
+    with own_domain("sim", options.domain, holder, stop) as (domain, node):
+        print(f"ROS domain {domain}; to join: {VARIABLE}={domain} ros2 topic list", flush=True)
+        try:
+            session = _Session(node, children, options)
+            _start(children, options, session.run_name)
+            return session.run(stop)
+        finally:
+            children.stop()
+            be_left_to_end()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,9 +82,15 @@ def _parser() -> argparse.ArgumentParser:
         help="control rate [Hz]; default: the parameter file's, else 500",
     )
     add(
-        "--lockstep",
-        action=argparse.BooleanOptionalAction,
-        help="the plant waits for every command; default: as the parameter file says, else no",
+        "--realtime",
+        action="store_true",
+        help="time goes on without waiting for commands, so late ones matter; default: lockstep,"
+        " time slows down instead, unless the parameter file says lockstep: false",
+    )
+    add(
+        "--domain",
+        type=Number("--domain", 0, LARGEST_DOMAIN, whole=True),
+        help=f"ROS domain id; default: {VARIABLE}, else a free one of its own",
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
     add("--record", type=Path, metavar="FOLDER", help="write all of it down, for 'replay'")
@@ -104,19 +114,30 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError(f"--record {options.record}: exists already, name a new folder")
 
 
-def _start(children: Children, options: argparse.Namespace) -> None:
+def _lockstep(options: argparse.Namespace) -> bool:
+    """Whether simulated time waits for commands."""
+    return not options.realtime and lockstep_by_default(_params_file(options))
+
+
+def _params_file(options: argparse.Namespace) -> Path | None:
+    return options.gains or parameter_file(options.arm)
+
+
+def _start(children: Children, options: argparse.Namespace, run: str) -> None:
     ros = ["--ros-args", "-p", f"arm:={options.arm}", *_model(options)]
-    params = options.gains or parameter_file(options.arm)
+    params = _params_file(options)
     files = ["--params-file", str(params)] if params else []
-    simulator = _given(options, "rate", "lockstep", "dt")
+    named = ["-p", f"{RUN}:={run}"]
+    lockstep = str(_lockstep(options)).lower()
+    simulator = [*_given(options, "rate", "dt"), "-p", f"lockstep:={lockstep}"]
     if options.record is not None:
         simulator += ["-p", f"record:={options.record.absolute()}"]
     controller = _given(options, "controller")
     if options.composed:
-        arguments = [*ros[:1], *files, *ros[1:], *simulator, *controller]
+        arguments = [*ros[:1], *files, *ros[1:], *named, *simulator, *controller]
         children.start("composed", "arm_dynamics.ros.composed", arguments)
     else:
-        arguments = [*ros[:1], *files, *ros[1:]]
+        arguments = [*ros[:1], *files, *ros[1:], *named]
         children.start("simulator", "arm_dynamics.ros.simulator", [*arguments, *simulator])
         children.start(
             "joint_controller", "arm_dynamics.ros.joint_controller", [*arguments, *controller]
@@ -149,7 +170,8 @@ class _Session:
 
     def __init__(self, node: Node, children: Children, options: argparse.Namespace) -> None:
         self._node, self._children, self._options = node, children, options
-        self._status = Status(node.get_namespace())
+        self.run_name = f"sim-{os.getpid()}-{time.time_ns():x}"
+        self._status = Status(node.get_namespace(), self.run_name)
         refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
         motion = options.motion or ("hold" if options.headless else "tour")
@@ -164,6 +186,8 @@ class _Session:
             if ended is not None:
                 print(f"{ended[0]} ended by itself with code {ended[1]}", flush=True)
                 return ended[1] or 1
+            if self._patience == START_UP:
+                require_alone(self._node)  # a domain that was given, of which a look saw too little
             if self._news():
                 self._report()
                 if self._over():
@@ -195,17 +219,18 @@ class _Session:
         number = self._status.number
         simulated = number("simulated time [s]") or 0.0
         if self._tour is not None:
-            self._tour.go_on(simulated)
+            self._tour.go_on(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
             f"  {name}: {text}"
             for name, text in self._status.messages.items()
             if not self._status.well[name]
         )
+        factor, missed = number("real-time factor") or 0.0, number("deadlines missed") or 0.0
         print(
-            f"t {simulated:8.2f} s  real-time {number('real-time factor') or 0:5.2f}"
-            f"  worst joint error {number('worst joint error [rad]') or 0:.5f} rad"
-            f"  commands {number('commands per second') or 0:5.0f} /s"
-            f"  deadlines missed {number('deadlines missed') or 0:.0f}{trouble}",
+            f"t {simulated:8.2f} s  max error {number('worst joint error [rad]') or 0:.5f} rad"
+            f"  {number('commands per second') or 0:5.0f} commands/s"
+            f"{f'  real-time factor {factor:.2f}' * (factor < SLOW)}"
+            f"{f'  {missed:.0f} periods late' * (self._options.realtime and missed > 0)}{trouble}",
             flush=True,
         )
 
@@ -215,10 +240,10 @@ class _Session:
         well = all(self._status.well.values())
         held = error is not None and error <= self._options.tolerance and well
         shown = "no controller" if error is None else f"{error:.5f} rad"
+        time_passed = self._status.values["simulated time [s]"]
         print(
-            f"{'held' if held else 'NOT HELD'}: worst joint error of the last second {shown}"
-            f" (limit {self._options.tolerance:g} rad) after"
-            f" {self._status.values['simulated time [s]']} s simulated",
+            f"{'held' if held else 'NOT HELD'}: worst joint error {shown}"
+            f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
             flush=True,
         )
         return 0 if held else 1

@@ -186,10 +186,11 @@ class Ros:
             arguments += ["-p", f"{name}:={_yaml(value)}"]
         return self.launch(f"ros.{module}", *arguments)
 
-    def launch(self, module, *arguments):
-        """Run any module of the package in this domain."""
+    def launch(self, module, *arguments, domain=None):
+        """Run any module of the package in this domain, or another one; "": none is told."""
+        told = str(self.domain if domain is None else domain)
         output = self._folder / f"{len(self.processes)}.txt"
-        process = Process(module, arguments, {"ROS_DOMAIN_ID": str(self.domain)}, output)
+        process = Process(module, arguments, {"ROS_DOMAIN_ID": told}, output)
         self.processes.append(process)
         return process
 
@@ -362,7 +363,7 @@ class Ros:
 
 def _claim_domain():
     """A domain id that no other test run on this machine has at present."""
-    for domain in random.SystemRandom().sample(range(1, 101), 100):
+    for domain in random.SystemRandom().sample(range(1, 60), 59):  # below those of `sim`
         path = Path(tempfile.gettempdir(), f"arm_dynamics_test_domain_{domain}")
         claim = os.open(path, os.O_CREAT | os.O_WRONLY, 0o666)
         try:
@@ -371,7 +372,7 @@ def _claim_domain():
             os.close(claim)
         else:
             return claim, domain
-    raise RuntimeError("all domain ids from 1 to 100 are in use by tests")
+    raise RuntimeError("all domain ids from 1 to 59 are in use by tests")
 
 
 def _yaml(value):

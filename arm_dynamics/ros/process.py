@@ -22,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
 from arm_dynamics.ros.declared import require_declared
-from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
+from arm_dynamics.ros.stop import Stop, be_left_to_end, ending_at_once, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.safety.events import Events
 from arm_dynamics.yaml_file import read_yaml
@@ -37,17 +37,19 @@ PAUSE = 0.01
 def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None = None) -> int:
     """Build nodes, spin their services in a thread, run the work here until told to stop.
 
-    SIGINT and SIGTERM set the event that the work watches. Returns the exit code: 0, 1 when no
-    callback worked any more, or 2 after a one-line message for input that ROS or the nodes refuse.
+    SIGINT and SIGTERM end the start at once, and set the event that the work watches. Returns the
+    exit code: 0, 1 when no callback worked any more, or 2 after a one-line message for input that
+    ROS or the nodes refuse.
     """
     end_with_parent()
     sleep_precisely()
     stop = stop_on_signals()
     try:
-        _initialize(args)
-        nodes, work = build()
-        for node in nodes:
-            require_declared(node)
+        with ending_at_once():
+            _initialize(args)
+            nodes, work = build()
+            for node in nodes:
+                require_declared(node)
         return 0 if spin_beside(nodes, work, stop) else 1
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class Stop:
@@ -34,6 +38,27 @@ def be_left_to_end() -> None:
     """Ignore further requests: Python takes its handlers away before it has ended."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """SIGINT and SIGTERM end the process with code 0: for a start, which may compile for long.
+
+    Nothing acts yet that would have to end in order. An exception would not do: it is lost in
+    callbacks of the compiler.
+    """
+    before = {n: signal.signal(n, _end) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(*_: object) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def stop_on_signals() -> Stop:

@@ -95,6 +95,9 @@ class Process:
         """The exit code, once it has ended by itself."""
         return self._process.wait(timeout)
 
+    def signal(self, number):
+        self._process.send_signal(number)
+
     def kill(self):
         """SIGKILL: no chance to say goodbye."""
         self._process.kill()

@@ -37,6 +37,16 @@ def test_a_hail_of_signals_ends_a_node_cleanly(ros):
     assert process.stop() == 0
 
 
+def test_a_start_that_compiles_is_interrupted(ros, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    process = ros.start("joint_controller", controller="computed_torque")
+    ros.wait_for(lambda: any(tmp_path.rglob("*.nb?")), "nothing is compiled")
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0
+    assert process.output == ""
+    assert len(list(tmp_path.rglob("*.nbc"))) < 20, "compiled on"
+
+
 def test_services_have_ended_before_their_executor_is_taken_apart(node, monkeypatch):
     """Else a spin that has just lost its nodes and its guard waits for nothing, for ever."""
     alive, shutdown = [], SingleThreadedExecutor.shutdown

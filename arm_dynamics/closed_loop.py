@@ -65,7 +65,7 @@ def simulate_closed_loop(
     start = require_state(start)
     if expect(bool, "continuous", continuous):
         loop = _ContinuousLoop(arm, controller, trajectory, start)
-        times = start.time + period * np.arange(count + 1)
+        times: Vector = start.time + period * np.arange(count + 1, dtype=np.float64)
         return loop.run(times, scalar("tolerance", tolerance, above=0, upper=1e-2))
     controller.reset(start)
     plant, state, rows = Plant(arm, method), start, []
@@ -85,11 +85,12 @@ class _ContinuousLoop:
     ) -> None:
         self.arm, self.controller, self.trajectory = arm, controller, trajectory
         self.motion = _smooth_motion(arm)
-        _require_declared_memory(controller, start, trajectory)
         controller.reset(start)
         z = start.act if start.act.size else arm.initial_act
         self.y = np.concatenate([start.q, start.v, z, controller.memory])
         self.ends = np.cumsum([arm.nv, arm.nv, arm.na])
+        self._rate(start.time, self.y)  # a controller without a continuous form rejects itself
+        _require_declared_memory(controller, start, trajectory)
 
     def run(self, times: Vector, tolerance: float) -> Trace:
         """Samples at ``times`` (n,) [s], increasing; those at a knot are from behind it."""

@@ -90,7 +90,8 @@ class ComputedTorque(Controller):
     @property
     def memory(self) -> Vector:
         """∫ (nv,) [rad/s²]."""
-        return self._integral.copy()
+        memory: Vector = self._integral.copy()
+        return memory
 
     def remember(self, memory: Vector) -> None:
         """Go on from ∫ (nv,) [rad/s²]."""

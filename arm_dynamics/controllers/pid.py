@@ -141,7 +141,8 @@ class Pid(Controller):
     @property
     def memory(self) -> Vector:
         """∫ [N·m] and v_f [rad/s] (2 nv,)."""
-        return self._memory.reshape(-1).copy()
+        memory: Vector = self._memory.reshape(-1).copy()
+        return memory
 
     def remember(self, memory: Vector) -> None:
         """Go on from ∫ [N·m] and v_f [rad/s] (2 nv,)."""

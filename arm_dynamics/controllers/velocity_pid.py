@@ -130,7 +130,7 @@ class VelocityPid(Controller):
         return tau + gains["ka"] * reference.a + self.law_gains["gravity"] * self.body.gravity(q)
 
     def _share(self, mass: Vector) -> Vector:
-        """ka (M + ka)⁻¹ (nv, nv): with M a = tau + f, tau = u - ka a is u - ka (M + ka)⁻¹ (u + f)."""
+        """S = ka (M + ka)⁻¹ (nv, nv): M a = tau + f and tau = u - ka a give tau = u - S (u + f)."""
         ka = self.gains["ka"]
         share: Vector = ka[:, None] * np.linalg.inv(mass + np.diag(ka))
         return share

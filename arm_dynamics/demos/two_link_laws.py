@@ -104,7 +104,8 @@ class RateControl(VelocityPid):
     @property
     def memory(self) -> Vector:
         """q_r (nv,) [rad]."""
-        return self._followed.copy()
+        memory: Vector = self._followed.copy()
+        return memory
 
     def remember(self, memory: Vector) -> None:
         """Go on from q_r (nv,) [rad]."""

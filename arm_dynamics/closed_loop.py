@@ -115,9 +115,11 @@ class _ContinuousLoop:
         return Trace(self.arm, frozen(times), frozen(q), frozen(v), frozen(tau))
 
     def _knots(self, begin: float, end: float) -> list[float]:
-        """``begin``, ``end`` and the trajectory's knots between them [s]."""
-        knots = (self.trajectory.start, self.trajectory.end, *getattr(self.trajectory, "knots", ()))
-        return sorted({begin, end, *(float(knot) for knot in knots if begin < knot < end)})
+        """``begin``, ``end`` and the trajectory's knots between them [s], rounding apart."""
+        path, near = self.trajectory, 1e-12 * (end - begin)
+        knots = (path.start, path.end, *getattr(path, "knots", ()))
+        between = {float(knot) for knot in knots if begin + near < knot < end - near}
+        return [begin, *sorted(between), end]
 
     def _rate(self, t: float, y: Vector) -> tuple[Vector, Vector]:
         """ẏ at ``t`` [s], and the command (nv,) there."""

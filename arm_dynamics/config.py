@@ -117,7 +117,9 @@ def _gains(
         group, _, gain = rest.rpartition(".")
         if not group:
             raise ConfigError(f"{file}: {entry}: {value}: a table of numbers per joint is expected")
-        require_gain(group, gain, law, arm.joint_names, f"{file}: {entry}")
+        require_gain(group, gain, law, (*arm.joint_names, *arm.locked), f"{file}: {entry}")
+        if group in arm.locked:
+            continue
         number = _number(value, f"{file}: joint '{group}': gain {gain}")
         if gain in _parameters(law, group):
             gains.setdefault(group, {})[gain] = number

@@ -29,6 +29,10 @@ class CommandRefused(InvalidValue):
     """A command that must not reach a motor: wrong size, wrong joints or not finite."""
 
 
+class ControllerFault(ArmDynamicsError):
+    """A controller that raised, or did not return a Command: with its class and line."""
+
+
 class TrajectoryRefused(InvalidValue):
     """A trajectory that cannot be followed as asked; the message names joint and limit."""
 

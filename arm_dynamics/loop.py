@@ -10,12 +10,13 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import (
-    ArmDynamicsError,
     CommandRefused,
+    ControllerFault,
     DriverFault,
     TrajectoryRefused,
 )
 from arm_dynamics.expect import expect
+from arm_dynamics.following.controller_call import returned_by
 from arm_dynamics.following.effort_check import check_effort
 from arm_dynamics.following.following import Following
 from arm_dynamics.following.gain_fit import GainFit
@@ -49,6 +50,10 @@ class ControlLoop:
     At the first state, after a gap or a jump back in time, when the arm was put elsewhere, and
     when its driver begins to obey, the law is reset and the reference holds the measured position;
     of position servos that stand behind their last goal by no more than SAG, that goal.
+
+    A controller that raises, or returns no valid Command, gets the driver's controlled stop
+    instead: events ``law_failed`` and ``command_refused`` name its class and line. ``events``
+    without a listener are logged as warnings of the logger "arm_dynamics".
     """
 
     def __init__(
@@ -98,7 +103,12 @@ class ControlLoop:
             self.driver.idle()
             return None
         if self.following.trajectory is None or self._interrupted(state):
-            self.take_over(state)
+            try:
+                self.take_over(state)
+            except ControllerFault as error:
+                self.events.report("law_failed", str(error))
+                self.driver.idle()
+                return None
         elif self.state is not None and state.time == self.state.time:
             return self._repeat(state)
         return self._tick(state)
@@ -110,7 +120,8 @@ class ControlLoop:
         self.state = state
         self.reference = self.following.reference(state.time, self.reference, _measured(state))
         try:
-            self.command = self.guard.check_command(self._asked(state, self.reference, dt))
+            asked = self._asked(state, self.reference, dt)
+            self.command = self.guard.check_command(asked, self._source)
         except CommandRefused:
             self.command = None
             self.driver.idle()
@@ -125,9 +136,13 @@ class ControlLoop:
         self.fit.require(state.q)
         try:
             return self._laws.command(state, reference, dt)
-        except (ArmDynamicsError, np.linalg.LinAlgError) as error:
+        except ControllerFault as error:
             self.events.report("law_failed", str(error))
             raise CommandRefused(str(error)) from error
+
+    def _source(self) -> str:
+        """Class of the active controller, and where it returns its command."""
+        return returned_by(self._laws.law)
 
     def take_over(self, state: State) -> None:
         """Start from ``state``: law reset, reference where the arm stands."""
@@ -153,7 +168,11 @@ class ControlLoop:
         self._laws.use(controller)
 
     def _change_law(self, state: State) -> None:
-        self._laws.change(state)
+        try:
+            self._laws.change(state)
+        except ControllerFault as error:
+            self.events.report("law_failed", str(error))
+            return
         if self.fit.fault:  # of the law before, of which nothing is to fade out then
             self.fit.fault = ""
             self._laws.restart(state)

@@ -14,16 +14,23 @@ from arm_dynamics.trajectories.tool_entry import task_of
 
 AWAY = 0.01
 """Distance [m] of the reference from where the arm can be that is told; it is over at half."""
-REST, PATIENCE = 0.01, 0.5
-"""Speed [rad/s or m/s] of all joints below which the arm is at rest, time [s] of it to a stall."""
+REACHED = 1e-3
+"""Distance [m] up to which a reference counts as reached."""
+PROGRESS = 0.1
+"""Change of the distance, as a fraction of it but at most REACHED, that is progress."""
+REST, CREEP = 0.01, 1e-6
+"""Speeds [rad/s or m/s] of all joints below which the arm is at rest, and does not even creep."""
+PATIENCE, DETOUR = 0.5, 2.0
+"""Times [s] without progress to a stall: of an arm at rest, and of one that moves."""
 
 
 class ReachWatch:
     """Reports ``out_of_reach``, ``near_singular`` and ``stalled`` once each time it becomes so.
 
-    The arm is stalled if it is at rest for PATIENCE away from its reference. ``stalled`` then
-    names the cause: position limits that the error presses joints against, a singular
-    configuration that no joint motion leaves toward the target, or an unreachable target.
+    The arm is stalled if it is farther than REACHED from its reference and makes no progress
+    toward it, for PATIENCE at rest or for DETOUR in motion. ``stalled`` then names the cause:
+    position limits that the error presses joints against, a singular configuration that no joint
+    motion leaves toward the target or that slows it down, or an unreachable target.
     ``farthest`` is the largest distance [m] since the arm was last within reach.
     """
 
@@ -33,7 +40,7 @@ class ReachWatch:
         self.farthest = 0.0
         self.stalled = ""
         """Cause of the present stall, empty while there is none."""
-        self._moved = law.virtual.time
+        self._since, self._from = law.virtual.time, 0.0
 
     @property
     def distance(self) -> float:
@@ -87,15 +94,19 @@ class ReachWatch:
             )
 
     def _look_stall(self) -> None:
-        virtual = self._law.virtual
-        if not self.out or np.abs(virtual.v).max() > REST or virtual.time < self._moved:
-            self._moved, self.stalled = virtual.time, ""
-        elif virtual.time - self._moved >= PATIENCE and not self.stalled:
+        virtual, distance = self._law.virtual, self.distance
+        rest = np.abs(virtual.v).max() <= REST
+        follows = virtual.task is not None and virtual.task.twist.any() and not rest
+        progress = abs(distance - self._from) > min(PROGRESS * self._from, REACHED)
+        if distance <= REACHED or follows or progress or virtual.time < self._since:
+            self._since, self._from, self.stalled = virtual.time, distance, ""
+        elif virtual.time - self._since >= (PATIENCE if rest else DETOUR) and not self.stalled:
             self.stalled = self._cause_of_stall()
             self._events.report(
                 "stalled",
-                f"task-space reference: distance = {self.distance:.3g} m with the arm at rest for"
-                f" {PATIENCE:g} s; expected at most {AWAY:g} m; cause: {self.stalled}",
+                f"task-space reference: distance = {distance:.3g} m without progress for"
+                f" {virtual.time - self._since:.3g} s; expected at most {REACHED:g} m;"
+                f" cause: {self.stalled}",
             )
 
     def _cause_of_stall(self) -> str:
@@ -111,6 +122,8 @@ class ReachWatch:
         names = [f"'{law.arm.joint_names[i]}'" for i in np.flatnonzero(over | under)]
         if names:
             return f"position limit of joint {', '.join(names)}"
+        if self.weak and np.abs(virtual.v).max() > CREEP:
+            return "near singularity, motion toward the target is slowed down"
         if self.weak:
             return "near singularity, no joint motion brings the tool closer: unreachable from here"
         return "unreachable: no joint motion brings the tool closer"

@@ -17,31 +17,34 @@ SPEED = 0.5
 STEPS = 12
 
 
-def walk(arm: ArmModel) -> tuple[Waypoint, ...]:
-    """One round that starts and ends at rest in the initial pose.
+def walk(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
+    """One round that starts and ends at rest in the initial pose; first the way there from ``q``.
 
     q_i(s) = q0_i + A_i (1 - cos(2π k_i s)) / 2,  s = t / T in [0, 1],  k_i = 1, 2, 1, 2 ...
 
     A_i reaches towards the farther limit, and is 0 for a joint whose velocity limit is 0;
-    T keeps every joint below SPEED of its limit.
+    T keeps every joint below SPEED of its limit. q (nv,) [rad] defaults to the initial pose; a
+    joint without speed stays there.
     """
-    start = np.array(arm.pose("initial"))
     speed = np.minimum(arm.velocity_limit, 2.0)
+    start = np.array(arm.pose("initial"))
+    here = start if q is None else q
+    start = np.where(speed > 0, start, here)
+    usable = np.where(speed > 0, speed, 1.0)
     reach = np.where(speed > 0, _reach(arm, start), 0.0)
     turns = np.where(np.arange(arm.nv) % 2 == 0, 1, 2)
-    peak = np.pi * turns * np.abs(reach) / np.where(speed > 0, speed, 1.0)
-    length = max(4.0, float(np.max(peak)) / SPEED)
-    phases = np.linspace(0, 1, STEPS + 1)[1:]
-    return tuple(
-        Waypoint(
-            float(s * length),
-            frozen(start + reach * (1 - np.cos(2 * np.pi * turns * s)) / 2),
-            frozen(
-                reach * np.pi * turns * (np.sin(2 * np.pi * turns * s) if s < 1 else 0) / length
-            ),
-        )
-        for s in phases
-    )
+    length = max(4.0, float(np.max(np.pi * turns * np.abs(reach) / usable)) / SPEED)
+    points = []
+    begin = 1.5 * float(np.max(np.abs(start - here) / usable)) / SPEED  # peak speed of a cubic
+    if begin > 0:
+        begin = max(1.0, begin)
+        points.append(Waypoint(begin, frozen(start), frozen(np.zeros(arm.nv))))
+    for s in np.linspace(0, 1, STEPS + 1)[1:].tolist():
+        q_ref = start + reach * (1 - np.cos(2 * np.pi * turns * s)) / 2
+        sine = np.sin(2 * np.pi * turns * s) if s < 1 else 0.0
+        v_ref = reach * np.pi * turns * sine / length
+        points.append(Waypoint(begin + s * length, frozen(q_ref), frozen(v_ref)))
+    return tuple(points)
 
 
 def _reach(arm: ArmModel, start: Vector) -> Vector:

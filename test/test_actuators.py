@@ -198,6 +198,23 @@ def test_an_arm_changes_its_motors():
     assert issubclass(plugins.load("actuators", "dc_motor"), Actuator)
 
 
+def test_a_joint_without_a_motor_names_the_way_to_one():
+    arm = five_dof().with_actuator("ideal", joints=["R2", "R4"])
+    assert [type(a).__name__ for a in arm.actuators] == [
+        "DcMotor", "Ideal", "DcMotor", "Ideal", "DcMotor",
+    ]  # fmt: skip
+    said = r"joint 'R2': actuator = 'ideal', .*; with_actuator\('dc_motor', joints=\['R2'\], kt=.*"
+    with pytest.raises(InvalidValue, match=said + "docs/my_motors.md"):
+        arm.with_motor("R2", kt=1.0)
+    with pytest.raises(InvalidValue, match="joint 'R2': actuator = 'ideal'"):
+        arm.with_motors(supply_voltage=24.0)
+    moved = arm.with_actuator("dc_motor", joints=["R2"], kt=2.0, ke=2.0, resistance=1.0)
+    assert moved.with_motor("R2", kt=3.0).actuators[1].constants["kt"] == 3.0
+    assert type(moved.actuators[3]).__name__ == "Ideal"
+    with pytest.raises(UnknownName, match="R9"):
+        arm.with_actuator("ideal", joints=["R9"])
+
+
 @pytest.mark.parametrize("bad", ["a", "", None, [1.0], True, 1j, 10**400])
 def test_a_constant_that_is_no_number_is_named(bad):
     with pytest.raises(InvalidValue, match=r"actuator of joint 'R3': (kt = .* N·m/A|kt .*missing)"):

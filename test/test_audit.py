@@ -301,6 +301,57 @@ WARNINGS = {
         24,
         "-1.1 is also upper: the joint",
     ),
+    "degrees": (
+        '"-1.2" upper="0.7"',
+        '"-180" upper="180"',
+        24,
+        "<limit lower>: -180 [rad] is 28.6 turns; write radians (-180° are -3.14159 rad)",
+    ),
+    "degrees of an origin": (
+        'xyz="0 0 0.3"',
+        'xyz="0 0 0.3" rpy="0 90 0"',
+        20,
+        "<origin rpy>: '0 90 0' [rad] turns by 5157°; write radians (90° are ",
+    ),
+    "millimeters": (
+        '"0 0 0.3"',
+        '"0 0 300"',
+        20,
+        "'0 0 300' [m] is a length of 300 m; write meters (300 mm are 0.3 m)",
+    ),
+    "huge inertia": (
+        'iyy="0.03" iyz="0" izz="0.04"',
+        'iyy="5" iyz="0" izz="5"',
+        8,
+        "5 [kg·m²] is its largest principal moment, for 2 kg: a radius of gyration of"
+        " 1.58 m in an arm that extends 0.4 m",
+    ),
+    "tiny inertia": (
+        '"0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"',
+        '"2e-5" ixy="0" ixz="0" iyy="3e-5" iyz="0" izz="4e-5"',
+        8,
+        "4e-05 [kg·m²] is its largest principal moment, for 2 kg: a ball of the densest"
+        " metal has 0.000611",
+    ),
+    "no axis": (
+        '<axis xyz="0 0 1"/>',
+        "",
+        19,
+        "joint 'shoulder' <axis>: the axis is missing: 1 0 0 is taken",
+    ),
+    "transmission": (
+        "</robot>",
+        '<transmission name="t"><joint name="elbow"/><actuator name="m">'
+        "<mechanicalReduction>101</mechanicalReduction></actuator></transmission></robot>",
+        51,
+        "'t' is ignored (joints: elbow; mechanicalReduction: 101)",
+    ),
+    "foreign plugin": (
+        'type="system">',
+        'type="system"><hardware><plugin>gz_ros2_control/GazeboSimSystem</plugin></hardware>',
+        36,
+        "'gz_ros2_control/GazeboSimSystem' is ignored: it is ros2_control's, for 2",
+    ),
     "point mass": (
         '"0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"',
         '"0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"',
@@ -383,6 +434,37 @@ def test_one_warning(case, tmp_path):
     assert (fault.severity, fault.line) == ("warning", line)
     assert words in str(fault)
     assert str(fault).startswith(f"line {line}: warning: ")
+
+
+def test_grams_and_millimeters_are_told_from_kilograms_and_meters(tmp_path):
+    """Masses a thousandfold; an arm of the same masses that is a thousand times as long is none."""
+    grams = GOOD.replace('value="2.0"', 'value="2000"').replace('value="1.0"', 'value="800"')
+    said = [str(fault) for fault in audit(grams, tmp_path) if "<mass value>" in str(fault)]
+    assert len(said) == 2
+    assert "2000 [kg] is 2000 kg of an arm of 2800 kg that extends 0.4 m" in said[0]
+    assert "800 [kg] is 800 kg of an arm of 2800 kg" in said[1]
+    assert "write kilograms (800 g are 0.8 kg)" in said[1]
+    small = GOOD.replace('value="2.0"', 'value="400"').replace('value="1.0"', 'value="30"')
+    assert sum("write kilograms" in str(fault) for fault in audit(small, tmp_path)) == 2
+    heavy = small.replace('"0 0 0.3"', '"0 0 1.3"')
+    assert not any("write kilograms" in str(fault) for fault in audit(heavy, tmp_path))
+
+
+def test_a_base_a_locked_joint_and_a_driver_of_this_package_are_not_warned_of(tmp_path):
+    base = GOOD.replace(
+        '<link name="base"/>',
+        '<link name="base"><inertial><mass value="900"/>'
+        '<inertia ixx="9" ixy="0" ixz="0" iyy="9" iyz="0" izz="9"/></inertial></link>',
+    )
+    assert not any("[kg" in str(fault) for fault in audit(base, tmp_path))
+    turned = GOOD.replace('lower="-1.2"', 'lower="-120"')
+    assert not any("turns" in str(fault) for fault in audit(turned, tmp_path, lock=["shoulder"]))
+    driven = GOOD.replace(
+        'type="system">',
+        'type="system"><hardware><plugin>x/Y</plugin>'
+        '<param name="driver">feetech</param></hardware>',
+    )
+    assert not any("plugin" in str(fault) for fault in audit(driven, tmp_path))
 
 
 def test_all_faults_of_a_file_are_reported_together(tmp_path):
@@ -501,7 +583,7 @@ def test_placements_turn_as_urdf_says(tmp_path):
 
 @pytest.mark.parametrize("moments", [(1e-8, 1, 1), (1, 1, 2), (1, 1, 1)])
 def test_rod_plate_and_ball_are_bodies(moments, tmp_path):
-    x, y, z = moments
+    x, y, z = (0.01 * moment for moment in moments)
     text = mutated('ixx="0.02"', f'ixx="{x}"').replace('iyy="0.03"', f'iyy="{y}"')
     assert audit(text.replace('izz="0.04"', f'izz="{z}"'), tmp_path) == ()
 

@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 from conftest import chain
 
-from arm_dynamics import resources
-from arm_dynamics.cli import list_arms
+from arm_dynamics import load_arm, resources
+from arm_dynamics.cli import advise, gains, list_arms, montecarlo, record, tune_search
+from arm_dynamics.cli.arm_options import ALL
+from arm_dynamics.cli.main import main
+from arm_dynamics.config import build_controller
+from arm_dynamics.errors import UnknownName
 
 BROKEN = """<robot name="broken">
   <link name="base"/>
@@ -106,6 +111,73 @@ def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
     assert done.returncode == 2
     assert "usage: arm-dynamics" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+PARSERS = {
+    "advise": advise._parser,
+    "gains": gains._parser,
+    "montecarlo": montecarlo._parser,
+    "record": record._parser,
+    "tune": tune_search.parser,
+}
+LACKS = {"gains": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
+"""A table of one controller has no time step; cases of a search have payloads and steps."""
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_every_command_of_an_arm_has_the_same_options(name):
+    found = {option for action in PARSERS[name]()._actions for option in action.option_strings}
+    shared = {f"--{option}" for option in (*ALL, "payload-modeled")}
+    assert shared - found == LACKS.get(name, set())
+
+
+def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
+    given = record._parser().parse_args(
+        [str(tmp_path / "run"), "--lock", "R5", "--pose=0.1,-0.4,0.3,-0.2", "--payload", "0.3",
+         "--payload-modeled", "--controller", "computed_torque", "--dt", "2e-4"]
+    )  # fmt: skip
+    simulation, loop = record._build(given)
+    assert simulation.arm.joint_names == loop.arm.joint_names == ("R1", "R2", "R3", "R4")
+    assert simulation.state.q.tolist() == [0.1, -0.4, 0.3, -0.2]
+    assert (simulation.dt, simulation.arm.payload.mass) == (2e-4, 0.3)
+    assert type(loop.controller).__name__ == "ComputedTorque"
+    assert loop.controller.arm.payload.mass == 0.3
+    assert loop.arm.payload.mass == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--controller", "position"], "controllers of this arm: pid, gravity_compensation"),
+        (["--controller", "pidd"], "unknown controller of this command 'pidd'; known: computed_"),
+        (["--pose", "home"], "unknown pose of arm 'five_dof' 'home'; known: initial, zero"),
+        (["--pose=0,x,0,0,0"], "--pose 0,x,0,0,0: could not convert"),
+        (["--lock", "R9"], "'R9' is to be locked"),
+    ],
+)
+def test_wrong_options_are_rejected_in_one_line(tmp_path, capsys, arguments, said):
+    with pytest.raises(SystemExit) as ended:
+        main(["record", str(tmp_path / "run"), *arguments])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_gains_of_a_locked_joint_are_ignored_and_those_of_an_unknown_one_rejected(tmp_path):
+    arm = load_arm("so101", lock=["gripper"])
+    assert build_controller(arm).values["wrist_roll"]["p"] == 20.0
+    assert arm.locked == ("gripper",)
+    file = tmp_path / "gains.yaml"
+    file.write_text("joint_controller: {ros__parameters: {gains: {grip: {p: 1.0}}}}")
+    with pytest.raises(UnknownName, match="'grip'; known: elbow_flex, gripper"):
+        build_controller(arm, file=file)
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"arm-dynamics {metadata.version('arm_dynamics')}\n"
 
 
 def test_help_names_every_command():

@@ -1,5 +1,6 @@
 """Demonstrations: the mathematics of what they show, and what their figures contain."""
 
+import runpy
 import sys
 from functools import cache
 from pathlib import Path
@@ -341,6 +342,12 @@ def test_animation_shows_the_arms_as_they_move():
         np.testing.assert_allclose(drawn, trace.points[200][:, [0, 2]].T, atol=1e-12)
     assert "t =  2.00 s" in moving.figure.get_suptitle()
     assert (moving.frames - 1) / moving.rate == pytest.approx(fall().time[-1])
+
+
+def test_gallery_is_current():
+    """Draw it anew with ``make gallery``."""
+    gallery = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "gallery.py"))
+    assert list(gallery["faults"]({name: shown(name) for name in registry.DEMOS})) == []
 
 
 def test_numbers_as_text_have_no_negative_zero():

@@ -270,6 +270,21 @@ def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
     np.testing.assert_allclose(arm_line.arm.state.q, START, atol=1e-9)
 
 
+def test_jog_takes_no_answer_that_was_typed_before_its_question(monkeypatch, arm_line):
+    def user(user):
+        user.press("yes\nyes\n")
+        user.wait("Torque on? Type yes:")
+        user.press("no\n")
+        user.look(0.5)
+        user.press("q")
+
+    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
+    code, said = at_terminal(monkeypatch, user, *words)
+    assert code == 1
+    assert "no torque: nothing was done" in said
+    assert arm_line.most == 0
+
+
 def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
     words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))

@@ -16,7 +16,7 @@ from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import DriverFault, InvalidValue, TrajectoryRefused, UnknownName
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Command, State
+from arm_dynamics.state import Command, Reference, State
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
 HOME = five_dof().pose("initial")
@@ -230,20 +230,84 @@ def test_a_bad_command_is_not_written(answer):
     assert loop.events.counts == {"command_refused": 1}
 
 
-@pytest.mark.parametrize("error", [InvalidValue("no such pose"), np.linalg.LinAlgError("none")])
-def test_a_law_that_has_no_answer_is_named_and_nothing_is_written(error):
+class Mistaken(Controller):
+    """Returns, or raises, what ``answer`` makes."""
+
+    answer = staticmethod(lambda: None)
+
+    def update(self, state, reference, dt):
+        return self.answer()
+
+
+RETURNS = Mistaken.update.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (lambda: np.zeros(5), "law_failed", "command = array([0., 0., 0., 0., 0.]): a Command"),
+        (lambda: None, "law_failed", "command = None: a Command is expected"),
+        (lambda: np.linalg.inv(np.zeros((5, 5))), "law_failed", "LinAlgError: Singular matrix"),
+        (lambda: 1 / 0, "law_failed", "ZeroDivisionError: division by zero"),
+        (lambda: HOME.no, "law_failed", "AttributeError: "),
+        (lambda: Reference.hold([np.nan]), "law_failed", "q[0] = nan: a finite number"),
+        (lambda: Command("effort", np.full(5, np.nan)), "command_refused", "[0] = nan: a finite"),
+        (lambda: Command("effort", np.zeros(4)), "command_refused", "shape (4,) given, (5,)"),
+        (lambda: Command("effort", None), "command_refused", "None is not a list of 5 numbers"),
+        (lambda: Command("torque", np.zeros(5)), "command_refused", "interface 'torque'; known: "),
+    ],
+)
+def test_a_controller_s_mistake_is_logged_at_once_with_class_and_line(caplog, answer, kind, said):
     driver = Script(at(0.0), at(0.002))
-    loop = ControlLoop(driver, Counting(five_dof(), [np.zeros(5)]))
-
-    def update(*_):
-        raise error
-
+    law = Mistaken(five_dof())
+    loop = ControlLoop(driver, law)
+    law.answer = lambda: Command("effort", np.zeros(5))
     assert loop.step() is not None
-    loop.controller.update = update
+    law.answer = answer
     assert loop.step() is None
     assert len(driver.written) == 1
+    assert loop.events.counts == {kind: 1}
+    raised = said.split(":")[0].endswith("Error") or "q[0]" in said
+    line = answer.__code__.co_firstlineno if raised else RETURNS
+    assert f"controller Mistaken (test_loop.py:{line}): " in loop.events.latest[kind]
+    assert said in loop.events.latest[kind]
+    (record,) = caplog.records
+    assert record.name == "arm_dynamics"
+    assert record.getMessage() == f"{kind}: {loop.events.latest[kind]}"
+
+
+def test_a_reset_that_fails_is_reported_and_another_controller_stays_active():
+    class Unready(Counting):
+        def reset(self, state):
+            raise KeyError("gain")
+
+    line = Unready.reset.__code__.co_firstlineno + 1
+    text = f"controller Unready (test_loop.py:{line}): KeyError: 'gain'"
+    driver = Script(at(0.0), at(0.002))
+    loop = ControlLoop(driver, Unready(five_dof()))
+    assert [loop.step(), loop.step()] == [None, None]
+    assert loop.events.counts == {"law_failed": 2}
+    assert loop.events.latest["law_failed"] == text
+    _, loop, _ = played(at(0.0))
+    loop.driver.states = [at(0.002)]
+    active = loop.controller
+    loop.use(Unready(five_dof()))
+    assert loop.step() is not None
+    assert loop.controller is active
+    assert loop.events.latest["law_failed"] == text
+
+
+def test_a_mistake_during_a_change_of_controllers_is_of_the_one_that_made_it():
+    _, loop, _ = played(at(0.0))
+    loop.driver.states = [at(0.002), at(0.004), at(0.006)]
+    before = loop.controller
+    loop.use(Mistaken(five_dof()))
+    assert loop.step() is None
+    assert "controller Mistaken" in loop.events.latest["law_failed"]
+    loop.controller.answer = lambda: Command("effort", np.zeros(5))
+    before.answers = [np.zeros(4)]
+    assert loop.step().value.tolist() == [0] * 5
     assert loop.events.counts == {"law_failed": 1}
-    assert loop.events.latest["law_failed"] == str(error)
 
 
 def test_a_law_gone_mad_is_followed_by_the_safe_stop():

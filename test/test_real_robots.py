@@ -8,15 +8,20 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm
 from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.controllers.task import task_of
+from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.audit import audit
 from arm_dynamics.model.mesh_files import candidates
-from arm_dynamics.state import Command, State
+from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.safety.events import Events
+from arm_dynamics.state import Command, Reference, State
 
 try:
     FILES = {str(file): file for file in metadata.files("example-robot-data") or ()}
@@ -26,6 +31,7 @@ except metadata.PackageNotFoundError:
 PAGE = Path(__file__).parents[1] / "docs" / "real_robots.md"
 MIMIC = "'panda_finger_joint1' is followed by this joint, which has no coordinate of its own"
 ROOT = "a root link's inertia has no effect"
+GEARS = ("warning", "<transmission>")
 # Arm: file, joints to lock, and what the audit finds before that: severity, element, problem.
 ARMS = {
     "panda": (
@@ -36,12 +42,30 @@ ARMS = {
             ("error", "joint 'panda_finger_joint2' <mimic joint>", MIMIC),
         ),
     ),
-    "ur5": ("ur_description/urdf/ur5_robot.urdf", (), ()),
-    "xarm7": ("xarm_description/urdf/xarm7.urdf", (), ()),
+    "ur5": (
+        "ur_description/urdf/ur5_robot.urdf",
+        (),
+        ((*GEARS, "'shoulder_pan_trans' and 5 more are ignored"),),
+    ),
+    "xarm7": (
+        "xarm_description/urdf/xarm7.urdf",
+        (),
+        (
+            (
+                "warning",
+                "<ros2_control> <plugin>",
+                "'uf_robot_hardware/UFRobotSystemHardware' is ignored",
+            ),
+            (*GEARS, "'tran1' and 6 more are ignored"),
+        ),
+    ),
     "so101": (
         "so_arm_description/urdf/so101.urdf",
         (),
-        (("warning", "link 'base_link' <inertial>", ROOT),),
+        (
+            ("warning", "link 'base_link' <inertial>", ROOT),
+            (*GEARS, "'gripper_trans' and 5 more are ignored"),
+        ),
     ),
 }
 NAMES = tuple(ARMS)
@@ -176,3 +200,42 @@ def test_the_page_says_the_same(name):
     for severity, element, _ in expected:
         assert f"{severity}: {element}" in row.replace("`", "")
     assert ("no faults" in row) == (not expected)
+
+
+@pytest.mark.parametrize(
+    ("q", "position", "turned"),
+    [
+        (
+            (0.34022, 2.13148, -np.pi, np.pi, 2.57159, 0.21936),
+            (-0.4864, -0.0944, 0.15297),
+            (0.69695, -1.21532, -0.52972),
+        ),
+        (
+            (-1.76672, -2.90532, np.pi, 2.45561, -2.85696, 2.37636),
+            (-0.0637, 0.16111, -0.07648),
+            (-0.45777, 2.22295, 1.46393),
+        ),
+        (
+            (-1.73835, np.pi, np.pi, 0.55499, -0.92918, -2.56416),
+            (0.45109, 0.4805, -0.38771),
+            (1.67964, -0.13095, 1.72631),
+        ),
+    ],
+)
+def test_a_ur5_whose_elbow_is_pressed_against_its_limit_comes_to_rest(q, position, turned):
+    """The pull on a folded elbow falls below the threshold that presses it, and rises again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        arm = load_arm(path_of("ur5")).with_actuator("ideal")
+    law, events, start = TaskSpace(arm), Events(), np.clip(q, arm.lower, arm.upper)
+    watch, held = ReachWatch(law, events), task_of(arm, Reference.hold(start))
+    task = replace(held, position=np.array(position), rotation=pin.exp3(np.array(turned)))
+    law.reset(State.of(start))
+    fastest = np.zeros(2250)
+    for k in range(fastest.size):
+        law.within_reach(task, 4e-3 * (k > 0))
+        watch.look()
+        fastest[k] = np.abs(law.virtual.v).max()
+    assert fastest[-250:].max() < 0.02
+    assert watch.stalled
+    assert events.counts["stalled"] == 1

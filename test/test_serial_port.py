@@ -17,7 +17,7 @@ from emulators.dynamixel import EmulatedDynamixels
 
 from arm_dynamics.drivers.dynamixel.bus import Dynamixel
 from arm_dynamics.drivers.motor_bus import Goal
-from arm_dynamics.drivers.serial_port import SerialPort
+from arm_dynamics.drivers.serial_port import WRITE_TIMEOUT, SerialPort
 from arm_dynamics.errors import DriverFault
 
 TIOCGEXCL = 0x80045440  # Linux, asm-generic/ioctls.h
@@ -230,3 +230,27 @@ def test_the_makers_own_software_understands_the_emulated_motors(terminal):
         ticks = [group.getData(id, 132, 4) for id in range(1, 7)]
         assert ticks == [round(0.1 * id / 6.283185307179586 * 4096) + 2048 for id in range(1, 7)]
     port.closePort()
+
+
+def test_a_machine_that_stood_still_is_no_fault_of_the_line(terminal, monkeypatch):
+    port = SerialPort(terminal.name, 1_000_000)
+    port.open()
+    write = os.write
+
+    def interrupted(descriptor, data):
+        sent = write(descriptor, data)
+        time.sleep(2 * WRITE_TIMEOUT)
+        return sent
+
+    monkeypatch.setattr(os, "write", interrupted)
+    port.write(b"a frame")
+    assert os.read(terminal.ours, 100) == b"a frame"
+
+
+def test_a_line_that_takes_nothing_is_a_fault_within_the_time_limit(terminal):
+    port = SerialPort(terminal.name, 1_000_000)
+    port.open()
+    started = time.monotonic()
+    with pytest.raises(DriverFault, match="Write timeout"):
+        port.write(bytes(1_000_000))
+    assert time.monotonic() - started < 30.0

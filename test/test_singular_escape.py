@@ -166,13 +166,14 @@ def test_the_arm_leaves_a_stretched_configuration(kind):
     assert np.linalg.norm(reached - task.position) < (2e-2 if kind is Impedance else 1e-3)
 
 
-def stall(arm, q, task):
-    """The watch and its events after 2 s at a target."""
+def stall(arm, q, task, seconds=2.0):
+    """The watch and its events after some time [s] at a target, which may move with its twist."""
     law, events = TaskSpace(arm), Events()
     watch = ReachWatch(law, events)
     law.reset(State.of(q))
-    for k in range(1000):
-        law.within_reach(task, DT * (k > 0))
+    for k in range(round(seconds / DT)):
+        at = task.position + k * DT * task.twist[:3]
+        law.within_reach(replace(task, position=at), DT * (k > 0))
         watch.look()
     return watch, events
 
@@ -186,6 +187,27 @@ def test_a_stall_is_one_event_that_names_its_cause():
     watch, events = stall(arm, q, along_lost_direction(arm, q, -0.3))
     assert not watch.stalled
     assert not events.counts["stalled"]
+
+
+@pytest.mark.parametrize("beyond", [0.0015, 0.006, 0.3])
+def test_an_arm_at_rest_away_from_its_target_is_stalled_however_near(beyond):
+    arm, q = load_arm("two_link"), np.array(STRETCHED["two_link"])
+    _, events = stall(arm, q, along_lost_direction(arm, q, beyond))
+    assert events.counts["stalled"] == 1
+    assert f"distance = {beyond:g} m without progress" in events.latest["stalled"]
+    near = along_lost_direction(arm, q, 0.0008)
+    assert not stall(arm, q, near)[1].counts["stalled"], "that counts as reached"
+
+
+def test_motion_along_the_edge_of_the_workspace_is_no_stall_and_its_end_is():
+    arm, q = load_arm("two_link"), np.array(STRETCHED["two_link"])
+    beyond, along = along_lost_direction(arm, q, 0.05), np.zeros(6)
+    along[2] = 0.2
+    watch, events = stall(arm, q, replace(beyond, twist=along), 3.0)
+    assert watch.distance > 0.05
+    assert not events.counts["stalled"]
+    watch, events = stall(arm, q, replace(beyond, position=beyond.position * [1.0, 1.0, 0.0]), 3.0)
+    assert events.counts["stalled"] == 1
 
 
 def test_a_wrist_stalls_at_the_pose_nearest_to_a_target_beyond_its_reach():

@@ -240,6 +240,33 @@ def test_springs_found_from_the_model_are_of_use_and_none_rings(name, ideal):
         assert squares.real.max() < (1.2 * 150.0) ** 2
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_damping_that_is_not_given_follows_the_stiffness(scale):
+    arm = arm_of("puma560")
+    law, joint = Impedance(arm), arm.joint_names[0]
+    law.slow_down(scale)
+    usual = law.values
+    stiff = {"stiffness": 9 * usual["tool.x"]["stiffness"]}
+    posture = {"posture_stiffness": 25 * usual[joint]["posture_stiffness"]}
+    law.configure({"tool.x": stiff, joint: posture})
+    assert law.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
+    damper = usual[joint]["posture_damping"]
+    assert law.values[joint]["posture_damping"] == pytest.approx(5 * damper)
+    assert law.values["tool.y"] == usual["tool.y"]
+    assert law.given == {"tool.x": stiff, joint: posture}, "what follows is not given"
+    law.slow_down(1.0)
+    assert law.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
+    law.configure({"tool.x": {**stiff, "damping": 7.0}, "tool.y": {"stiffness": 0.0}})
+    assert law.values["tool.x"]["damping"] == 7.0
+    assert law.values["tool.y"]["damping"] == 0.0
+
+
+def test_an_axis_without_a_usual_stiffness_is_damped_by_the_given_one():
+    arm = arm_of("two_link")
+    law = Impedance(arm, {"tool.y": {"stiffness": 200.0}})
+    assert law.values["tool.y"]["damping"] == pytest.approx(0.0085 * 200.0)
+
+
 def test_inertial_damping_takes_speed_from_all_parts_alike():
     """M α (q̇_r - q̇): nothing but it depends on α, and every joint decays by α."""
     arm = arm_of("puma560")

@@ -35,6 +35,20 @@ def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
         assert (np.abs(now.v) <= 1.1 * SPEED * arm.velocity_limit + 1e-12).all()
 
 
+@pytest.mark.parametrize("make", [five_dof, still, rail])
+def test_a_walk_begins_anew_from_anywhere(make):
+    """Also from beyond the limits: the way back in is within all speeds, then comes the round."""
+    arm = make()
+    here = arm.pose("initial") + np.where(arm.velocity_limit > 0, 3.8, 0.0)
+    points, round_ = walk(arm, here), walk(arm)
+    trajectory = JointTrajectory((Waypoint(0.0, here, np.zeros(arm.nv)), *points))
+    trajectory.check(arm)
+    np.testing.assert_array_equal(points[0].q, arm.pose("initial"))
+    assert [p.q.tolist() for p in points[1:]] == [p.q.tolist() for p in round_]
+    for time in np.linspace(0, points[0].time, 200):
+        assert (np.abs(trajectory.at(time).v) <= SPEED * arm.velocity_limit + 1e-9).all()
+
+
 def test_it_moves_the_joints_that_have_room_and_speed():
     for make, moving in ((five_dof, [1] * 5), (still, [1, 0, 1]), (rail, [0, 1])):
         q = np.array([point.q for point in walk(make())])

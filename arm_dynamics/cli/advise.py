@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
-from arm_dynamics.arrays import Vector
 from arm_dynamics.cli.advise_text import advice_table, left_out, verdict
-from arm_dynamics.cli.path import path
-from arm_dynamics.config import build_controller
+from arm_dynamics.cli.arm_options import (
+    DT,
+    add_arm,
+    add_options,
+    build_arm,
+    controller_of,
+    loaded,
+)
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import Number, seconds
 from arm_dynamics.stability import (
     Loop,
@@ -26,8 +31,9 @@ from arm_dynamics.stability import (
 )
 from arm_dynamics.stability.loops import PUBLISHED_DT, PUBLISHED_METHOD
 
-DT, PERIOD = 1e-4, 2e-3
-"""Time step and control period [s] of ``Simulation``."""
+PERIOD = 2e-3
+"""Control period [s] of ``Simulation``."""
+PUBLISHED = Path("published")
 AS_PUBLISHED = PUBLISHED_METHOD, PUBLISHED_DT, "initial"
 """Method, time step [s] and pose of the published step."""
 
@@ -42,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     methods = [given.method] if given.method else list(INTEGRATORS)
     if given.method not in (None, *INTEGRATORS):
         raise UnknownName("integrator", given.method, tuple(INTEGRATORS))
-    arm, published = load_arm(given.arm), given.gains == "published"
+    arm, published = build_arm(given), given.gains == PUBLISHED
     loop = _published(arm, given) if published else _controlled(arm, given)
     advices = {method: advise(loop, method) for method in methods}
     Console().print(advice_table(given, tuple(advices.values())))
@@ -55,22 +61,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics advise", description=__doc__)
-    parser.add_argument("arm", metavar="ARM", help="bundled arm, or path of a URDF")
-    parser.add_argument(
-        "--gains",
-        type=_gains,
-        metavar="FILE|published",
-        help="parameter file; default: the arm's own",
-    )
-    parser.add_argument("--controller", metavar="NAME", help="default: as the file says")
+    add_arm(parser)
+    add_options(parser, dt=None, gains=f"parameter file with gains, or '{PUBLISHED}' (five_dof)")
     parser.add_argument("--method", metavar="NAME", help=f"one of {', '.join(INTEGRATORS)}")
-    parser.add_argument(
-        "--dt", type=seconds("--dt"), metavar="S", help=f"time step in use ({DT:g} s)"
-    )
     parser.add_argument(
         "--period", type=seconds("--period"), metavar="S", help=f"of control ({PERIOD:g} s)"
     )
-    parser.add_argument("--pose", metavar="NAME", default="initial", help="name, or q1,q2,...")
     parser.add_argument(
         "--delay",
         type=Number("--delay", 0, 2, "periods"),
@@ -80,36 +76,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _gains(text: str) -> str:
-    """A parameter file's path, or "published"; argparse refuses an empty one."""
-    return str(path(text))
-
-
 def _controlled(arm: ArmModel, given: argparse.Namespace) -> Loop:
     dt = DT if given.dt is None else given.dt
     period = PERIOD if given.period is None else given.period
-    controller = build_controller(arm, given.controller, given.gains)
-    loop = controlled_loop(arm, controller, _pose(arm, given.pose), dt, period)
+    controller = controller_of(arm, given)
+    loop = controlled_loop(loaded(arm, given), controller, arm.pose("initial"), dt, period)
     return replace(loop, delay=given.delay)
-
-
-def _pose(arm: ArmModel, text: str) -> Vector:
-    """A named pose, or numbers with commas between them."""
-    if "," not in text:
-        return arm.pose(text)
-    try:
-        return arm.check_position("--pose", [float(number) for number in text.split(",")])
-    except ValueError as error:
-        raise ConfigError(f"--pose {text}: {error}") from error
 
 
 def _published(arm: ArmModel, given: argparse.Namespace) -> Loop:
     if arm.name != "five_dof":
         raise ConfigError(f"--gains published: for arm 'five_dof' alone, not '{arm.name}'")
-    if given.controller or given.period is not None or given.delay:
+    if given.controller or given.payload or given.period is not None or given.delay:
         raise ConfigError(
             "--gains published brings its own law, called every time step, with its own delay:"
-            " leave out --controller, --period and --delay"
+            " leave out --controller, --payload, --period and --delay"
         )
     dt = PUBLISHED_DT if given.dt is None else given.dt
-    return published_loop(_pose(arm, given.pose), dt)
+    return published_loop(arm.pose("initial"), dt)

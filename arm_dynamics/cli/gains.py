@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from arm_dynamics.arrays import whole
+from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, loaded
 from arm_dynamics.cli.path import path
 from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.expect import expect
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number
 from arm_dynamics.regulation.gain_table import GainTable
 from arm_dynamics.regulation.gain_table_build import Axis, build_gain_table
@@ -36,10 +36,9 @@ WORTH = 20_000
 def run(arguments: Sequence[str]) -> int:
     """Solve for the gains at every pose of the grid, and write them."""
     given = _parser().parse_args(arguments)
-    arm = load_arm(given.arm)
-    arm = arm if given.payload is None else arm.with_payload(given.payload)
+    arm = build_arm(given)
     law = expect(Lqr, "law", build_controller(arm, "lqr", given.gains))
-    law.use_model(arm)
+    law.use_model(loaded(arm, given))
     began, grid = time.monotonic(), _grid(given.grid)
     if (poses := prod(count for _, _, count in grid.values())) > MOST_POSES:
         raise ConfigError(f"--grid = {poses:.3g} poses; expected at most {MOST_POSES:g}")
@@ -56,10 +55,9 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="arm-dynamics gains", description=__doc__)
     add = made.add_argument
-    add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
+    add_arm(made)
     add("--grid", nargs="+", required=True, metavar="JOINT=LOWER:UPPER:COUNT", help="rad or m")
-    add("--gains", type=path, metavar="FILE", help="weights; default: the arm's own, or the law's")
-    add("--payload", type=Number("--payload", 0, LARGEST, "kg"), metavar="KG", help="at the tool")
+    add_options(made, only=("lock", "payload", "pose", "gains"), gains="file with weights")
     add(
         "--processes",
         type=Number("--processes", 1, 1024, whole=True),

@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
     add("--joint", action="append", default=[], help="this joint alone; give it once for each")
     given = parser.parse_args(arguments)
     require_terminal("calibrate")
-    arm = hardware_line.wired_arm(given.arm)
+    arm = hardware_line.wired_arm(given)
     chosen = [arm.joints[arm.index(name)] for name in given.joint] or list(arm.joints)
     _require_folder(given.output)
     bus = hardware_line.motors(given, arm)

@@ -30,7 +30,7 @@ def run(arguments: Sequence[str]) -> int:
         help="of reading",
     )
     given = parser.parse_args(arguments)
-    arm = hardware_line.wired_arm(given.arm)
+    arm = hardware_line.wired_arm(given)
     return 0 if all_well(arm, hardware_line.motors(given, arm), given.seconds) else 1
 
 

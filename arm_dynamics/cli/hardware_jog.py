@@ -23,6 +23,7 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.joint import Joint
 from arm_dynamics.number_option import LARGEST, Number
+from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.limits import LARGEST_SPEED
 from arm_dynamics.safety.settings import SafetySettings
 
@@ -47,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     """Check, ask, lead; 0 where torque was on and is off again, else 1."""
     given = _parser().parse_args(arguments)
     require_terminal("jog")
-    arm = hardware_line.wired_arm(given.arm)
+    arm = hardware_line.wired_arm(given)
     i = arm.index(given.joint)
     scale = pi / 180 if arm.joints[i].unit == "rad" else 1e-3
     speed = scale * scalar("--speed", given.speed, above=0, upper=FASTEST)
@@ -119,6 +120,7 @@ def _driver(given: argparse.Namespace, arm: ArmModel, speed: float) -> MotorArm:
         hardware_line.settings(given),
         safety=SafetySettings(velocity_share=share),
         interface=given.interface,
+        events=Events(lambda kind, message: None),  # the live line shows trips and status
     )
     if not isinstance(driver, MotorArm):
         raise ConfigError(f"driver '{given.driver}' has no motors to jog")

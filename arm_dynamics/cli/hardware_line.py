@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 
 from arm_dynamics import plugins
+from arm_dynamics.cli import arm_options
 from arm_dynamics.drivers.build import WITHOUT_MOTORS, build_bus
 from arm_dynamics.drivers.motor_bus import MotorBus
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.model.wiring import read_wiring
 
 NO_WIRING = "the URDF must say which motor moves which joint: docs/hardware.md, 'Which motors'"
@@ -40,7 +40,8 @@ def parser(
 
 def add_arm(made: argparse.ArgumentParser) -> None:
     """The arm, and joints of it that are not driven."""
-    made.add_argument("arm", metavar="ARM", help="a bundled arm or a URDF file")
+    arm_options.add_arm(made)
+    arm_options.add_options(made, only=("lock",))
 
 
 def settings(given: argparse.Namespace) -> dict[str, str]:
@@ -50,9 +51,12 @@ def settings(given: argparse.Namespace) -> dict[str, str]:
     return found | dict(map(_pair, given.set))
 
 
-def wired_arm(name: str) -> ArmModel:
-    """The arm; raises ConfigError for one whose URDF names no motors."""
-    arm = load_arm(name)
+def wired_arm(given: argparse.Namespace) -> ArmModel:
+    """The arm without its locked joints, whose motors stay as they are.
+
+    Raises ConfigError where the URDF names no motors.
+    """
+    arm = arm_options.build_arm(given)
     try:
         read_wiring(arm)
     except ConfigError as error:

@@ -24,7 +24,9 @@ def require_terminal(command: str) -> None:
 
 
 def agreed(question: str) -> bool:
-    """Whether ``question`` is answered by the word yes."""
+    """Whether ``question`` is answered by the word yes, typed after it was asked."""
+    sys.stdout.flush()
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     try:
         return input(f"{question} Type yes: ").strip() == "yes"
     except EOFError:

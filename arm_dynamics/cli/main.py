@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError
@@ -28,6 +28,8 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the sub-command named first; exits with its code."""
     parser = argparse.ArgumentParser(prog="arm-dynamics", description=__doc__)
+    version = f"%(prog)s {metadata.version('arm_dynamics')}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (_, text) in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)

@@ -13,13 +13,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.cli.arm_options import (
+    add_arm,
+    add_options,
+    build_arm,
+    controller_of,
+    loaded,
+    read_pose,
+)
 from arm_dynamics.cli.path import path
 from arm_dynamics.cli.progress_lines import ProgressLines
-from arm_dynamics.config import build_controller
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number, check_steps, seconds, seed
 from arm_dynamics.tuning import folder
 from arm_dynamics.tuning.montecarlo import PERCENTILES, MonteCarlo, montecarlo
@@ -38,11 +43,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run, print percentiles, write files; 0 when no run was lost, else 1."""
     given = _parser().parse_args(arguments)
     check_steps("--runs times --duration / --dt", given.runs * given.duration / given.dt)
-    arm = load_arm(given.arm)
-    arm = arm if given.payload is None else arm.with_payload(given.payload)
+    nominal = build_arm(given)
+    arm, law = loaded(nominal, given), controller_of(nominal, given)
     spread, motion = _spread(arm, given), _motion(arm, given)
-    law = build_controller(arm, given.controller, given.gains)
-    law.use_model(arm)
     place, began = folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
@@ -68,7 +71,8 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
     add = made.add_argument
-    add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
+    add_arm(made)
+    add_options(made, modeled=True, controllers=lambda: ("pid", "pid_gravity"))
     add(
         "--runs",
         type=Number("--runs", 1, MOST_RUNS, whole=True),
@@ -86,14 +90,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--distribution", metavar="NAME", help="normal (σ = share / 3, cut off) or uniform")
     add(
-        "--payload",
-        type=Number("--payload", 0, LARGEST, "kg"),
-        metavar="KG",
-        help="nominal payload, known to the law",
-    )
-    add("--controller", metavar="NAME", help="pid or pid_gravity; default: as the file says")
-    add("--gains", type=path, metavar="FILE", help="default: the arm's own")
-    add(
         "--step",
         type=Number("--step", 0, LARGEST, "rad or m"),
         default=0.2,
@@ -109,7 +105,6 @@ def _parser() -> argparse.ArgumentParser:
         help="error that is settled (0.005)",
     )
     add("--duration", type=seconds("--duration"), default=1.0, metavar="S", help="of a run (1)")
-    add("--dt", type=seconds("--dt"), default=1e-4, metavar="S", help="time step (1e-4)")
     add("--period", type=seconds("--period"), default=2e-3, metavar="S", help="of control (2e-3)")
     add("--interface", default="effort", metavar="NAME", help="effort (default) or voltage")
     add("--out", type=path, metavar="FOLDER", help=f"default: {OUT}/ARM")
@@ -129,18 +124,10 @@ def _motion(arm: ArmModel, given: argparse.Namespace) -> Motion:
     if given.target is None:
         start, target = step_from(arm, given.step)
     else:
-        start, target = arm.pose("initial"), _pose(arm, given.target)
+        start, target = arm.pose("initial"), read_pose(arm, "--target", given.target)
     return Motion(
         start, target, given.duration, given.dt, given.period, given.band, given.interface
     )  # fmt: skip
-
-
-def _pose(arm: ArmModel, text: str) -> Vector:
-    try:
-        numbers = [float(number) for number in text.split(",")]
-    except ValueError as error:
-        raise ConfigError(f"--target {text}: numbers with commas between are expected") from error
-    return arm.check_position("--target", numbers)
 
 
 def _say(found: MonteCarlo, seconds: float) -> None:

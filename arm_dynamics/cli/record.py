@@ -7,16 +7,14 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from arm_dynamics import plugins
 from arm_dynamics.arrays import scalar
+from arm_dynamics.cli.arm_options import add_options, build_arm, controller_of, loaded
 from arm_dynamics.cli.path import path
-from arm_dynamics.config import build_controller
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import RecordingRefused
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.loop import ControlLoop
-from arm_dynamics.model.load import load_arm
-from arm_dynamics.number_option import LARGEST, Number, check_steps, seconds
+from arm_dynamics.number_option import check_steps, seconds
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
@@ -49,31 +47,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics record", description=__doc__)
     add = parser.add_argument
     add("folder", type=path, help="the recording: a folder that does not exist yet")
-    add("--arm", default="five_dof", help="bundled arm or URDF file; default: five_dof")
-    add("--lock", action="append", default=[], metavar="JOINT", help="a joint held still")
-    laws = ", ".join(plugins.names("controllers"))
-    add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
-    add("--params-file", type=path, help="ROS parameters; default: config/<arm>.yaml")
+    add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
+    add_options(parser)
     add(
         "--duration",
         type=seconds("--duration"),
         default=5.0,
         metavar="S",
         help="simulated seconds; default: 5",
-    )
-    add(
-        "--payload",
-        type=Number("--payload", 0, LARGEST, "kg"),
-        default=0.0,
-        metavar="KG",
-        help="unknown to the controller",
-    )
-    add(
-        "--dt",
-        type=seconds("--dt"),
-        default=1e-4,
-        metavar="S",
-        help="step of the physics; default: 1e-4",
     )
     add(
         "--period",
@@ -89,16 +70,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _build(given: argparse.Namespace) -> tuple[Simulation, ControlLoop]:
     """The arm in simulation, and its controller's loop around it."""
-    arm = load_arm(given.arm, given.lock)
+    arm = build_arm(given)
     simulation = Simulation(
-        arm.with_payload(given.payload),
+        loaded(arm, given),
         dt=given.dt,
         period=given.period,
         method=given.method,
         known=arm,
     )
-    controller = build_controller(arm, given.controller, given.params_file)
-    return simulation, ControlLoop(Simulated(arm, simulation), controller)
+    return simulation, ControlLoop(Simulated(arm, simulation), controller_of(arm, given))
 
 
 def _tick(loop: ControlLoop) -> None:

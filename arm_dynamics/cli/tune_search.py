@@ -11,12 +11,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, effort_controllers
 from arm_dynamics.cli.path import path
 from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.cli.tune_text import margins_said, say
 from arm_dynamics.config import build_controller, controller_name
 from arm_dynamics.errors import ConfigError
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, LONGEST, Number, check_steps, seconds, seed
 from arm_dynamics.tuning import folder, tape
 from arm_dynamics.tuning.conditions import Conditions
@@ -69,9 +69,9 @@ def parser() -> argparse.ArgumentParser:
     c, made = Conditions(), argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__)
     made.epilog = "--compatibility dynamechs: the published search of five_dof; has its own --help"
     add = made.add_argument
-    add("arm", metavar="ARM", help="bundled arm, or path of a URDF")
-    add("--controller", metavar="NAME", help="a law of efforts; default: as the file says")
-    add("--gains", type=path, metavar="FILE", help="to start from; default: the arm's own")
+    add_arm(made)
+    only = ("lock", "pose", "gains", "controller")
+    add_options(made, only, controllers=effort_controllers, gains="gains to start from")
     add("--search", default="p,i,d", metavar="NAMES", help="gains that are sought (p,i,d)")
     add(
         "--budget",
@@ -147,7 +147,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _task(given: argparse.Namespace) -> Task:
-    arm = load_arm(given.arm)
+    arm = build_arm(given)
     conditions = Conditions(
         given.payload, given.error, given.step, _numbers(given.dt), given.period, given.duration,
         interface=given.interface, delay=given.delay,

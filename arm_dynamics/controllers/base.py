@@ -76,17 +76,15 @@ class Controller(ABC):
             if name not in groups:
                 raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
             _mapping(f"gains of '{name}'", gains[name])
-        self._take(
-            {
-                name: complete(
-                    f"'{name}'" if name not in self.arm.joint_names else f"joint '{name}'",
-                    parameters,
-                    {**model[name], **gains.get(name, {})},
-                )
-                for name, parameters in groups.items()
-            }
-        )
-        self.given = {
+        values = {
+            name: complete(
+                f"'{name}'" if name not in self.arm.joint_names else f"joint '{name}'",
+                parameters,
+                {**model[name], **gains.get(name, {})},
+            )
+            for name, parameters in groups.items()
+        }
+        given = {
             group: {
                 name: value
                 for name, value in row.items()
@@ -94,6 +92,15 @@ class Controller(ABC):
             }
             for group, row in gains.items()
         }
+        for group, row in given.items():
+            values[group] |= self.matched(row, model[group])
+        self._take(values)
+        self.given = given
+
+    def matched(self, given: Mapping[str, float], default: Mapping[str, float]) -> dict[str, float]:
+        """Gains of one group, not ``given``, whose ``default`` other given gains change."""
+        del given, default
+        return {}
 
     def _default_gains(self) -> dict[str, dict[str, float]]:
         """Every default that exists, of the usual bandwidth."""

@@ -13,9 +13,12 @@ from arm_dynamics.controllers.integral import grown_integral
 from arm_dynamics.dynamics import aba
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.regulation.regulator import viscous
+from arm_dynamics.regulation.regulator import coulomb, viscous
 from arm_dynamics.scalar import MATRIX, NUMBER, VECTOR, VECTOR_OUT, clip, compiled_for
 from arm_dynamics.state import Command, Reference, State
+
+SLOW = 0.005
+"""Reference speed [rad/s] from which on all of the dry friction is compensated."""
 
 
 @compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
@@ -48,12 +51,14 @@ def limit_and_integrate(
 
 
 class ComputedTorque(Controller):
-    """tau = M(q) (a_ref + kp e + kd ė + ki ∫e dt) + C(q, v) v + g(q) + b v_ref,  e = q_ref - q.
+    """tau = M(q) (a_ref + kp e + kd ė + ki ∫e dt) + C(q, v) v + g(q) + b v_ref + f s(v_ref).
 
-    With a true model every joint obeys ë + kd ė + kp e + ki ∫e = 0 by itself, whatever the pose;
-    so the gains are no matter of the arm, and the default ones of 30 rad/s suit any. M, C, g and
-    the viscous friction b are those of the law's own model. While any effort is saturated the
-    arm does not accelerate as told: integrals then only shrink. They never pass i_clamp.
+    e = q_ref - q, s(v) = clip(v / SLOW, ±1). With a true model every joint obeys
+    ë + kd ė + kp e + ki ∫e = 0 by itself, whatever the pose; so the gains are no matter of the
+    arm, and the default ones suit any: poles of 30 rad/s, a step overshoots by 16 %. M, C, g, the
+    viscous friction b and the dry friction f are those of the law's own model. While any effort is
+    saturated the arm does not accelerate as told: integrals then only shrink. They never pass
+    i_clamp.
 
     Source: Siciliano et al., Robotics (2009), section 8.5.2 (inverse dynamics control).
     """
@@ -62,9 +67,9 @@ class ComputedTorque(Controller):
         Parameter(
             "kp", 900.0, "1/s²", "acceleration per position error", lower=0, upper=1e6, order=2
         ),
-        Parameter("ki", 4500.0, "1/s³", "integral gain", lower=0, upper=1e8, order=3),
+        Parameter("ki", 3000.0, "1/s³", "integral gain", lower=0, upper=1e8, order=3),
         Parameter(
-            "kd", 48.0, "1/s", "acceleration per velocity error", lower=0, upper=1e4, order=1
+            "kd", 60.0, "1/s", "acceleration per velocity error", lower=0, upper=1e4, order=1
         ),
         Parameter("i_clamp", inf, "rad/s²", "largest acceleration of the integral", lower=0),
     )
@@ -101,12 +106,18 @@ class ComputedTorque(Controller):
         """Take new gains without disturbing the integral; errors as in Controller."""
         super().configure(gains)
         self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
-        self._viscous = viscous(self.arm)
+        self._note_friction()
 
     def use_model(self, arm: ArmModel) -> None:
         """Tell the law another model; errors as in Controller."""
         super().use_model(arm)
-        self._viscous = viscous(arm)
+        self._note_friction()
+
+    def _note_friction(self) -> None:
+        """b, f and b / kd, which is 0 where kd is."""
+        self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
+        kd = self.gains["kd"]
+        self._slow = np.where(kd > 0, self._viscous / np.where(kd > 0, kd, 1.0), 0.0)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
@@ -114,7 +125,10 @@ class ComputedTorque(Controller):
         wanted = wanted_accelerations(
             self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
         )
-        tau = self.body.rnea(state.q, state.v, wanted) + self._viscous * reference.v
+        dry = self._dry * np.clip(reference.v / SLOW, -1, 1)
+        held = self._slow * (self.gains["kp"] * (reference.q - state.q) + self._integral)
+        friction = self._viscous * reference.v + held + dry
+        tau = self.body.rnea(state.q, state.v, wanted) + friction
         effort = limit_and_integrate(
             self._table, self._integral, tau, self._limit, reference.q, state.q, dt
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +28,7 @@ BY_INERTIA, BY_STIFFNESS = 19.0, 0.0085
 """Damping a unit of inertia [1/s] and of stiffness [s]: ratios of 0.7 at both ends, 0.4 between."""
 POSTURE = 10.0
 """Natural frequency [rad/s] of the spare joints on theirs."""
+DAMPERS = {"stiffness": "damping", "posture_stiffness": "posture_damping"}
 
 
 class Impedance(TaskController):
@@ -39,6 +42,7 @@ class Impedance(TaskController):
     Without gains: K = w² Λ_ii with w = BANDWIDTH, for translations and for rotations by
     themselves, or less where the lightest part of the arm would swing faster than STIFFEST; light
     wrists without rotor inertia so have soft rotations and no soft translations. D = 0.0085 s K.
+    A stiffness without a damping keeps the damping ratio: D changes with the root of K.
     Source: N. Hogan, J. Dynamic Systems, Measurement and Control 107 (1985), 1; C. Ott, Cartesian
     Impedance Control of Redundant and Flexible-Joint Robots (2008), section 3.2; for damping by
     inertia and stiffness: R. Clough and J. Penzien, Dynamics of Structures (1975), section 12-3.
@@ -78,6 +82,18 @@ class Impedance(TaskController):
             joint: {"posture_stiffness": POSTURE**2 * m, "posture_damping": POSTURE * m}
             for joint, m in zip(arm.joint_names, M, strict=True)
         }
+
+    def matched(self, given: Mapping[str, float], default: Mapping[str, float]) -> dict[str, float]:
+        """D = D_default √(K / K_default), of the same damping ratio, for a K given without D.
+
+        Along an axis whose default K is 0, D = 0.0085 s K.
+        """
+        found = {}
+        for spring, damper in DAMPERS.items():
+            if spring in given and damper not in given:
+                k, usual = given[spring], default[spring]
+                found[damper] = default[damper] * sqrt(k / usual) if usual > 0 else BY_STIFFNESS * k
+        return found
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""

@@ -34,9 +34,7 @@ class SerialPort(Port):
         self.close()
         serial = _pyserial()
         try:
-            opened = serial.Serial(
-                self.name, self.baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True
-            )
+            opened = serial.Serial(self.name, self.baud, timeout=0, exclusive=True)
         except (OSError, ValueError, termios.error) as error:  # SerialException is an OSError
             raise DriverFault(f"port '{self.name}' at {self.baud} baud: {error}") from error
         with suppress(OSError, ValueError, NotImplementedError, AttributeError):
@@ -46,11 +44,18 @@ class SerialPort(Port):
         self._serial = opened
 
     def write(self, data: bytes) -> None:
-        """Send all of ``data``."""
-        serial = self._opened()
+        """Send all of ``data``; raises DriverFault where the line takes nothing for WRITE_TIMEOUT.
+
+        A process that was not scheduled meanwhile is no fault of the line, so the line is looked at
+        once more after that time (pyserial's own write raises then, whatever it has sent).
+        """
+        serial, until = self._opened(), self.now() + WRITE_TIMEOUT
         try:
-            with self._lock:
-                serial.write(data)
+            while data:
+                if not select.select([], [serial.fileno()], [], max(0.0, until - self.now()))[1]:
+                    raise OSError("Write timeout")
+                with self._lock:
+                    data = data[os.write(serial.fileno(), data) :]
         except (OSError, ValueError, TypeError, termios.error) as error:
             raise self._gone(error) from error
 

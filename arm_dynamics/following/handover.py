@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from arm_dynamics.arrays import frozen
 from arm_dynamics.controllers.base import Controller
+from arm_dynamics.errors import ControllerFault
+from arm_dynamics.following.controller_call import blendable
 from arm_dynamics.state import Command, Reference, State
 
 LENGTH = 0.5
@@ -31,8 +31,9 @@ class Handover:
         w = self.share(state.time)
         if w == 0.0:
             return after
-        before = self._before.update(state, reference, dt)
-        if not np.isfinite(before.value).all():
+        try:
+            before = blendable(self._before, state, reference, dt)
+        except ControllerFault:
             return after
         value = frozen(w * before.value + (1 - w) * after.value)
         return Command(after.interface, value, after.stamp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.expect import expect
+from arm_dynamics.following.controller_call import blendable, reset, updated
 from arm_dynamics.following.handover import Handover
 from arm_dynamics.state import Command, Reference, State
 
@@ -39,23 +40,29 @@ class LawInForce:
         self._next = law
 
     def change(self, state: State) -> None:
-        """Take up the law that is pending, to fade in from now on."""
-        if self._next is not None:
-            self._handover = Handover(self.law, state.time)
-            self.law, self._next = self._next, None
-            self.law.reset(state)
+        """Take up the law that is pending, to fade in from now on.
+
+        Raises ControllerFault where its reset fails; the law before then stays active.
+        """
+        law, self._next = self._next, None
+        if law is not None:
+            reset(law, state)
+            self._handover, self.law = Handover(self.law, state.time), law
 
     def restart(self, state: State) -> None:
-        """Begin anew from ``state``, without a law before."""
+        """Begin anew from ``state``, without a law before; raises ControllerFault."""
         self._handover = None
-        self.law.reset(state)
+        reset(self.law, state)
 
     def command(self, state: State, reference: Reference, dt: float) -> Command:
-        """What the law wants; with the one before it while they change."""
+        """The law's command, blended with that of the law before it while they change.
+
+        Raises ControllerFault where the law fails.
+        """
         if self._handover is None:
-            return self.law.update(state, reference, dt)
+            return updated(self.law, state, reference, dt)
         first = self._handover.share(state.time) == 1.0
-        after = self.law.update(state, reference, 0.0 if first else dt)
+        after = blendable(self.law, state, reference, 0.0 if first else dt)
         blended = self._handover.blended(after, state, reference, dt)
         if blended is after:
             self._handover = None

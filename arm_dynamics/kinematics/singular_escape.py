@@ -41,6 +41,7 @@ def escape(
     weak: float,
     least: float,
     last: Vector,
+    stopped: Vector,
 ) -> tuple[Vector, float, Vector, float]:
     """Return direction d (nv,), step along it [rad or m], lost error (k,) [m], its share [0, 1].
 
@@ -61,7 +62,8 @@ def escape(
 
     Parameters: ``rows`` J (k, nv) of the controlled axes [m]; ``jacobian`` (6, nv) unscaled;
     ``error`` e (k,) [m]; ``axis_weights`` (k, 6), which scale the jacobian to the rows;
-    ``posture`` q_ref - q (nv,); ``last`` (nv,), the direction of the last period or 0.
+    ``posture`` q_ref - q (nv,); ``last`` (nv,), the direction of the last period or 0; ``stopped``
+    (nv,), 1 for joints that stay at their position limits.
     Sources: S. Chiaverini, IEEE Trans. Robotics and Automation 13 (1997), 398, for singular
     directions; D. Nenchev, Y. Tsumaki, M. Uchiyama, Int. J. Robotics Research 19 (2000), 159, for
     second-order motion; J. Moré and D. Sorensen, Mathematical Programming 16 (1979), 1, for
@@ -71,7 +73,7 @@ def escape(
     size = math.sqrt(np.dot(error, error))
     if not least < size < math.inf or not finite(rows.ravel()):
         return nowhere, 0.0, nothing, 0.0
-    J, still = rows.copy(), pressed(applied(rows.T, error), q, lower, upper, weak * size)
+    J, still, last = rows.copy(), stopped.copy(), last * (1.0 - stopped)
     for i in range(q.size):
         if still[i] > 0.0:
             J[:, i] *= 0.0

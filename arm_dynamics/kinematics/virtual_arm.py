@@ -156,55 +156,58 @@ def rates(
         bent[k] = scale[i] * (acceleration[i] - drift[i])
         square += (scale[i] * error[i]) ** 2
     caught *= min(1.0, NEAR * scale[3] / max(math.sqrt(square), 1e-300))
-    rows, inner = chosen_rows(J, scale, axes), posture_rate * posture
-    inverse, weakest = filtered_inverse(rows, weak)
-    if weakest < weak or (q <= lower).any() or (q >= upper).any():
-        missed = caught / rate
-        left, step, lost, share_lost = escape(
-            rows, J, missed, axis_weights, posture.copy(), q, lower, upper, weak,
-            NEGLIGIBLE * scale[3], leaving.copy(),
-        )  # fmt: skip
-        slope, size = applied(rows.T, lost), np.dot(lost, lost)
-        if size > 0.0:  # there the posture does not move the tool away from the target
-            against = min(np.dot(inner, slope), 0.0) * share_lost
-            inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
-        if np.dot(left, slope) < 0.0:  # through the singularity
-            uphill = -np.dot(left, slope) / (KEPT * weak * math.sqrt(size))
-            caught = caught - min(uphill, 1.0) * rate * lost
-        inner = inner + rate * step * left
-        if left.any():  # joints that the escape takes for stopped stay where they are
-            least = weak * math.sqrt(np.dot(missed, missed))
-            moving = 1.0 - pressed(applied(rows.T, missed), q, lower, upper, least)
-            rows, inner = rows * moving, inner * moving
-            inverse, _ = filtered_inverse(rows, weak)
-    else:
-        left = np.zeros(q.size)
+    every, missed = chosen_rows(J, scale, axes), caught / rate
+    rows, inner, left = every, posture_rate * posture, np.zeros(q.size)
+    inverse, weakest = filtered_inverse(every, weak)
+    wanted, stopped, late = inner, np.zeros(q.size), caught
+    near = weakest < weak or (q <= lower).any() or (q >= upper).any()
+    least = weak * math.sqrt(np.dot(missed, missed))
+    pressing = pressed(applied(every.T, missed), q, lower, upper, least)
     for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit
-        slow = inner + applied(inverse, caught - applied(rows, inner))
+        rows, inner, late = (
+            every * (1.0 - stopped),
+            (1.0 - stopped) * posture_rate * posture,
+            caught,
+        )
+        if near:
+            still = np.maximum(pressing, stopped)
+            left, step, lost, share_lost = escape(
+                rows, J, missed, axis_weights, posture.copy(), q, lower, upper, weak,
+                NEGLIGIBLE * scale[3], leaving.copy(), still,
+            )  # fmt: skip
+            slope, size = applied(rows.T, lost), np.dot(lost, lost)
+            if size > 0.0:  # there the posture does not move the tool away from the target
+                against = min(np.dot(inner, slope), 0.0) * share_lost
+                inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
+            if np.dot(left, slope) < 0.0:  # through the singularity
+                uphill = -np.dot(left, slope) / (KEPT * weak * math.sqrt(size))
+                late = caught - min(uphill, 1.0) * rate * lost
+            inner = inner + rate * step * left
+            if left.any():  # joints that the escape takes for stopped stay where they are
+                rows, inner = rows * (1.0 - still), inner * (1.0 - still)
+            inverse, _ = filtered_inverse(rows, weak)
+        slow = inner + applied(inverse, late - applied(rows, inner))
         slow = slow * share(slow, np.full(slow.size, most / rate))
         wanted = applied(inverse, asked) + slow
-        if not _block(wanted, q, lower, upper, rows, inner):
+        if not _stop(wanted, q, lower, upper, stopped):
             break
-        inverse, _ = filtered_inverse(rows, weak)
     wanted = wanted * share(wanted, fastest)
     v = np.empty(wanted.size)
     for i in range(v.size):
         v[i] = before[i] + clip(wanted[i] - before[i], -most * dt, most * dt)
-    _block(v, q, lower, upper, rows, inner)
+    _stop(v, q, lower, upper, stopped)
     a = applied(inverse, bent)
     a = a * share(a, np.full(a.size, most))
     return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest, left
 
 
 @compiled
-def _block(v: Vector, q: Vector, lower: Vector, upper: Vector, rows: Vector, inner: Vector) -> bool:
-    """Stop joints that stand at a limit and would pass it; the others do without them."""
+def _stop(v: Vector, q: Vector, lower: Vector, upper: Vector, stopped: Vector) -> bool:
+    """Stop joints that stand at a limit and would pass it: v = 0, ``stopped`` = 1."""
     found = False
     for i in range(v.size):
         if (q[i] <= lower[i] and v[i] < 0.0) or (q[i] >= upper[i] and v[i] > 0.0):
-            v[i] = inner[i] = 0.0
-            rows[:, i] *= 0.0
-            found = True
+            v[i], stopped[i], found = 0.0, 1.0, True
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike
 from arm_dynamics import plugins
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.expect import expect
+from arm_dynamics.expect import expect, names
 from arm_dynamics.model.audit.actuator import REFLECTED
+from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.source import parse
 
 STANDARD_GRAVITY = frozen([0.0, 0.0, -9.81])
 
@@ -142,6 +144,13 @@ class ArmModel:
         zero = frozen(np.clip(np.zeros(self.nv), self.lower, self.upper))
         return MappingProxyType({"initial": initial, "zero": zero})
 
+    @cached_property
+    def locked(self) -> tuple[str, ...]:
+        """Joints of the URDF that move, but were locked when it was loaded."""
+        every = Robot(parse(self.urdf)).joints.items()
+        moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
+        return tuple(name for name in moving if name not in self.joint_names)
+
     @property
     def base_frame(self) -> str:
         """Name of the root link."""
@@ -153,6 +162,12 @@ class ArmModel:
         if joint not in self.joint_names:
             raise UnknownName(f"joint of arm '{self.name}'", joint, self.joint_names)
         return self.joint_names.index(joint)
+
+    def with_initial(self, q: ArrayLike) -> ArmModel:
+        """This arm with another initial pose (nv,) [rad or m]; raises InvalidValue."""
+        values = self.check_position("initial q", q).tolist()
+        joints = [replace(j, initial=x) for j, x in zip(self.joints, values, strict=True)]
+        return replace(self, joints=tuple(joints))
 
     def with_payload(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> ArmModel:
         """This arm carrying a point mass [kg] at ``centre`` [m] in the tool frame."""
@@ -177,8 +192,19 @@ class ArmModel:
         return self._replaced(name, replace(self.joints[self.index(name)], **changes))
 
     def with_motor(self, name: str, **constants: float) -> ArmModel:
-        """This arm with constants of one joint's actuator changed (kt, supply_voltage ...)."""
+        """This arm with constants of one joint's actuator changed (kt, supply_voltage ...).
+
+        Raises UnknownName for a joint or constant that does not exist, InvalidValue for a joint
+        whose actuator has none: ``with_actuator`` gives it a motor.
+        """
         joint = self.joints[self.index(name)]
+        if constants and not self.actuators[self.index(name)].parameters:
+            raise InvalidValue(
+                f"joint '{name}': actuator = '{joint.actuator}', which has no constants; expected a"
+                f" motor; with_actuator('dc_motor', joints=['{name}'], kt=..., ke=...,"
+                " resistance=...) gives it one, or a <ros2_control> block of the URDF"
+                " (docs/my_motors.md)"
+            )
         merged = MappingProxyType({**joint.constants, **constants})
         return self._replaced(name, replace(joint, constants=merged))
 
@@ -189,11 +215,19 @@ class ArmModel:
             arm = arm.with_motor(name, **constants)
         return arm
 
-    def with_actuator(self, actuator: str, **constants: float) -> ArmModel:
-        """This arm with every joint moved by ``actuator`` with the same ``constants``."""
-        given = MappingProxyType(dict(constants))
-        joints = tuple(replace(j, actuator=actuator, constants=given) for j in self.joints)
-        return replace(self, joints=joints)
+    def with_actuator(
+        self, actuator: str, joints: Sequence[str] | None = None, **constants: float
+    ) -> ArmModel:
+        """This arm with ``joints`` (default: all) moved by ``actuator`` with these ``constants``.
+
+        Raises UnknownName for an actuator, joint or constant that does not exist, InvalidValue for
+        a constant that is missing or out of its range.
+        """
+        chosen = range(self.nv) if joints is None else [*map(self.index, names("joints", joints))]
+        changed, given = list(self.joints), MappingProxyType(dict(constants))
+        for i in chosen:
+            changed[i] = replace(self.joints[i], actuator=actuator, constants=given)
+        return replace(self, joints=tuple(changed))
 
     def _replaced(self, name: str, joint: Joint) -> ArmModel:
         index = self.index(name)

@@ -14,10 +14,8 @@ from typing import Any
 from arm_dynamics.arrays import frozen, scalar, vector
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue, RecordingRefused
 from arm_dynamics.model.arm_model import ArmModel, Payload
-from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.joint import Joint
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.model.source import parse
 from arm_dynamics.simulation import Simulation
 from arm_dynamics.state import State
 from arm_dynamics.state_vector import pack_state, unpack_state
@@ -95,13 +93,11 @@ def require_recordable(arm: ArmModel) -> None:
 
 
 def _arm(arm: ArmModel) -> dict[str, Any]:
-    every = Robot(parse(arm.urdf)).joints.items()
-    moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
     return {
         "name": arm.name,
         "urdf": arm.urdf,
         "tool_frame": arm.tool_frame,
-        "locked": [name for name in moving if name not in arm.joint_names],
+        "locked": list(arm.locked),
         "gravity": arm.gravity,
         "payload": {"mass": arm.payload.mass, "centre": arm.payload.centre},
         "joints": [{f.name: getattr(joint, f.name) for f in fields(Joint)} for joint in arm.joints],

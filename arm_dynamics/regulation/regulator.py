@@ -15,6 +15,8 @@ from arm_dynamics.model.given_arm import takes_arm
 
 REACHED = 1e-9
 """Share of A's and B's size below which a singular value counts as zero."""
+STEADY = 1.0
+"""Speed [rad/s] beyond that of stiction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,12 @@ def viscous(arm: ArmModel) -> Vector:
     """b (nv,) [N·m·s/rad]: what joints and actuators rub in proportion to speed."""
     parts = zip(arm.joints, arm.actuators, strict=True)
     return frozen([joint.damping + actuator.viscous_friction for joint, actuator in parts])
+
+
+def coulomb(arm: ArmModel) -> Vector:
+    """f (nv,) [N·m]: dry friction of joints and actuators in steady motion without load."""
+    parts = zip(arm.joints, arm.actuators, strict=True)
+    return frozen([joint.friction + actuator.dry(STEADY, 0.0)[0] for joint, actuator in parts])
 
 
 @takes_arm

@@ -8,14 +8,24 @@ from typing import Any
 from rclpy.node import Node
 
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.load import load_arm
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.ros.parameters import by_joint, declare_live, declare_number
+from arm_dynamics.ros.parameters import by_joint, declare_fixed, declare_live, declare_number
 
 PAYLOAD = Parameter("payload_mass", 0.0, "kg", "point mass at the tool", lower=0, upper=1e3)
+LOCK = "lock"
 JOINT_NUMBERS = (
     Parameter("damping", 0.0, "N·m·s/rad", "viscous friction of the joint", lower=0, upper=1e4),
     Parameter("friction", 0.0, "N·m", "dry friction of the joint", lower=0, upper=1e4),
 )
+
+
+def declared_model(node: Node) -> ArmModel:
+    """Load the arm that the parameters ``arm`` and ``lock`` name."""
+    arm = declare_fixed(node, "arm", "five_dof", "bundled arm or URDF file")
+    # An empty list has no type: rclpy takes it for bytes.
+    lock = declare_fixed(node, LOCK, [""], "joints to hold still")
+    return load_arm(arm, [joint for joint in lock if joint])
 
 
 def declare_arm(node: Node, arm: ArmModel) -> ArmModel:

@@ -19,18 +19,21 @@ def require_declared(node: Node, *only: str) -> None:
     """Raise ConfigError for a parameter that was given at the start and is nearly one of the node.
 
     That is one of a group that the node has (``gains``, ``safety`` ...) or one like another name.
-    Gains of other registered controllers wait for those. The rest is of other nodes: ROS gives a
-    node what stands under ``/**``, or on the command line of a process, for all. ``only``: groups.
+    Gains of other registered controllers wait for those, and those of locked joints are ignored.
+    The rest is of other nodes: ROS gives a node what stands under ``/**``, or on the command line
+    of a process, for all. ``only``: groups.
     """
     given = getattr(node, "_parameter_overrides", {})  # rclpy shows them nowhere else
     declared = node._parameters
     groups = {name.partition(".")[0] for name in declared if "." in name} - {*FOREIGN}
+    locked = declared["lock"].value if "lock" in declared else ()
     for name in given:
         head, _, rest = name.partition(".")
         if (
             (only and head not in only)
             or name in declared
             or head in FOREIGN
+            or rest.rpartition(".")[0] in locked
             or (head == "gains" and _waits(rest, declared))
         ):
             continue

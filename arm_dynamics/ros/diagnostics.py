@@ -8,9 +8,12 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.safety.events import Events
 
 PERIOD = 1.0
+RUN = "run"
+"""Parameter and key: which run a node belongs to, where one started several nodes."""
 OWN = "arm_dynamics"
 """hardware_id of every status of this package."""
 
@@ -50,6 +53,8 @@ class Diagnostics:
     ) -> None:
         self._node = node
         self._report, self._more = report, more
+        run = declare_fixed(node, RUN, "", "name of the run that the node belongs to")
+        self._run = {RUN: run} if run else {}
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # A timer on simulated time would fall silent when the simulation does.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -60,6 +65,7 @@ class Diagnostics:
         well, summary, values = self._report()
         name = self._node.get_fully_qualified_name().lstrip("/")
         level = well if isinstance(well, bytes) else OK if well else WARN
-        message = DiagnosticArray(status=[status(name, level, summary, values), *self._more(name)])
+        own = status(name, level, summary, {**values, **self._run})
+        message = DiagnosticArray(status=[own, *self._more(name)])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)

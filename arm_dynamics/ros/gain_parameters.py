@@ -34,11 +34,14 @@ def declare_gains(node: Node, law: Controller) -> Gains:
 
 
 def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
-    """All gains with the changed ones among them; None when no gain changed."""
+    """All given gains with the changed ones among them; None when no gain changed."""
     changed = by_joint(values, "gains")
     if all(row.items() <= law.values.get(group, {}).items() for group, row in changed.items()):
         return None
-    return {group: {**row, **changed.get(group, {})} for group, row in law.values.items()}
+    found = {group: dict(row) for group, row in law.given.items()}
+    for group, row in changed.items():
+        found[group] = {**found.get(group, {}), **row}
+    return found
 
 
 def show_gains(node: Node, law: Controller) -> None:

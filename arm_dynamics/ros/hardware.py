@@ -13,8 +13,8 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics.drivers.build import build_driver
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.recording.state_log import StateLog
+from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
@@ -24,6 +24,7 @@ from arm_dynamics.ros.hardware_report import HardwareReport
 from arm_dynamics.ros.lifecycle import ACTIVE, LoopedLifecycle
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.sole_publisher import sole_arm
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.transport import use_udp
@@ -42,7 +43,7 @@ class HardwareNode(LoopedLifecycle):
 
     def __init__(self) -> None:
         super().__init__("hardware")
-        self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._arm = declared_model(self)
         self._wishes = HardwareParameters(self, self._arm)
         autostart = declare_fixed(self, "autostart", False, "configure by itself; never activate")
         self._driver: MotorArm | None = None
@@ -51,6 +52,7 @@ class HardwareNode(LoopedLifecycle):
         # Before joint_states: a controller that finds those alone would answer them.
         self._capabilities = CapabilityPublisher(self)
         self._cycle = HardwareCycle(self, self._arm, self._events)
+        self._sole = sole_arm(self, self._events)
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self._said: tuple[int, bool] | tuple[()] | None = None  # what they said of position servos
         self._emergency = EmergencyStop(
@@ -101,8 +103,13 @@ class HardwareNode(LoopedLifecycle):
         )
 
     def activate(self) -> None:
-        """Torque on where the arm stands; whoever commands it begins anew from there."""
-        driver = self._open()
+        """Torque on where the arm stands; whoever commands it begins anew from there.
+
+        Raises DriverFault while another node publishes joint_states: its commands would come here.
+        """
+        driver, conflict = self._open(), self._sole.conflict()
+        if conflict:
+            raise DriverFault(conflict)
         self._said = None
         self._tell_capabilities(driver)  # with the period that was measured meanwhile
         driver.activate()

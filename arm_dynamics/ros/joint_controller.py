@@ -12,15 +12,15 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.loop import ControlLoop
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
+from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.command_output import declare_output
 from arm_dynamics.ros.control_law import NAME, ControlLaw, joint_law
 from arm_dynamics.ros.controller_state import ControllerState
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
 from arm_dynamics.ros.gain_parameters import show_gains
-from arm_dynamics.ros.parameters import declare_fixed, result
+from arm_dynamics.ros.parameters import result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
 from arm_dynamics.ros.stop import Stop
@@ -43,7 +43,7 @@ class JointControllerNode(Node):
 
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("joint_controller")
-        self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._nominal = declared_model(self)
         self.events = events = Events(Throttle(self.get_logger()).warn)
         self._capabilities = Capabilities(self, events, timed=self._fit)
         self._law = ControlLaw(self, self._nominal)

@@ -9,8 +9,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.stop import Stop
@@ -24,7 +24,7 @@ class JointSlidersNode(Node):
 
     def __init__(self) -> None:
         super().__init__("joint_sliders")
-        self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._arm = declared_model(self)
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
         self._q: Vector = self._arm.pose("initial")
         self._states = self.create_publisher(JointState, "joint_states", qos.STREAM)

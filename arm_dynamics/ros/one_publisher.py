@@ -12,6 +12,8 @@ SILENCE = 2.0
 """Time [s] without a message after which the place of a publisher may be taken."""
 LOOK = 0.1
 """Least time [s] between two looks at ROS's graph; most silence that one ``listen`` counts."""
+NAMELESS = "_NODE_NAME_UNKNOWN_"
+"""What ROS's graph calls a node of which it has an endpoint, and no name yet."""
 UNKNOWN = "a publisher that is not known yet"
 PREFIX = 12
 """Bytes of a GID that all publishers of one process share."""
@@ -61,7 +63,7 @@ class OnePublisher:
     def publishers(self) -> list[str]:
         """Nodes that publish at present."""
         return sorted(
-            name for topic in list(self._topics) for name in _found(self._node, topic).values()
+            name for topic in list(self._topics) for name in publishers(self._node, topic).values()
         )
 
     def listen(self) -> None:
@@ -141,7 +143,7 @@ class OnePublisher:
         self._looked = now
         self._names = {}
         for topic in self._topics:
-            self._names |= _found(self._node, topic)
+            self._names |= publishers(self._node, topic)
 
     def _holder(self) -> str:
         return next((self._names[g] for g in self._first.values() if g in self._names), UNKNOWN)
@@ -150,9 +152,12 @@ class OnePublisher:
         return self._names.get(gid, UNKNOWN)
 
 
-def _found(node: Node, topic: str) -> dict[bytes, str]:
+def publishers(node: Node, topic: str) -> dict[bytes, str]:
     """Name of the node of every publisher, by GID."""
     found: list[Any] = node.get_publishers_info_by_topic(topic)
     return {
-        bytes(p.endpoint_gid)[:16]: f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in found
+        bytes(p.endpoint_gid)[:16]: UNKNOWN
+        if NAMELESS in p.node_name
+        else f"{p.node_namespace.rstrip('/')}/{p.node_name}"
+        for p in found
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -12,25 +13,35 @@ from pathlib import Path
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
-from arm_dynamics import plugins
-from arm_dynamics.config import parameter_file
+from arm_dynamics.cli.arm_options import (
+    add_arm,
+    add_options,
+    build_arm,
+    joint_controllers,
+    require_accepted,
+)
+from arm_dynamics.config import controller_name, parameter_file
 from arm_dynamics.errors import ConfigError
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number, port, seconds
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.children import Children
+from arm_dynamics.ros.diagnostics import RUN
+from arm_dynamics.ros.domain import LARGEST as LARGEST_DOMAIN
+from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.listen import listen
+from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.tour import Tour
+from arm_dynamics.ros.tour import INTERRUPTED, Tour
 
-START_UP = 60.0
-"""Time [s] that the nodes have until the first command has moved the arm."""
+START_UP = 180.0
+"""Time [s] that the nodes have until the first command has moved the arm, compilation included."""
 SILENCE = 10.0
 """Time [s] without a command to the arm after which a run that had begun is given up."""
+SLOW = 0.95
+"""Real-time factor below which the status line states it."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -39,26 +50,24 @@ def run(arguments: Sequence[str]) -> int:
     _check(options)
     # Everything here is one machine's business.
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    stop = stop_on_signals()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    children = Children()
-    node = rclpy.create_node("sim")
-    try:
-        _start(children, options)
-        return _Session(node, children, options).run(stop)
-    finally:
-        children.stop()
-        be_left_to_end()
-        node.destroy_node()
-        rclpy.try_shutdown()
+    stop, children = stop_on_signals(), Children()
+    holder = f"arm-dynamics sim {options.arm} (process {os.getpid()})"
+    with own_domain("sim", options.domain, holder, stop) as (domain, node):
+        print(f"ROS domain {domain}; to join: {VARIABLE}={domain} ros2 topic list", flush=True)
+        try:
+            session = _Session(node, children, options)
+            _start(children, options, session.run_name)
+            return session.run(stop)
+        finally:
+            children.stop()
+            be_left_to_end()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
     add = parser.add_argument
-    add("arm", nargs="?", default="five_dof", help="bundled arm or URDF file")
-    laws = ", ".join(plugins.names("controllers"))
-    add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
+    add_arm(parser, default="five_dof")
+    add_options(parser, controllers=joint_controllers, dt=None)
     add(
         "--duration",
         type=seconds("--duration"),
@@ -73,12 +82,17 @@ def _parser() -> argparse.ArgumentParser:
         help="control rate [Hz]; default: the parameter file's, else 500",
     )
     add(
-        "--lockstep",
-        action=argparse.BooleanOptionalAction,
-        help="the plant waits for every command; default: as the parameter file says, else no",
+        "--realtime",
+        action="store_true",
+        help="time goes on without waiting for commands, so late ones matter; default: lockstep,"
+        " time slows down instead, unless the parameter file says lockstep: false",
+    )
+    add(
+        "--domain",
+        type=Number("--domain", 0, LARGEST_DOMAIN, whole=True),
+        help=f"ROS domain id; default: {VARIABLE}, else a free one of its own",
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
-    add("--params-file", type=Path, help="ROS parameters; default: config/<arm>.yaml")
     add("--record", type=Path, metavar="FOLDER", help="write all of it down, for 'replay'")
     add(
         "--tolerance",
@@ -91,40 +105,57 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what the nodes would refuse, before any of them starts."""
-    arm = load_arm(options.arm)
-    if options.controller is not None:
-        interface = plugins.load("controllers", options.controller).interface
-        for actuator in arm.actuators:
-            if interface not in actuator.interfaces:
-                raise ConfigError(
-                    f"--controller {options.controller} commands {interface}; the actuator of"
-                    f" joint '{actuator.joint}' takes {', '.join(actuator.interfaces)}"
-                )
-    if options.params_file is not None and not options.params_file.is_file():
-        raise ConfigError(f"--params-file {options.params_file}: no such file")
+    arm = build_arm(options)
+    if options.gains is not None and not options.gains.is_file():
+        raise ConfigError(f"--gains {options.gains}: no such file")
+    name = controller_name(arm, options.controller, options.gains)
+    require_accepted(arm, name, joint_controllers())
     if options.record is not None and options.record.exists():
         raise ConfigError(f"--record {options.record}: exists already, name a new folder")
 
 
-def _start(children: Children, options: argparse.Namespace) -> None:
-    ros = ["--ros-args", "-p", f"arm:={options.arm}"]
-    params = options.params_file or parameter_file(options.arm)
+def _lockstep(options: argparse.Namespace) -> bool:
+    """Whether simulated time waits for commands."""
+    return not options.realtime and lockstep_by_default(_params_file(options))
+
+
+def _params_file(options: argparse.Namespace) -> Path | None:
+    return options.gains or parameter_file(options.arm)
+
+
+def _start(children: Children, options: argparse.Namespace, run: str) -> None:
+    ros = ["--ros-args", "-p", f"arm:={options.arm}", *_model(options)]
+    params = _params_file(options)
     files = ["--params-file", str(params)] if params else []
-    simulator = _given(options, "rate", "lockstep")
+    named = ["-p", f"{RUN}:={run}"]
+    lockstep = str(_lockstep(options)).lower()
+    simulator = [*_given(options, "rate", "dt"), "-p", f"lockstep:={lockstep}"]
     if options.record is not None:
         simulator += ["-p", f"record:={options.record.absolute()}"]
     controller = _given(options, "controller")
     if options.composed:
-        arguments = [*ros[:1], *files, *ros[1:], *simulator, *controller]
+        arguments = [*ros[:1], *files, *ros[1:], *named, *simulator, *controller]
         children.start("composed", "arm_dynamics.ros.composed", arguments)
     else:
-        arguments = [*ros[:1], *files, *ros[1:]]
+        arguments = [*ros[:1], *files, *ros[1:], *named]
         children.start("simulator", "arm_dynamics.ros.simulator", [*arguments, *simulator])
         children.start(
             "joint_controller", "arm_dynamics.ros.joint_controller", [*arguments, *controller]
         )
     if not options.headless:
         children.start("viewer", "arm_dynamics.ros.viewer", [*ros, "-p", f"port:={options.port}"])
+
+
+def _model(options: argparse.Namespace) -> list[str]:
+    """Locked joints, initial pose and payload, as ROS arguments."""
+    words = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
+    if options.pose != "initial":
+        start = build_arm(options).pose("initial").tolist()
+        words += ["-p", f"simulator:initial_positions:={start}"]
+    if options.payload:
+        nodes = ["simulator", *["joint_controller"] * options.payload_modeled]
+        words += [w for n in nodes for w in ("-p", f"{n}:payload_mass:={options.payload}")]
+    return words
 
 
 def _given(options: argparse.Namespace, *names: str) -> list[str]:
@@ -139,11 +170,12 @@ class _Session:
 
     def __init__(self, node: Node, children: Children, options: argparse.Namespace) -> None:
         self._node, self._children, self._options = node, children, options
-        self._status = Status(node.get_namespace())
+        self.run_name = f"sim-{os.getpid()}-{time.time_ns():x}"
+        self._status = Status(node.get_namespace(), self.run_name)
         refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
         motion = options.motion or ("hold" if options.headless else "tour")
-        self._tour = Tour(node, load_arm(options.arm)) if motion == "tour" else None
+        self._tour = Tour(node, build_arm(options)) if motion == "tour" else None
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
 
     def run(self, stop: Stop) -> int:
@@ -154,6 +186,8 @@ class _Session:
             if ended is not None:
                 print(f"{ended[0]} ended by itself with code {ended[1]}", flush=True)
                 return ended[1] or 1
+            if self._patience == START_UP:
+                require_alone(self._node)  # a domain that was given, of which a look saw too little
             if self._news():
                 self._report()
                 if self._over():
@@ -185,17 +219,18 @@ class _Session:
         number = self._status.number
         simulated = number("simulated time [s]") or 0.0
         if self._tour is not None:
-            self._tour.go_on(simulated)
+            self._tour.go_on(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
             f"  {name}: {text}"
             for name, text in self._status.messages.items()
             if not self._status.well[name]
         )
+        factor, missed = number("real-time factor") or 0.0, number("deadlines missed") or 0.0
         print(
-            f"t {simulated:8.2f} s  real-time {number('real-time factor') or 0:5.2f}"
-            f"  worst joint error {number('worst joint error [rad]') or 0:.5f} rad"
-            f"  commands {number('commands per second') or 0:5.0f} /s"
-            f"  deadlines missed {number('deadlines missed') or 0:.0f}{trouble}",
+            f"t {simulated:8.2f} s  max error {number('worst joint error [rad]') or 0:.5f} rad"
+            f"  {number('commands per second') or 0:5.0f} commands/s"
+            f"{f'  real-time factor {factor:.2f}' * (factor < SLOW)}"
+            f"{f'  {missed:.0f} periods late' * (self._options.realtime and missed > 0)}{trouble}",
             flush=True,
         )
 
@@ -205,10 +240,10 @@ class _Session:
         well = all(self._status.well.values())
         held = error is not None and error <= self._options.tolerance and well
         shown = "no controller" if error is None else f"{error:.5f} rad"
+        time_passed = self._status.values["simulated time [s]"]
         print(
-            f"{'held' if held else 'NOT HELD'}: worst joint error of the last second {shown}"
-            f" (limit {self._options.tolerance:g} rad) after"
-            f" {self._status.values['simulated time [s]']} s simulated",
+            f"{'held' if held else 'NOT HELD'}: worst joint error {shown}"
+            f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
             flush=True,
         )
         return 0 if held else 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rclpy.node import Node
 
 from arm_dynamics.arrays import scalar
+from arm_dynamics.config import node_parameters
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
@@ -42,6 +45,16 @@ def declared_simulation(node: Node, arm: ArmModel, nominal: ArmModel) -> tuple[S
         known=nominal,
     )
     return simulation, factor
+
+
+def lockstep_by_default(file: str | Path | None) -> bool:
+    """Whether ``sim`` and the launch files simulate in lockstep, unless told otherwise.
+
+    They do unless the parameter ``file`` sets ``lockstep`` or ``publish_clock`` to false: a busy
+    machine then slows simulated time down, and delays no command.
+    """
+    given = {} if file is None else node_parameters(file, "simulator")
+    return bool(given.get("lockstep", given.get("publish_clock", True)))
 
 
 def _period(rate: float, dt: float) -> float:

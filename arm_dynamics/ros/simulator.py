@@ -15,13 +15,11 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue
 from arm_dynamics.loop import PAUSE
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Pacer
 from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm
+from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
-from arm_dynamics.ros.clock_watch import ClockWatch
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
 from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
@@ -31,6 +29,7 @@ from arm_dynamics.ros.requests import Requests
 from arm_dynamics.ros.simulation_parameters import FACTOR, LIVE, TIMEOUT, declared_simulation
 from arm_dynamics.ros.simulation_report import SimulationReport
 from arm_dynamics.ros.simulation_services import SimulationServices
+from arm_dynamics.ros.sole_publisher import sole_arm, sole_clock
 from arm_dynamics.ros.state_topics import StateTopics
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
@@ -54,7 +53,7 @@ class SimulatorNode(Node):
 
     def __init__(self, *, take_commands: bool = True) -> None:
         super().__init__("simulator")
-        self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._nominal = declared_model(self)
         self._arm = declare_arm(self, self._nominal)
         self.simulation, factor = declared_simulation(self, self._arm, self._nominal)
         self.events = events = self.simulation.watch.events
@@ -85,7 +84,7 @@ class SimulatorNode(Node):
         report = SimulationReport(
             self.simulation, self.control, self.pacer, self.round_trip, self._requests.post
         )
-        self._clocks = ClockWatch(self, events) if clock else None
+        self._sole = [sole_arm(self, events), *([sole_clock(self, events)] if clock else [])]
         self._recording: Recorder | None = None
         self._diagnostics = Diagnostics(
             self,
@@ -123,10 +122,9 @@ class SimulatorNode(Node):
         self._quiet_until = self.simulation.state.time + PAUSE
 
     def _conflict(self) -> str:
-        """Who else commands this arm, or publishes its clock."""
+        """Who else commands this arm, or publishes its states or its clock."""
         commands = self._commands.publisher.conflict if self._commands is not None else ""
-        clock = self._clocks.conflict() if self._clocks is not None else ""
-        return "; ".join(filter(None, (commands, clock)))
+        return "; ".join(filter(None, (commands, *(sole.conflict() for sole in self._sole))))
 
     def _stand(self, source: str) -> str:
         """An emergency stop of a simulated arm: time stands until the reset."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from arm_dynamics.ros.diagnostics import OWN, RUN
 
 KEYS = (
     "state",
@@ -21,10 +23,13 @@ STOPPED = "emergency stop by"
 
 
 class Status:
-    """The newest diagnostics of the simulator and the controller of one namespace."""
+    """The newest diagnostics of the simulator and the controller of one namespace.
 
-    def __init__(self, namespace: str = "/") -> None:
-        self._namespace = namespace.strip("/")
+    With a ``run``, only of the nodes that were started with this value of the parameter.
+    """
+
+    def __init__(self, namespace: str = "/", run: str = "") -> None:
+        self._namespace, self._run = namespace.strip("/"), run
         self.values: dict[str, str] = {}
         self.messages: dict[str, str] = {}
         self.well: dict[str, bool] = {}
@@ -34,7 +39,8 @@ class Status:
         """Note what a DiagnosticArray says of our nodes here; others are left alone."""
         for status in message.status:
             namespace, _, name = status.name.rpartition("/")
-            if status.hardware_id == "arm_dynamics" and namespace == self._namespace:
+            own = status.hardware_id == OWN and namespace == self._namespace
+            if own and (not self._run or KeyValue(key=RUN, value=self._run) in status.values):
                 self._note(name, status)
 
     def _note(self, name: str, status: DiagnosticStatus) -> None:

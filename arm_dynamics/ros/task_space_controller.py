@@ -14,9 +14,9 @@ from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.following.rehearsal import rehearse
 from arm_dynamics.loop import ControlLoop
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.pacer import Rate
 from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
 from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains, show_gains
@@ -43,7 +43,7 @@ class TaskSpaceControllerNode(Node):
 
     def __init__(self) -> None:
         super().__init__("task_space_controller")
-        self._nominal = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._nominal = declared_model(self)
         self.events = events = Events(Throttle(self.get_logger()).warn)
         self._driver = TopicDriver(self._nominal, self, events)
         self._capabilities = Capabilities(self, events, of_the_tool=True, timed=self._fit)

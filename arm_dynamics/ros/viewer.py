@@ -17,8 +17,8 @@ from trajectory_msgs.msg import JointTrajectory
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.emergency_stop import TOPIC
 from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.mailbox import Mailbox
@@ -74,7 +74,7 @@ class ViewerNode(Node):
 
     def __init__(self) -> None:
         super().__init__("viewer")
-        self._arm = load_arm(declare_fixed(self, "arm", "five_dof", "bundled arm or URDF file"))
+        self._arm = declared_model(self)
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
         self._throttle = Throttle(self.get_logger())
         self._states = Mailbox(self, JointState, "joint_states", qos.INCOMING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -40,19 +40,20 @@ class Guard:
             self.events.report("state_refused", f"joint '{joint}': measured state is not finite")
         return not bad.any()
 
-    def check_command(self, command: Command) -> Command:
+    def check_command(self, command: Command, source: Callable[[], str] | None = None) -> Command:
         """The command within the motors' limits, never to change again.
 
         Raises CommandRefused, after counting it, for a wrong size, a non-finite entry or an
-        interface that a joint does not take.
+        interface that a joint does not take; the message begins with ``source()``.
         """
         try:
             command = require_command(command)
             checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
             self._require_taken(command.interface)
         except (InvalidValue, UnknownName) as error:
-            self.events.report("command_refused", str(error))
-            raise CommandRefused(str(error)) from error
+            text = str(error) if source is None else f"{source()}: {error}"
+            self.events.report("command_refused", text)
+            raise CommandRefused(text) from error
         return self._within_limits(checked)
 
     def _require_taken(self, interface: str) -> None:

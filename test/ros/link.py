@@ -66,7 +66,7 @@ class Process:
     """A node that ends with this process, whatever happens."""
 
     def __init__(self, module, arguments, environment, output):
-        self.name, self._output = module, output
+        self.name, self._output, self._kept = module, output, ""
         with output.open("wb") as file:
             # A group of its own: Ctrl-C at the tests must leave the ending to them.
             self._process = subprocess.Popen(
@@ -85,7 +85,11 @@ class Process:
 
     @property
     def output(self):
-        return self._output.read_text(errors="replace")
+        return self._kept or self._output.read_text(errors="replace")
+
+    def keep_output(self):
+        """Read it before its file is removed."""
+        self._kept = self.output
 
     def wait(self, timeout=PATIENCE):
         """The exit code, once it has ended by itself."""
@@ -182,10 +186,11 @@ class Ros:
             arguments += ["-p", f"{name}:={_yaml(value)}"]
         return self.launch(f"ros.{module}", *arguments)
 
-    def launch(self, module, *arguments):
-        """Run any module of the package in this domain."""
+    def launch(self, module, *arguments, domain=None):
+        """Run any module of the package in this domain, or another one; "": none is told."""
+        told = str(self.domain if domain is None else domain)
         output = self._folder / f"{len(self.processes)}.txt"
-        process = Process(module, arguments, {"ROS_DOMAIN_ID": str(self.domain)}, output)
+        process = Process(module, arguments, {"ROS_DOMAIN_ID": told}, output)
         self.processes.append(process)
         return process
 
@@ -212,6 +217,10 @@ class Ros:
     def publish(self, message, topic):
         """Publish once, to someone who listens."""
         self.meet(type(message), topic).publish(message)
+
+    def leave(self, topic):
+        """Publish no more, as a node that ends."""
+        self._listener.destroy_publisher(self._publishers.pop(topic))
 
     # --- services
 
@@ -342,6 +351,8 @@ class Ros:
         self._caller.destroy_node()
         rclpy.shutdown(context=self._context)
         os.close(self._claim)
+        for process in self.processes:
+            process.keep_output()
         shutil.rmtree(self._folder)
 
     def _collect(self):
@@ -352,7 +363,7 @@ class Ros:
 
 def _claim_domain():
     """A domain id that no other test run on this machine has at present."""
-    for domain in random.SystemRandom().sample(range(1, 101), 100):
+    for domain in random.SystemRandom().sample(range(1, 60), 59):  # below those of `sim`
         path = Path(tempfile.gettempdir(), f"arm_dynamics_test_domain_{domain}")
         claim = os.open(path, os.O_CREAT | os.O_WRONLY, 0o666)
         try:
@@ -361,7 +372,7 @@ def _claim_domain():
             os.close(claim)
         else:
             return claim, domain
-    raise RuntimeError("all domain ids from 1 to 100 are in use by tests")
+    raise RuntimeError("all domain ids from 1 to 59 are in use by tests")
 
 
 def _yaml(value):

@@ -256,8 +256,8 @@ def test_a_trajectory_from_the_topic_overrides_without_aborting(shared, states):
 
 
 def test_a_reset_aborts(shared, states):
-    handle = begin(shared, goal((2.0, AWAY, REST)))
-    shared.wait_longer(states, 1.7)
+    handle = begin(shared, slow(12.0))
+    shared.wait_longer(states, 5.0)
     assert shared.trigger("simulator/reset").success
     result = end(shared, handle)
     assert result.error_code == Result.INVALID_GOAL

@@ -100,6 +100,7 @@ def test_commands_move_nothing_while_the_arm_is_only_read(motors, shared):
     for _ in range(10):
         shared.publish(JointState(name=list(JOINTS), effort=[50.0, 50.0]), "joint_commands")
         motors.news()
+    shared.leave("joint_commands")  # the controller's turn
     assert np.abs(np.array(motors.news().position) - before).max() < 1e-6
 
 
@@ -124,15 +125,17 @@ def test_torque_on_moves_nothing_and_the_controller_begins_anew(motors, shared):
     before = motors.news()
     first = len(motors.states)
     assert motors.ask("activate")
-    shared.wait_for(lambda: len(motors.states) > first + 100, "no states")
+    try:
+        shared.wait_for(lambda: len(motors.states) > first + 100, "no states")
+        torque(motors, "on")
+    finally:
+        assert motors.ask("deactivate")
+    torque(motors, "off")
     states = motors.states.messages(first)
     stamps = np.array([s.header.stamp.sec + s.header.stamp.nanosec * 1e-9 for s in states])
     assert np.diff(stamps).max() > STALE, "no loop would begin anew"
     moved = np.abs([np.array(s.position) - before.position for s in states])
     assert moved.max() < 1e-3
-    torque(motors, "on")
-    assert motors.ask("deactivate")
-    torque(motors, "off")
 
 
 def test_a_trajectory_is_followed(active):

@@ -100,13 +100,16 @@ class Line(Driven):
             time.sleep(1.2)
 
     def sets_off_to(self, q):
-        """A trajectory that has begun to move the arm."""
+        """A trajectory that has begun to move the arm; anew where the machine stood."""
         self.arm.tell("forget")
         message = trajectory((2.0, q, np.zeros(3)), names=self.joints)
-        self.ros.publish(message, "joint_controller/joint_trajectory")
-        self.ros.wait_for(
-            lambda: min(self.arm.tell("state")["moved"]) > 0.02, "the arm does not move"
-        )
+        until = time.monotonic() + PATIENCE
+        while min(self.arm.tell("state")["moved"]) < 0.02:
+            assert time.monotonic() < until, self.ros.told("the arm does not move")
+            if not all(self.torque):
+                self.is_activated()
+            self.ros.publish(message, "joint_controller/joint_trajectory")
+            time.sleep(0.5)
 
     def is_reset(self):
         """Then held: torque is off."""
@@ -148,6 +151,8 @@ def active(line, shared):
     assert not any(line.torque)
     try:
         line.is_activated()
+        line.moved_by_torque = max(line.arm.tell("state")["moved"])
+        line.is_moved_to(line.start)
         yield line
         line.ask("deactivate")
         assert not any(line.torque)
@@ -156,7 +161,7 @@ def active(line, shared):
 
 
 def test_torque_on_moves_nothing_and_a_trajectory_is_followed(active):
-    assert max(active.arm.tell("state")["moved"]) < RESOLUTION
+    assert active.moved_by_torque < RESOLUTION
     active.is_moved_to(active.start + AWAY)
     now, shared = time.time(), active.ros
     shared.wait_for(lambda: stamp(active.states.newest) > now, "no states")
@@ -180,8 +185,11 @@ def test_an_emergency_stop_takes_the_torque_off_until_a_reset(active):
 def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active):
     active.sets_off_to(active.start + AWAY)
     os.kill(active.process.pid, signal.SIGSTOP)
-    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
-    os.kill(active.process.pid, signal.SIGCONT)
+    try:
+        active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+        active.is_held()
+    finally:
+        os.kill(active.process.pid, signal.SIGCONT)
     active.diagnosis(lambda values: "trip 1" in values)
     active.is_reset()
     active.comes_to("inactive")
@@ -192,6 +200,8 @@ def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active)
 def test_unplugged_while_it_moves_it_comes_back_inactive(active):
     active.sets_off_to(active.start + AWAY)
     active.arm.tell("unplug")
+    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+    active.is_held()
     active.diagnosis(lambda values: values["state"] == "error")
     active.comes_to("inactive")
     active.arm.tell("plug")

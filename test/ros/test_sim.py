@@ -7,13 +7,23 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from arm_dynamics.model.load import find_urdf
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from arm_dynamics import plugins
+from arm_dynamics.config import parameter_file
+from arm_dynamics.errors import UnknownName
+from arm_dynamics.model.load import find_urdf, load_arm
+from arm_dynamics.ros import sim as command
+from arm_dynamics.ros.control_law import joint_law
+
+from .link import INITIAL, DiagnosticArray
 
 LINE = re.compile(
-    r"t +\d+\.\d+ s  real-time +\d+\.\d+  worst joint error \d+\.\d+ rad"
-    r"  commands +\d+ /s  deadlines missed \d+"
+    r"t +\d+\.\d+ s  max error \d+\.\d+ rad  +\d+ commands/s(?:  real-time factor 0\.\d+)?"
 )
 
 
@@ -35,8 +45,8 @@ def children(pid):
     return found
 
 
-def sim(ros, *arguments):
-    return ros.launch("cli.main", "sim", "--headless", *arguments)
+def sim(ros, *arguments, domain=None):
+    return ros.launch("cli.main", "sim", "--headless", *arguments, domain=domain)
 
 
 def running(ros, *arguments):
@@ -55,6 +65,69 @@ def test_a_run_that_holds_ends_with_0_and_a_summary(ros):
     assert all(0.1 < after - before < 3 for before, after in pairwise(times))
     end = re.search(r"^held: worst joint error .* after (\d+\.\d+) s", process.output, re.M)
     assert float(end[1]) >= 6
+
+
+def test_two_runs_started_together_do_not_meet(ros):
+    """Each in a domain of its own, with an arm of its own: both are led along their tour."""
+    arms = ("five_dof", "two_link")
+    both = [sim(ros, arm, "--motion", "tour", "--duration", "3", domain="") for arm in arms]
+    assert [process.wait() for process in both] == [0, 0], ros.told("")
+    domains = [re.search(r"^ROS domain (\d+); to join: .*$", p.output, re.M) for p in both]
+    assert domains[0][1] != domains[1][1]
+    for process, domain in zip(both, domains, strict=True):
+        assert f"ROS_DOMAIN_ID={domain[1]} ros2 topic list" in domain[0]
+        assert max(len(line) for line in process.output.splitlines()) <= 80
+        assert "rejected" not in process.output
+
+
+def test_of_two_runs_told_one_domain_the_second_is_rejected_by_name(ros):
+    first, _ = running(ros, "five_dof")
+    second = sim(ros, "two_link")
+    assert second.wait() == 2
+    (line,) = second.output.splitlines()
+    assert f"ROS domain {ros.domain}: arm-dynamics sim five_dof (process {first.pid})" in line
+    reported = len(LINE.findall(first.output))
+    ros.wait_for(lambda: len(LINE.findall(first.output)) > reported + 1, "the first is disturbed")
+    assert first.stop() == 0
+    assert "several publishers" not in first.output
+
+
+def test_a_domain_with_an_arm_in_it_is_rejected_by_name(ros):
+    ros.start("simulator")
+    states = ros.states()
+    ros.wait_for(lambda: len(states), "no state")
+    process = sim(ros, "two_link", "--domain", str(ros.domain), domain="")
+    assert process.wait() == 2
+    (line,) = [line for line in process.output.splitlines() if "simulator" in line][-1:]
+    assert "/simulator" in line
+    assert "/joint_states" in line
+    assert "expected no other arm or controller" in line
+
+
+def test_what_others_report_does_not_count(ros):
+    """Diagnostics of a neighbor with a small error and many commands are not this run's."""
+    process, _ = running(ros, "--motion", "hold")
+    before = len(LINE.findall(process.output))
+    values = {"worst joint error [rad]": "0.987", "commands per second": "777", "run": "another"}
+    for name in ("simulator", "joint_controller"):
+        pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
+        status = DiagnosticStatus(name=name, hardware_id="arm_dynamics", values=pairs)
+        ros.publish(DiagnosticArray(status=[status]), "/diagnostics")
+    ros.wait_for(lambda: len(LINE.findall(process.output)) > before + 2, "no status line")
+    assert "0.987" not in process.output
+
+
+def test_an_interrupted_tour_begins_anew_from_where_the_arm_is(ros):
+    """Put elsewhere during a round: the tour goes on from there, and none is rejected."""
+    process, _ = running(ros, "--motion", "tour")
+    states, q = ros.states(), [1.5, 0.5, -1.0, 1.0, 1.0]
+    assert ros.set("simulator", reset_positions=q)[0].successful
+    assert ros.trigger("simulator/reset").success
+    ros.wait_for(lambda: np.abs(states.newest.position - np.array(q)).max() < 0.1, "not put there")
+    home = INITIAL + 0.05
+    ros.wait_for(lambda: np.abs(states.newest.position - home).max() < 0.12, "it stands")
+    assert process.stop() == 0
+    assert "refused" not in process.output
 
 
 def test_an_interrupt_ends_everything_with_0(ros):
@@ -118,7 +191,7 @@ def test_what_is_given_wins_over_the_parameter_file(ros, tmp_path):
         "simulator:\n  ros__parameters: {rate: 250.0, lockstep: true}\n"
         "joint_controller:\n  ros__parameters: {controller: pid}\n"
     )
-    given = ["--rate", "200", "--no-lockstep", "--controller", "pid_gravity"]
+    given = ["--rate", "200", "--realtime", "--controller", "pid_gravity"]
     running(ros, "--params-file", str(file), *given)
     assert ros.get("simulator", "rate") == 200.0
     assert ros.get("simulator", "lockstep") is False
@@ -180,4 +253,65 @@ def test_servos_are_held_by_position_commands(ros, tmp_path):
 def test_a_law_that_the_motors_do_not_understand_is_refused(ros):
     process = sim(ros, "five_dof", "--controller", "position")
     assert process.wait() == 2
-    assert "commands position; the actuator of joint 'R1' takes effort, voltage" in process.output
+    assert "commands position; the actuator of joint 'R1' accepts effort, voltage" in process.output
+    assert "controllers of this arm: pid, gravity_compensation, pid_gravity" in process.output
+
+
+def options(*arguments):
+    given = command._parser().parse_args(arguments)
+    command._check(given)
+    return given
+
+
+def test_the_controllers_of_the_help_are_those_that_it_takes():
+    """Each is run by the joint controller node; the others are rejected with the list."""
+    text = " ".join(command._parser().format_help().split())
+    offered = re.search(r"--controller NAME (.*?) \(default", text)[1].split(", ")
+    assert {"pid_gravity", "computed_torque", "lqr", "position"} <= {*offered}
+    for name in plugins.names("controllers"):
+        if name not in offered:
+            with pytest.raises(UnknownName, match=f"'{name}'; known: {', '.join(sorted(offered))}"):
+                options("--controller", name)
+        else:
+            assert joint_law(name)
+            if name != "position":
+                assert options("--controller", name).controller == name
+
+
+def test_a_controller_of_the_parameter_file_is_checked_before_anything_starts(tmp_path):
+    file = tmp_path / "tool.yaml"
+    file.write_text("joint_controller: {ros__parameters: {controller: impedance}}")
+    with pytest.raises(UnknownName, match="'impedance'; known: computed_torque"):
+        options("--gains", str(file))
+
+
+GRIPPER = """
+  <link name="finger"><inertial><mass value="0.1"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="finger_joint" type="prismatic"><parent link="{tool}"/><child link="finger"/>
+    <axis xyz="0 1 0"/><limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+  <link name="other"><inertial><mass value="0.1"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="mimic_joint" type="prismatic"><parent link="{tool}"/><child link="other"/>
+    <axis xyz="0 -1 0"/><limit lower="0" upper="0.04" effort="20" velocity="0.2"/>
+    <mimic joint="finger_joint"/></joint>
+</robot>"""
+
+
+def test_an_arm_with_a_gripper_is_simulated_as_the_options_say(ros, tmp_path):
+    """Locked fingers, a locked joint that has gains, another start, a payload, a time step."""
+    arm = load_arm("five_dof")
+    file = tmp_path / "gripper.urdf"
+    file.write_text(arm.urdf.replace("</robot>", GRIPPER.format(tool=arm.tool_frame)))
+    gains = str(parameter_file("five_dof"))
+    process, _ = running(
+        ros, str(file), "--gains", gains, "--pose=0.1,-0.4,0.3,-0.2", "--payload", "0.2",
+        "--payload-modeled", "--dt", "2e-4", "--duration", "4",
+        *(w for j in ("finger_joint", "mimic_joint", "R5") for w in ("--lock", j)),
+    )  # fmt: skip
+    assert ros.get("simulator", "dt") == 2e-4
+    assert ros.get("simulator", "payload_mass") == 0.2
+    assert ros.get("joint_controller", "payload_mass") == 0.2
+    assert list(ros.get("simulator", "initial_positions")) == [0.1, -0.4, 0.3, -0.2]
+    assert process.wait() == 0, process.output
+    assert re.search(r"^held: worst joint error", process.output, re.M)

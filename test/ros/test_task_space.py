@@ -338,17 +338,19 @@ def test_stiffness_changes_live_and_a_wrench_pushes(ros):
     ros.start(NODE, controller="impedance", timeout=5.0)
     ros.wait_until(states, 0.5)
     height = tool_of(states.newest)[0][2]
-    gone = {}
+    gone, damping = {}, []
     for stiffness in (1000.0, 2000.0):
         for name in (f"gains.tool.{axis}.stiffness" for axis in "xyz"):
             assert ros.set(NODE, **{name: stiffness})[0].successful
             assert ros.get(NODE, name) == stiffness
+        damping.append(ros.get(NODE, "gains.tool.z.damping"))
         first = len(states)
         ros.publish(pushing((0, 0, -20.0)), f"{NODE}/target_wrench")
         gone[stiffness] = ros.wait_for(
             lambda first=first: pushed(states, first, height), "the tool is not pushed, or stays so"
         )
     assert gone == pytest.approx({K: -20.0 / K for K in gone}, rel=0.1)
+    assert damping[1] == pytest.approx(2**0.5 * damping[0]), "damping follows the stiffness"
     refused = ros.set(NODE, **{"gains.tool.x.stiffness": -1.0})[0]
     assert not refused.successful
     assert ros.set(NODE, payload_mass=1.0)[0].successful

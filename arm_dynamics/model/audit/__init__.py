@@ -16,6 +16,7 @@ from arm_dynamics.model.audit import (
     inertia,
     joints,
     numbers,
+    proportion,
     ros2_control,
     structure,
     swing,
@@ -53,6 +54,7 @@ _RULES = (
     numbers.check,
     inertia.check,
     swing.check,
+    proportion.check,
     joints.check,
     ros2_control.check,
 )

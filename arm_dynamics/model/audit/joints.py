@@ -32,7 +32,7 @@ def check(robot: Robot) -> Iterator[Fault]:
     for joint in robot.all_joints:
         yield from _kind(robot, joint)
         yield from _mimic(robot, joint)
-        yield from _axis(joint)
+        yield from _axis(robot, joint)
         yield from _limit(joint)
         yield from _dynamics(joint)
 
@@ -59,8 +59,11 @@ def _mimic(robot: Robot, joint: Node) -> Iterator[Fault]:
         yield Fault(mimic.line, element, mimic.get("joint") or "", problem, remedy)
 
 
-def _axis(joint: Node) -> Iterator[Fault]:
+def _axis(robot: Robot, joint: Node) -> Iterator[Fault]:
     axis = joint.first("axis")
+    if axis is None and robot.moves(joint):
+        problem, remedy = "the axis is missing: 1 0 0 is taken", 'write <axis xyz="…"/>'
+        yield Fault(joint.line, f"{title(joint)} <axis>", "", problem, remedy, "warning")
     xyz = vector(axis, "xyz")
     if axis is None or xyz is None or joint.get("type") not in (*ONE_COORDINATE, "planar"):
         return

@@ -12,6 +12,8 @@ from arm_dynamics.model.audit.numbers import read, unreadable
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.source import Node
 
+OWN_PLUGIN = "topic_based_ros2_control/"
+"""Hardware of ros2_control whose topics the simulator has."""
 COMMANDS = ("effort", "voltage", "position", "velocity")
 
 
@@ -19,7 +21,9 @@ def check(robot: Robot) -> Iterator[Fault]:
     """Yield the faults of every ``<ros2_control>`` block."""
     blocks = robot.root.every("ros2_control")
     seen: dict[str, int] = {}
+    yield from _transmissions(robot)
     for block in blocks:
+        yield from _plugin(block)
         yield from _tool_frame(robot, block)
         yield from wiring.check(block)
         for joint in block.every("joint"):
@@ -31,6 +35,34 @@ def check(robot: Robot) -> Iterator[Fault]:
             problem = "<ros2_control> leaves it out: it gets an ideal actuator"
             remedy = "add it to the block"
             yield Fault(joint.line, title(joint), "", problem, remedy, "warning")
+
+
+def _transmissions(robot: Robot) -> Iterator[Fault]:
+    """One warning for all ``<transmission>`` elements, with their joints and reductions."""
+    every = robot.root.every("transmission")
+    ratios = [node for one in every for node in one.walk() if node.tag == "mechanicalReduction"]
+    joints = [j.get("name") or "" for one in every for j in one.every("joint")]
+    if every:
+        shown = " ".join(dict.fromkeys(node.text for node in ratios)) or "none"
+        names = joints[0] if len(joints) == 1 else f"{joints[0]} … {joints[-1]}" if joints else ""
+        more = f"and {len(every) - 1} more are ignored" if every[1:] else "is ignored"
+        problem = f"{more} (joints: {names or 'none'}; mechanicalReduction: {shown})"
+        remedy = "describe motors and gears in a <ros2_control> block (docs/my_motors.md)"
+        name = every[0].get("name") or ""
+        yield Fault(every[0].line, "<transmission>", name, problem, remedy, "warning")
+
+
+def _plugin(block: Node) -> Iterator[Fault]:
+    """A plugin of another program, where no driver of this package is named."""
+    for hardware in block.every("hardware"):
+        plugin = hardware.first("plugin")
+        driven = any(param.get("name") == "driver" for param in hardware.every("param"))
+        if plugin and plugin.text and not driven and not plugin.text.startswith(OWN_PLUGIN):
+            count = len(block.every("joint"))
+            problem = f"is ignored: it is ros2_control's, for {count} joint{'s' * (count != 1)}"
+            remedy = 'name a driver for a physical arm: <param name="driver">feetech</param>'
+            element = "<ros2_control> <plugin>"
+            yield Fault(plugin.line, element, plugin.text, problem, remedy, "warning")
 
 
 def _tool_frame(robot: Robot, block: Node) -> Iterator[Fault]:

@@ -1,0 +1,162 @@
+"""Proportion: degrees, millimeters and grams where radians, meters and kilograms are expected.
+
+A body of mass m [kg] and of any material has a principal moment of at least that of a ball of
+the densest metal, 0.4 m r² with r = (3 m / (4 π ρ))^(1/3). Its largest radius of gyration,
+sqrt(I / m), is less than its extent. All faults here are warnings: the numbers are readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import degrees, hypot, pi, radians, sqrt
+
+import numpy as np
+
+from arm_dynamics.model.audit.fault import Fault, title
+from arm_dynamics.model.audit.inertia import POINT, mass_of, tensor_of
+from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.source import Node
+
+MOST_TURN = 4 * pi
+"""Limit [rad] of a revolute joint beyond which degrees are likely: two turns."""
+MOST_DEGREES = 3600.0
+"""Limit of a revolute joint that stands for none."""
+MOST_ANGLE = 2 * pi
+"""Angle [rad] of an origin beyond which degrees are likely: one turn."""
+LONGEST = 10.0
+"""Length [m] of a part of an arm beyond which millimeters are likely."""
+HEAVIEST = 500.0
+"""Mass [kg] of a moving link beyond which grams are likely."""
+HEAVY, DENSE = 20.0, 2000.0
+"""Mass [kg] of a link, and mass over the cube of the reach [kg/m³] of an arm, beyond which grams
+are likely: arms from 0.6 to 1200 kg have 10 to 40 kg/m³."""
+DENSEST = 22_600.0
+"""Density [kg/m³] of osmium."""
+LEAST_EXTENT = 0.3
+"""Extent [m] of an arm that is assumed at least."""
+
+_warning = partial(Fault, severity="warning")
+
+
+def check(robot: Robot) -> Iterator[Fault]:
+    """Yield a warning for each number that is out of proportion to an arm's."""
+    for joint in robot.all_joints:
+        yield from _limit(robot, joint)
+    for owner in (*robot.all_links, *robot.all_joints):
+        for node in owner.walk():
+            if node.tag == "origin":
+                yield from _origin(owner, node)
+    moving = [
+        robot.links[n] for e in robot.edges if robot.moves(e.joint) for n in robot.body(e.child)
+    ]
+    links = {id(link): link for link in moving}.values()
+    extent, total = _extent(robot), sum(mass_of(link) or 0.0 for link in links)
+    for link in links:
+        inertial = link.first("inertial")
+        mass = inertial.first("mass") if inertial else None
+        if inertial and mass and (mass_of(link) or 0.0) > 0:
+            yield from _mass(link, mass, total, extent)
+            yield from _inertia(link, inertial.first("inertia"), mass_of(link) or 0.0, extent)
+
+
+def _limit(robot: Robot, joint: Node) -> Iterator[Fault]:
+    limit, kind = joint.first("limit"), joint.get("type")
+    given = {end: number(limit, end) or 0.0 for end in ("lower", "upper")}
+    end = max(given, key=lambda name: abs(given[name]))
+    value, text = given[end], (limit.get(end) or "" if limit else "")
+    if limit is None or not robot.moves(joint):
+        return
+    element = f"{title(joint)} <limit {end}>"
+    if kind == "revolute" and abs(value) > MOST_TURN:
+        problem = f"[rad] is {abs(value) / (2 * pi):.3g} turns"
+        remedy = f"write radians ({value:g}° are {radians(value):.6g} rad)"
+        if abs(value) > MOST_DEGREES:
+            remedy = "make the joint continuous, or write its limit"
+        yield _warning(limit.line, element, text, problem, remedy)
+    elif kind == "prismatic" and abs(value) > LONGEST:
+        yield _warning(limit.line, element, text, *_long(value))
+
+
+def _origin(owner: Node, node: Node) -> Iterator[Fault]:
+    xyz, rpy = vector(node, "xyz"), vector(node, "rpy")
+    if xyz and hypot(*xyz) > LONGEST:
+        element = f"{title(owner)} <origin xyz>"
+        yield _warning(node.line, element, node.get("xyz") or "", *_long(hypot(*xyz)))
+    turn = max(map(abs, rpy)) if rpy else 0.0
+    if turn > MOST_ANGLE + 1e-3:
+        problem = f"[rad] turns by {degrees(turn):.4g}°"
+        remedy = f"write radians ({turn:g}° are {radians(turn):.6g} rad)"
+        element = f"{title(owner)} <origin rpy>"
+        yield _warning(node.line, element, node.get("rpy") or "", problem, remedy)
+
+
+def _long(value: float) -> tuple[str, str]:
+    problem = f"[m] is a length of {abs(value):.4g} m"
+    return problem, f"write meters ({value:.4g} mm are {1e-3 * value:.4g} m)"
+
+
+def _mass(link: Node, mass: Node, total: float, extent: float) -> Iterator[Fault]:
+    value = mass_of(link) or 0.0
+    dense = extent > 0 and total / extent / extent / extent > DENSE
+    if value > HEAVIEST or (value > HEAVY and dense):
+        problem = f"[kg] is {value:.4g} kg of an arm of {total:.4g} kg that extends {extent:.3g} m"
+        remedy = f"write kilograms ({value:.4g} g are {1e-3 * value:.4g} kg)"
+        element = f"{title(link)} <mass value>"
+        yield _warning(mass.line, element, mass.get("value") or "", problem, remedy)
+
+
+def _inertia(link: Node, node: Node | None, mass: float, extent: float) -> Iterator[Fault]:
+    tensor = tensor_of(node)
+    if node is None or tensor is None or float(np.abs(tensor).max()) < POINT:
+        return
+    largest = float(np.linalg.eigvalsh(tensor)[-1])
+    least = 0.4 * mass * (3 * mass / (4 * pi * DENSEST)) ** (2 / 3)
+    gyration = sqrt(max(largest, 0.0) / mass)
+    element = f"{title(link)} <inertia>"
+    if largest < least:
+        problem = (
+            f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a ball of the densest"
+            f" metal has {least:.3g}"
+        )
+    elif extent > 0 and gyration > max(extent, LEAST_EXTENT):
+        problem = (
+            f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a radius of gyration of"
+            f" {gyration:.3g} m in an arm that extends {extent:.3g} m"
+        )
+    else:
+        return
+    remedy = "compute the tensor about the center of mass in kg·m², and the mass in kg"
+    yield _warning(node.line, element, f"{largest:.4g}", problem, remedy)
+
+
+def _extent(robot: Robot) -> float:
+    """Upper bound of the arm's reach [m]: lengths along the longest chain, and centers of mass."""
+    reach: dict[str, float] = {}
+    for link in robot.links:
+        chain, at = dict[str, None](), link
+        while at not in reach and at not in chain and at in robot.above:
+            chain[at] = None
+            at = robot.above[at].parent
+        reach.setdefault(at, 0.0)
+        for name in reversed(chain):
+            edge = robot.above[name]
+            length = _length(edge.joint.first("origin")) + _stroke(edge.joint)
+            reach[name] = reach.get(edge.parent, 0.0) + length
+    for name, node in robot.links.items():
+        inertial = node.first("inertial")
+        reach[name] += _length(inertial.first("origin")) if inertial else 0.0
+    return max(reach.values(), default=0.0)
+
+
+def _length(origin: Node | None) -> float:
+    return hypot(*(vector(origin, "xyz") or (0.0,)))
+
+
+def _stroke(joint: Node) -> float:
+    """Travel [m] of a prismatic joint."""
+    if joint.get("type") != "prismatic":
+        return 0.0
+    limit = joint.first("limit")
+    return max(abs(number(limit, end) or 0.0) for end in ("lower", "upper"))

@@ -1,0 +1,142 @@
+"""A ROS domain for one run, claimed by a lock file and looked at before anything starts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from arm_dynamics.errors import ConfigError
+from arm_dynamics.file_lock import try_locked
+from arm_dynamics.ros.one_publisher import UNKNOWN, publishers
+from arm_dynamics.ros.stop import Stop
+
+VARIABLE = "ROS_DOMAIN_ID"
+FREE = range(60, 102)
+"""Domains that a run takes by itself: the upper ones whose ports no system gives away; people
+choose the lower ones."""
+LARGEST = 232
+"""Largest domain id that has ports."""
+LOOK = 1.0
+"""Time [s] in which the nodes of a domain are found."""
+NAMED = 5.0
+"""Time [s] in which a node that was found gets its name."""
+HIDDEN = "_"
+"""How the names of nodes begin that ROS's tools leave out: their daemon waits in every domain."""
+ARM_TOPICS = ("joint_states", "joint_commands")
+"""Topics that one arm and one controller publish."""
+
+
+@contextmanager
+def own_domain(name: str, given: int | None, holder: str, stop: Stop) -> Iterator[tuple[int, Node]]:
+    """Start ROS in a domain that no other run of this user has; the domain and a node in it.
+
+    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of FREE in
+    which nobody else is. A domain that was given may have other nodes, but neither another run
+    nor another arm or controller. Children inherit it by ROS_DOMAIN_ID.
+
+    ``name`` is the node's; ``holder`` says what this run is, for the error of another one that is
+    given the same domain; ``stop`` ends the look. Raises ConfigError for a domain that is taken,
+    with whoever has it.
+    """
+    wanted = _told() if given is None else given
+    with ExitStack() as stack:
+        for domain in _order() if wanted is None else (wanted,):
+            lock = try_locked(_lock_file(domain), holder)
+            with ExitStack() as attempt:
+                other = attempt.enter_context(lock)
+                if not other:
+                    os.environ[VARIABLE] = str(domain)
+                    node = attempt.enter_context(_node(name, domain))
+                    other = _others(node, stop, arms=wanted is not None)
+                if not other:
+                    stack.push(attempt.pop_all())
+                    break
+            if wanted is not None:
+                raise ConfigError(
+                    f"ROS domain {domain}: {other} is there; expected no other arm or controller;"
+                    f" stop it, or give another --domain (or none, without {VARIABLE})"
+                )
+        else:
+            raise ConfigError(f"ROS domains {FREE[0]} to {FREE[-1]} are all in use; give --domain")
+        yield domain, node
+
+
+def _told() -> int | None:
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and int(text) <= LARGEST):
+        raise ConfigError(f"{VARIABLE} = {text}; expected a whole number from 0 to {LARGEST}")
+    return int(text)
+
+
+def _order() -> list[int]:
+    """The free domains, those of another user in another order."""
+    first = os.getuid() % len(FREE)
+    return [*FREE[first:], *FREE[:first]]
+
+
+def _lock_file(domain: int) -> Path:
+    folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"domain_{domain}"
+
+
+@contextmanager
+def _node(name: str, domain: int) -> Iterator[Node]:
+    rclpy.init(domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node(name)
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def require_alone(node: Node) -> None:
+    """Raise ConfigError where several nodes publish a topic of ARM_TOPICS, with their names."""
+    for topic in ARM_TOPICS:
+        names = sorted(publishers(node, topic).values())
+        if len(names) > 1:
+            raise ConfigError(
+                f"several publishers on /{topic}: {', '.join(names)}; expected no other arm or"
+                " controller in this ROS domain; stop it, or give another --domain"
+            )
+
+
+def _others(node: Node, stop: Stop, *, arms: bool) -> str:
+    """Names of other nodes within LOOK, "" for none; with ``arms`` of those of an arm alone."""
+    found: list[str] = []
+    begun = time.monotonic()
+    end = begun + LOOK
+    while time.monotonic() < end and not stop.wait(0.05):
+        found = _arms(node) if arms else _nodes(node)
+        if found and UNKNOWN not in " ".join(found):
+            break
+        if found:  # without a name yet
+            end = min(end + 0.05, begun + NAMED)
+    return ", ".join(sorted(found))
+
+
+def _arms(node: Node) -> list[str]:
+    found = [(name, topic) for topic in ARM_TOPICS for name in publishers(node, topic).values()]
+    return [f"{name} (publishes /{topic})" for name, topic in found]
+
+
+def _nodes(node: Node) -> list[str]:
+    present = [
+        f"{space.rstrip('/')}/{name}"
+        for name, space in node.get_node_names_and_namespaces()
+        if not name.startswith(HIDDEN)
+    ]
+    with suppress(ValueError):  # another one of the same name remains
+        present.remove(node.get_fully_qualified_name())
+    return present

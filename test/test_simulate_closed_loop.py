@@ -58,7 +58,7 @@ def test_computed_torque_with_its_integral_is_a_linear_system():
     arm = load_arm("two_link")
     arm = arm.with_joint("J1", damping=0.0).with_joint("J2", damping=0.0)
     A = np.array([[0.0, 1.0, 0.0], [-900.0, -48.0, -1.0], [4500.0, 0.0, 0.0]])
-    gains = dict.fromkeys(arm.joint_names, {"kp": 900.0, "kd": 48.0, "ki": 4500.0})
+    gains = {joint: {"kp": 900.0, "kd": 48.0, "ki": 4500.0} for joint in arm.joint_names}
     found = follow(arm, ComputedTorque(arm, gains), JointTrajectory.hold([0.3, 0.2]), [0.29, 0.21])
     for time, q in zip(found.time, found.q, strict=True):
         for joint, (goal, sign) in enumerate(((0.3, 1.0), (0.2, -1.0))):

@@ -20,11 +20,11 @@ from machine import machine
 from square import CASES, in_joints, square
 
 from arm_dynamics import Reference, State, plugins
+from arm_dynamics.closed_loop import simulate_closed_loop
 from arm_dynamics.config import build_controller
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.demos.closed_loop import followed
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model_error import with_model_error
@@ -115,7 +115,7 @@ def tracking(arm: ArmModel, told: ArmModel, posture: tuple[float, ...]) -> dict[
         if name in IDLE:
             continue
         followable = ways[isinstance(law, TaskController)]
-        trace = followed(
+        trace = simulate_closed_loop(
             arm, law, followable, start, seconds=round(way.end, 3), period=PERIOD, dt=DT,
             method="semi_implicit_euler",
         )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import hypot
 from typing import Any, ClassVar
@@ -28,6 +28,9 @@ AXES = AXIS_NAMES
 """Of the tool: along and about the base's axes."""
 LARGEST = 1e30
 """Beyond any joint; products of several such numbers are still finite."""
+MOMENT = 2.0**-10
+"""Time [s] of the update that tells how fast a memory changes."""
+NO_MEMORY = frozen([])
 
 
 class Controller(ABC):
@@ -178,6 +181,31 @@ class Controller(ABC):
     @abstractmethod
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Command for this instant; dt [s] since the last update, 0 at the first one."""
+
+    @property
+    def memory(self) -> Vector:
+        """What ``update`` integrates, as one vector (nm,); empty without memory."""
+        return NO_MEMORY
+
+    def remember(self, memory: Vector) -> None:
+        """Go on from a ``memory`` (nm,)."""
+
+    def instant(
+        self,
+        state: State,
+        reference: Reference,
+        memory: Vector,
+        acceleration: Callable[[Vector], Vector],
+    ) -> tuple[Command, Vector]:
+        """Command u and rate of change ṁ of ``memory`` m in continuous time.
+
+        ``acceleration`` gives the arm's actual v̇ (nv,) at this instant under a command (nv,), for
+        a controller that feeds it back. Default: ``update`` from m, which integrates it by a step
+        of explicit Euler, so that ṁ = (m⁺ - m) / MOMENT. Filters need a form of their own.
+        """
+        self.remember(memory)
+        command = self.update(state, reference, MOMENT if memory.size else 0.0)
+        return command, (self.memory - memory) / MOMENT
 
     def limited(self, effort: Vector, state: State) -> Command:
         """clip(effort, ±limit) as a command that answers ``state``."""

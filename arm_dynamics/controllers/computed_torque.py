@@ -92,6 +92,16 @@ class ComputedTorque(Controller):
             clamp = self.gains["i_clamp"]
             self._integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
 
+    @property
+    def memory(self) -> Vector:
+        """∫ (nv,) [rad/s²]."""
+        memory: Vector = self._integral.copy()
+        return memory
+
+    def remember(self, memory: Vector) -> None:
+        """Go on from ∫ (nv,) [rad/s²]."""
+        self._integral = memory.copy()
+
     def configure(self, gains: Gains) -> None:
         """Take new gains without disturbing the integral; errors as in Controller."""
         super().configure(gains)

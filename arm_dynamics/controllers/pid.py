@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.controllers.bandwidth import DAMPING, equal_bandwidth
-from arm_dynamics.controllers.base import Controller, Gains
+from arm_dynamics.controllers.base import MOMENT, Controller, Gains
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
 from arm_dynamics.scalar import (
@@ -28,6 +29,8 @@ BANDWIDTH = 30.0
 """Natural frequency [rad/s] of the closed loop when no gains are given."""
 FASTEST = 400.0
 """Highest damping rate [1/s] of these gains, for control periods up to some 2 ms."""
+FILTER = 4
+"""Row of d_filter in the gains' table."""
 
 
 @compiled
@@ -134,6 +137,40 @@ class Pid(Controller):
     def recall(self, integral: Vector, filtered: Vector) -> None:
         """Go on from a memory: ∫ (nv,) [N·m] and v_f (nv,) [rad/s]."""
         self._memory = np.stack([integral, filtered])
+
+    @property
+    def memory(self) -> Vector:
+        """∫ [N·m] and v_f [rad/s] (2 nv,)."""
+        memory: Vector = self._memory.reshape(-1).copy()
+        return memory
+
+    def remember(self, memory: Vector) -> None:
+        """Go on from ∫ [N·m] and v_f [rad/s] (2 nv,)."""
+        self._memory = memory.reshape(2, -1).copy()
+
+    def instant(
+        self,
+        state: State,
+        reference: Reference,
+        memory: Vector,
+        acceleration: Callable[[Vector], Vector],
+    ) -> tuple[Command, Vector]:
+        """As in Controller, with v̇_f = (v - v_f) / d_filter, or v_f = v where d_filter is 0."""
+        del acceleration
+        state, reference = self.readable(state, reference)
+        integral, filtered = memory.reshape(2, -1)
+        lag = self.gains["d_filter"]
+        still = np.where(lag > 0, filtered, state.v)
+        after, table = np.stack([integral, still]), self._table.copy()
+        table[FILTER] = inf  # the filter stands still while the law integrates
+        effort = pid_efforts(
+            table, after, self._limit, self.feedforward(state, reference),
+            reference.q, reference.v, state.q, state.v, MOMENT,
+        )  # fmt: skip
+        effort.flags.writeable = False
+        change = np.divide(state.v - still, lag, out=np.zeros_like(lag), where=lag > 0)
+        rate = np.concatenate([(after[0] - integral) / MOMENT, change])
+        return Command(self.interface, effort, state.time), rate
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import hypot
 from typing import ClassVar
 
+from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import LARGEST, Controller, Gains, moderate
+from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics.tool_motion import Tool
 from arm_dynamics.kinematics.virtual_arm import VirtualArm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
-from arm_dynamics.state import Reference, State, TaskReference
+from arm_dynamics.state import Command, Reference, State, TaskReference
 from arm_dynamics.trajectories.tool_entry import task_of
 
 
@@ -68,6 +71,19 @@ class TaskController(Controller):
         names = {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
         clipped = {n: moderate(f"reference: {n}", getattr(told, n), k) for n, k in names.items()}
         return state, replace(told, **clipped)
+
+    def instant(
+        self,
+        state: State,
+        reference: Reference,
+        memory: Vector,
+        acceleration: Callable[[Vector], Vector],
+    ) -> tuple[Command, Vector]:
+        """Raise InvalidValue: the CLIK that is followed is a recursion in discrete time."""
+        raise InvalidValue(
+            f"controller {type(self).__name__}: its closed-loop inverse kinematics exists in"
+            " discrete time only; expected the sampled loop"
+        )
 
     def within_reach(self, reference: Reference, dt: float) -> TaskReference:
         """What the arm can follow of a reference, dt [s] after the last one."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.closed_loop import simulate_closed_loop
 from arm_dynamics.controllers.base import AXES
 from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.demos.closed_loop import followed
 from arm_dynamics.demos.show import Picture, Show
 from arm_dynamics.demos.style import INK, PALETTE, curves, figure, heading, label, legend, styled
-from arm_dynamics.demos.trace import Trace
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import State
+from arm_dynamics.trace import Trace
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.trajectories.profiles import quintic
 
@@ -52,7 +52,7 @@ def simulate(run: str) -> Trace:
     arm, (carried, known) = load_arm("five_dof"), RUNS[run]
     gains = {f"tool.{axis}": GAINS for axis in AXES} | {j: {"ki": 0.0} for j in arm.joint_names}
     law = TaskSpace(arm.with_payload(known), gains)
-    return followed(
+    return simulate_closed_loop(
         arm.with_payload(carried), law, square(), State.of(START),
         seconds=SECONDS, period=PERIOD, dt=DT, method=METHOD,
     )  # fmt: skip

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.closed_loop import simulate_closed_loop
 from arm_dynamics.controllers.lqr import Lqr
-from arm_dynamics.demos.closed_loop import followed
-from arm_dynamics.demos.trace import Trace
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
@@ -19,6 +18,7 @@ from arm_dynamics.regulation.gain_table import GainTable
 from arm_dynamics.regulation.gain_table_build import build_gain_table
 from arm_dynamics.regulation.regulator import Weights, equations, regulator_gain, riccati
 from arm_dynamics.state import State
+from arm_dynamics.trace import Trace
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 
 LEVEL = np.pi / 2 - 0.3 - 0.8
@@ -62,7 +62,7 @@ def reach(regulator: Lqr, start: Vector, target: Vector = TARGET) -> Trace:
     """From rest at ``start`` to ``target``, which is told at once."""
     goal = JointTrajectory.hold(target)
     begin, arm = State.of(start), regulator.arm
-    return followed(arm, regulator, goal, begin, seconds=SECONDS, period=PERIOD, dt=DT)
+    return simulate_closed_loop(arm, regulator, goal, begin, seconds=SECONDS, period=PERIOD, dt=DT)
 
 
 def from_anywhere() -> Reaches:

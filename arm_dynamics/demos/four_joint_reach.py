@@ -10,8 +10,8 @@ from arm_dynamics.controllers.lqr import Lqr
 from arm_dynamics.demos import four_joint_lqr as lqr
 from arm_dynamics.demos.show import Picture
 from arm_dynamics.demos.style import INK, PALETTE, figure, label, legend, styled
-from arm_dynamics.demos.trace import Trace
 from arm_dynamics.kinematics import chain_points
+from arm_dynamics.trace import Trace
 
 Pair = tuple[Trace, Trace]
 ELBOWS = np.linspace(0.2, 1.6, 29)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from arm_dynamics.arrays import Vector
 from arm_dynamics.demos.show import Animation
 from arm_dynamics.demos.style import INK, PALETTE, figure, label, legend, styled
-from arm_dynamics.demos.trace import Trace
+from arm_dynamics.trace import Trace
 
 AGES = LinearSegmentedColormap.from_list("ages", ["#BBD6EC", "#0072B2", "#001A2B"])
 """From early to late, light to dark."""

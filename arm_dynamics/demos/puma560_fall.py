@@ -9,11 +9,12 @@ import numpy as np
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.demos.show import Picture, Show, row
 from arm_dynamics.demos.style import PALETTE, curves, figure, heading, label, styled
-from arm_dynamics.demos.trace import Trace, record, released
+from arm_dynamics.demos.trace import record, released
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import Command
+from arm_dynamics.trace import Trace
 
 SECONDS = {"voltage": 20.0, "effort": 2.0}
 INTERVAL, DT = 0.02, 5e-4

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.demos.trace import Trace
+from arm_dynamics.trace import Trace
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Colours that differ for colour-blind readers too. Source: M. Okabe, K. Ito (2008)."""

@@ -17,9 +17,10 @@ from arm_dynamics.demos.style import (
     legend,
     styled,
 )
-from arm_dynamics.demos.trace import METHOD, Trace, record, released
+from arm_dynamics.demos.trace import METHOD, record, released
 from arm_dynamics.dynamics import aba
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.trace import Trace
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 FRICTION = 1.0

@@ -6,8 +6,9 @@ from arm_dynamics.demos import two_link_hold, two_link_joints, two_link_reach, t
 from arm_dynamics.demos.planar import snapshots
 from arm_dynamics.demos.show import Picture, Show
 from arm_dynamics.demos.style import curves, energies, figure, heading, label, styled
-from arm_dynamics.demos.trace import Trace, record, released
+from arm_dynamics.demos.trace import record, released
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.trace import Trace
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 EVERY, UNTIL = 0.5, 3.0

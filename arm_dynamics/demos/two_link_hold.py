@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.closed_loop import simulate_closed_loop
 from arm_dynamics.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.demos.show import Picture, row
 from arm_dynamics.demos.style import FAINT, PALETTE, figure, heading, label, legend, styled
-from arm_dynamics.demos.trace import Trace
-from arm_dynamics.dynamics import aba
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.model_error import with_model_error
-from arm_dynamics.regulation.regulator import viscous
-from arm_dynamics.state import Reference, State
+from arm_dynamics.state import State
+from arm_dynamics.trace import Trace
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
 
 SECONDS, INTERVAL, TOLERANCE = 1000.0, 0.5, 1e-9
 ERRORS = {"exact": 0.0, "0.1 % too heavy": 0.1, "0.1 % too light": -0.1}
@@ -25,22 +23,12 @@ Runs = dict[str, Trace]
 def simulate(error: float) -> Trace:
     """The arm let go along +x; in continuous time, as a sampled torque would act like friction."""
     arm = load_arm("two_link")
-    law, still = GravityCompensation(with_model_error(arm, mass=error)), Reference.hold([0, 0])
-    friction = viscous(arm)
-
-    def held(x: Vector) -> Vector:
-        return law.update(State.of(x[:2], x[2:]), still, 0.0).value
-
-    def rate(t: float, x: Vector) -> Vector:
-        del t
-        return np.append(x[2:], aba(arm, x[:2], x[2:], held(x) - friction * x[2:]))
-
-    time = np.arange(round(SECONDS / INTERVAL) + 1) * INTERVAL
-    small = TOLERANCE / 10
-    solved = solve_ivp(rate, (0, SECONDS), np.zeros(4), "DOP853", time, rtol=TOLERANCE, atol=small)
-    y = solved.y.T
-    tau = frozen([held(x) for x in y])
-    return Trace(arm, frozen(time), frozen(y[:, :2]), frozen(y[:, 2:]), tau)
+    law = GravityCompensation(with_model_error(arm, mass=error))
+    start = [0.0, 0.0]
+    return simulate_closed_loop(
+        arm, law, JointTrajectory.hold(start), State.of(start),
+        seconds=SECONDS, period=INTERVAL, continuous=True, tolerance=TOLERANCE,
+    )  # fmt: skip
 
 
 def numbers(runs: Runs) -> tuple[tuple[str, str], ...]:

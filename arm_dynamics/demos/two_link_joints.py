@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.closed_loop import simulate_closed_loop
 from arm_dynamics.controllers.velocity_pid import VelocityPid
-from arm_dynamics.demos.closed_loop import followed
 from arm_dynamics.demos.show import Picture
 from arm_dynamics.demos.style import INK, curves, figure, heading, label, legend, styled
-from arm_dynamics.demos.trace import Trace
+from arm_dynamics.demos.two_link_laws import GAINS
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.model_error import with_model_error
 from arm_dynamics.state import State
+from arm_dynamics.trace import Trace
 from arm_dynamics.trajectories.joint_moves import cubic
 
 START, END, DURATION, SECONDS = (-1.0, 1.2), (0.8, 0.5), 4.0, 5.0
 """The cubic [rad], its time and that of the figures [s]."""
 PERIOD, DT = 2e-3, 1e-3
-GAINS = {"J1": {"kv": 100.0, "kx": 200.0, "ka": 0.5}, "J2": {"kv": 20.0, "kx": 50.0, "ka": 0.05}}
-"""As published."""
-LAWS = {"PID": 0.0, "PID + g(q)": 1.0, "PID + g(q), 5 % off": 1.05**2}
-"""Share of the weight that each adds: masses and lengths 5 % too large make 1.05² of it."""
+LAWS = {"PID": (0.0, 0.0), "PID + g(q)": (1.0, 0.0), "PID + g(q), 5 % off": (1.0, 5.0)}
+"""Scale of g(q), and error of the controller's masses and lengths [%]."""
 WAY = cubic([START, END], [0.0, DURATION])
 QUANTITIES = ("angle [rad]", "error [mrad]", "velocity [rad/s]", "torque [N·m]")
 Runs = dict[str, Trace]
@@ -28,9 +28,12 @@ Runs = dict[str, Trace]
 
 def simulate(law: str) -> Trace:
     """The cubic under one of LAWS."""
-    arm = load_arm("two_link")
-    pid = VelocityPid(arm, {**GAINS, "law": {"gravity": LAWS[law]}})
-    return followed(arm, pid, WAY, State.of(START), seconds=SECONDS, period=PERIOD, dt=DT)
+    arm, (gravity, error) = load_arm("two_link"), LAWS[law]
+    model = with_model_error(arm, mass=error, length=error)
+    pid = VelocityPid(model, {**GAINS, "law": {"gravity": gravity}})
+    return simulate_closed_loop(
+        arm, pid, WAY, State.of(START), seconds=SECONDS, period=PERIOD, dt=DT
+    )
 
 
 def errors(trace: Trace) -> Vector:

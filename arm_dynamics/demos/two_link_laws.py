@@ -1,34 +1,36 @@
-"""The laws that the two-link arm was published with, in continuous time.
+"""The task-space controllers that the two-link arm was published with.
 
-    tau = Kp e + Ki ∫e dt + Kd ė + g(q),  e = q̇_r - q̇,
-
-with g of a model of its own. What asks for q̇_r is a reference: cubic in joint space, or of the
-tool by damped least squares. Together with the arm: (M + Kd) q̈ = tau - Kd (q̈_r - q̈) + ...
+Their joint-space part is ``VelocityPid``; here is what asks it for joint velocities: damped least
+squares along a line of the tool.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
-from arm_dynamics.arrays import Vector, frozen, vector
-from arm_dynamics.dynamics import gravity, mass_matrix, nle
+from arm_dynamics.arrays import Vector, vector
+from arm_dynamics.closed_loop import simulate_closed_loop
+from arm_dynamics.controllers.base import NO_MEMORY
+from arm_dynamics.controllers.velocity_pid import VelocityPid
 from arm_dynamics.kinematics import jacobian, jacobian_derivative, pose
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.trace import Trace
+from arm_dynamics.trajectories.joint_moves import cubic
 
-KP, KI, KD = np.array([100.0, 20.0]), np.array([200.0, 50.0]), np.array([0.5, 0.05])
-"""Gains [N·m·s/rad], [N·m/rad], [N·m·s²/rad] of the two joints."""
+GAINS = {"J1": {"kv": 100.0, "kx": 200.0, "ka": 0.5}, "J2": {"kv": 20.0, "kx": 50.0, "ka": 0.05}}
+"""As published: Kp, Ki, Kd of the velocity error."""
 DAMPING = 0.05
 """λ of J# = Jᵀ (J Jᵀ + λ² 1)⁻¹ [m]."""
 FEEDBACK = 4.0
 """Rate [1/s] at which the tool's error is taken back in task space."""
+UNLIMITED = 1e6
+"""Effort limit [N·m] of the published arm, which has none."""
 PLANE = [0, 2]
 """x and z: the arm's vertical plane."""
-TOLERANCE = 1e-12
-"""Of the integration, relative."""
 
 Asked = Callable[[float, Vector, Vector, Vector], tuple[Vector, Vector]]
 """(t, q, q̇, q_r) → q̇_r, q̈_r; q_r is the integral of q̇_r."""
@@ -55,29 +57,6 @@ class Cubic:
             return self.end, 0 * way, 0 * way
         slope, bend = (6 * s - 6 * s * s) / T, (6 - 12 * s) / T**2
         return self.start + way * (3 * s * s - 2 * s**3), way * slope, way * bend
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """time (k,), q and v (k, nv), integral of e (k, nv), tau (k, nv), tool (k, 2) in the plane."""
-
-    arm: ArmModel
-    time: Vector
-    q: Vector
-    v: Vector
-    integral: Vector
-    tau: Vector
-    tool: Vector
-
-
-def joint_space(way: Cubic) -> Asked:
-    """A cubic of the joints."""
-
-    def asked(t: float, q: Vector, v: Vector, q_r: Vector) -> tuple[Vector, Vector]:
-        del q, v, q_r
-        return way.at(t)[1:]
-
-    return asked
 
 
 def resolved_rate(arm: ArmModel, way: Cubic) -> Asked:
@@ -109,68 +88,66 @@ def task_space(arm: ArmModel, way: Cubic) -> Asked:
     return asked
 
 
+class RateControl(VelocityPid):
+    """VelocityPid with the published gains along q_r = ∫ q̇_r dt, its memory."""
+
+    def __init__(self, arm: ArmModel, asked: Asked) -> None:
+        super().__init__(arm, GAINS)
+        self.asked = asked
+        self.reset(State.of(arm.pose("initial")))
+
+    def reset(self, state: State) -> None:
+        """Begin where the arm is."""
+        super().reset(state)
+        self._followed = state.q
+
+    @property
+    def memory(self) -> Vector:
+        """q_r (nv,) [rad]."""
+        memory: Vector = self._followed.copy()
+        return memory
+
+    def remember(self, memory: Vector) -> None:
+        """Go on from q_r (nv,) [rad]."""
+        self._followed = memory.copy()
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Effort command (nv,) [N·m]; the reference is not used."""
+        v_r, a_r = self.asked(state.time, state.q, state.v, self._followed)
+        command = super().update(state, Reference(self._followed, v_r, a_r), dt)
+        self._followed = self._followed + dt * v_r
+        return command
+
+    def instant(
+        self,
+        state: State,
+        reference: Reference,
+        memory: Vector,
+        acceleration: Callable[[Vector], Vector],
+    ) -> tuple[Command, Vector]:
+        """As in VelocityPid, and q̇_r."""
+        v_r, a_r = self.asked(state.time, state.q, state.v, memory)
+        asked = Reference(memory, v_r, a_r)
+        return super().instant(state, asked, NO_MEMORY, acceleration)[0], v_r
+
+
 def run(
     arm: ArmModel,
     start: Sequence[float],
     asked: Asked,
-    times: Vector,
-    told: ArmModel | None = None,
-    breaks: Sequence[float] = (),
-    weightless: bool = True,
-    tolerance: float = TOLERANCE,
-) -> Motion:
-    """The arm from rest at ``start`` under the law, at ``times`` [s] (increasing from 0).
-
-    ``told`` is the model that the law compensates gravity by (default: the arm), ``weightless``
-    False leaves that out. ``breaks`` are times at which the reference bends, ``tolerance`` is that
-    of the integration, relative.
-    """
-    told = arm if told is None else told
-    n, friction = arm.nv, np.array([joint.damping for joint in arm.joints])
-    kp, ki, kd = KP, KI, KD
-
-    def law(t: float, y: Vector) -> tuple[Vector, Vector, Vector]:
-        """q̈, tau, q̇_r."""
-        q, v, total, q_r = y[:n], y[n : 2 * n], y[2 * n : 3 * n], y[3 * n :]
-        v_r, a_r = asked(t, q, v, q_r)
-        lifted = gravity(told, q) if weightless else np.zeros(n)
-        known = kp * (v_r - v) + ki * total + kd * a_r + lifted
-        rest = known - nle(arm, q, v) - friction * v
-        a = np.asarray(np.linalg.solve(mass_matrix(arm, q) + np.diag(kd), rest), float)
-        return a, known - kd * a, v_r
-
-    def rate(t: float, y: Vector) -> Vector:
-        a, _, v_r = law(t, y)
-        v = y[n : 2 * n]
-        return np.concatenate([v, a, v_r - v, v_r])
-
-    q = vector("start", start, n)
-    found = _solved(rate, np.concatenate([q, np.zeros(2 * n), q]), times, breaks, tolerance)
-    tau = np.array([law(t, y)[1] for t, y in zip(times.tolist(), found, strict=True)])
-    tool = np.array([pose(arm, y[:n])[0][PLANE] for y in found])
-    parts = (found[:, :n], found[:, n : 2 * n], found[:, 2 * n : 3 * n], tau, tool)
-    return Motion(arm, frozen(times), *map(frozen, parts))
-
-
-def _solved(
-    rate: Callable[[float, Vector], Vector],
-    y: Vector,
-    times: Vector,
-    breaks: Sequence[float],
+    *,
+    seconds: float,
+    period: float,
+    duration: float,
     tolerance: float,
-) -> Vector:
-    """The solution at ``times`` (k, n), begun anew at each break."""
-    rows, ends = [y], [*[b for b in breaks if b < times[-1]], float(times[-1])]
-    start = 0.0
-    for end in ends:
-        inside = times[(times > start) & (times <= end)]
-        points = inside if inside.size and inside[-1] == end else np.append(inside, end)
-        solved = solve_ivp(
-            rate, (start, end), y, "DOP853", points, rtol=tolerance, atol=0.1 * tolerance
-        )
-        rows.extend(solved.y.T[: inside.size])
-        start, y = end, solved.y[:, -1]
-    return np.array(rows)
+) -> Trace:
+    """The arm from rest at ``start`` in continuous time, along a way of ``duration`` [s]."""
+    free = replace(arm, joints=tuple(replace(j, effort=UNLIMITED) for j in arm.joints))
+    still = cubic([start, start], [0.0, duration])
+    return simulate_closed_loop(
+        free, RateControl(free, asked), still, State.of(start),
+        seconds=seconds, period=period, continuous=True, tolerance=tolerance,
+    )  # fmt: skip
 
 
 def _inverse(arm: ArmModel, q: Vector, v: Vector) -> tuple[Vector, Vector]:

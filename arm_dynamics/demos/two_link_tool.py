@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.closed_loop import simulate_closed_loop
 from arm_dynamics.controllers.task_space import TaskSpace
 from arm_dynamics.demos import two_link_laws as laws
-from arm_dynamics.demos.closed_loop import followed
 from arm_dynamics.demos.planar import plane
-from arm_dynamics.demos.trace import Trace
 from arm_dynamics.kinematics.inverse import inverse_kinematics
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import State
+from arm_dynamics.trace import Trace
 from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.trajectories.profiles import cubic
 
@@ -59,18 +59,18 @@ def published(way: Way, law: str) -> Trace:
     """The report's law in continuous time; ``law`` is JOINT or TASK."""
     arm, planned = load_arm(way.arm), way.planned()
     ask = {JOINT: laws.resolved_rate, TASK: laws.task_space}[law]
-    time = frozen(np.arange(round(SECONDS / INTERVAL) + 1) * INTERVAL)
     line = laws.Cubic.between(way.start, way.end, DURATION)
-    start, asked = planned.posture.tolist(), ask(arm, line)
-    found = laws.run(arm, start, asked, time, breaks=[DURATION], tolerance=TOLERANCE)
-    return Trace(arm, found.time, found.q, found.v, found.tau)
+    return laws.run(
+        arm, planned.posture.tolist(), ask(arm, line),
+        seconds=SECONDS, period=INTERVAL, duration=DURATION, tolerance=TOLERANCE,
+    )  # fmt: skip
 
 
 def own(way: Way) -> Trace:
     """The package's operational-space law, in a loop of 500 Hz."""
     arm, planned = load_arm(way.arm), way.planned()
     start = State.of(planned.posture)
-    return followed(
+    return simulate_closed_loop(
         arm, TaskSpace(arm, {joint: {"ki": 0.0} for joint in arm.joint_names}), planned, start,
         seconds=SECONDS, period=INTERVAL, dt=DT, method="semi_implicit_euler",
     )  # fmt: skip

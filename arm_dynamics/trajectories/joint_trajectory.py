@@ -88,6 +88,11 @@ class JointTrajectory:
         """Time of the last waypoint [s]."""
         return self.waypoints[-1].time
 
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Times of the waypoints [s]."""
+        return self._times
+
     def check(self, arm: ArmModel) -> None:
         """Raise TrajectoryRefused where ``check_limits`` does."""
         check_limits(arm, self)

@@ -26,12 +26,12 @@ SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-8s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
 setup: ## make the environment: the package, ROS 2 and Pinocchio as wheels, no more
 	@$(SETUP) $(RUN_EXTRAS)
 
-setup-test:
+setup-test: ## make the environment of the tests, the demonstrations and all commands
 	@$(SETUP) $(TEST_EXTRAS)
 
 sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends it

@@ -58,6 +58,7 @@ setup(
         "viewer": ["viser>=1.1", "yourdfpy>=0.0.56"],
         "plot": ["matplotlib>=3.8"],
         "record": ["rosbags>=0.11"],
+        "table": ["pandas>=2", "pyarrow>=14"],  # recordings as DataFrame and Parquet
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
         "trajectories": ["toppra>=0.6"],  # time scaling
         # Motors on serial ports and CAN; python-can's udp_multicast needs msgpack.
@@ -79,6 +80,8 @@ setup(
             "casadi>=3.6",
             "cma>=3.3",
             "toppra>=0.6",
+            "pandas>=2",
+            "pyarrow>=14",
             "distributed>=2024.1",  # rollouts spread over a local dask cluster
             "example-robot-data==6.0.0",  # URDFs and meshes of other makers' arms, any Python
             "colcon-common-extensions>=0.3",

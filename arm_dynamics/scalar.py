@@ -9,6 +9,7 @@ same source also runs on symbols.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -134,7 +135,7 @@ def _numba_type(kind: Kind) -> Any:
 @cache
 def _say_slow_once() -> None:
     warnings.warn(
-        "numba is not installed: same results, slower (pip install numba)",
+        f"numba is not installed: same results, slower ({sys.executable} -m pip install numba)",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -1,18 +1,24 @@
 """The command ``arm-dynamics``, each call a process of its own."""
 
+import shlex
 import subprocess
 import sys
+import time
 from importlib import metadata
 
 import pytest
 from conftest import chain
+from packaging.requirements import Requirement
 
 from arm_dynamics import load_arm, resources
 from arm_dynamics.cli import advise, gains, list_arms, montecarlo, record, tune_search
+from arm_dynamics.cli import waiting as wait
 from arm_dynamics.cli.arm_options import ALL
+from arm_dynamics.cli.live_line import LiveLine
 from arm_dynamics.cli.main import main
 from arm_dynamics.config import build_controller
 from arm_dynamics.errors import UnknownName
+from arm_dynamics.requirements import to_install
 
 BROKEN = """<robot name="broken">
   <link name="base"/>
@@ -178,6 +184,53 @@ def test_the_version_is_that_of_the_package(capsys):
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"arm-dynamics {metadata.version('arm_dynamics')}\n"
+
+
+def test_a_wait_shows_its_text_and_time_where_no_terminal_is(capsys, monkeypatch):
+    monkeypatch.setattr(wait, "SILENCE", 0.05)
+    monkeypatch.setattr(wait, "EVERY", 0.05)
+    with wait.waiting("replaying run"):
+        until = time.monotonic() + 10
+        said = ""
+        while said.count("replaying run (0 s)") < 2 and time.monotonic() < until:
+            said += capsys.readouterr().err
+            time.sleep(0.01)
+    assert said.count("replaying run (") >= 2
+    monkeypatch.setattr(wait, "SILENCE", 60.0)
+    began = time.monotonic()
+    with pytest.raises(KeyError), wait.waiting("short"):
+        raise KeyError
+    assert time.monotonic() - began < 30
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("extra", ["plot", "record", "viewer", "hardware", "table", "ros"])
+def test_the_way_to_a_library_names_this_environment_and_the_library(extra):
+    """Not this package, which a package registry does not have."""
+    words = shlex.split(to_install(extra))
+    assert words[:4] == [sys.executable, "-m", "pip", "install"]
+    assert len(words) > 4
+    assert not any(word.startswith("arm_dynamics") for word in words)
+    wanted = {Requirement(word).name for word in words[4:]}
+    assert wanted <= {Requirement(entry).name for entry in metadata.requires("arm_dynamics")}
+
+
+def test_an_arm_prints_itself_in_a_line():
+    assert repr(load_arm("five_dof").with_payload(0.5)) == (
+        "<ArmModel five_dof: 5 joints R1 … R5, dc_motor, 8 kg, payload 0.5 kg>"
+    )
+    assert max(len(repr(load_arm(name))) for name in resources.names("urdf", ".urdf")) < 80
+
+
+def test_a_live_line_stays_in_a_line(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with LiveLine() as line:
+        line.show("x" * 200)
+        line.end("y" * 200)
+    out = capsys.readouterr().out
+    assert "x" * 79 in out
+    assert "x" * 80 not in out
+    assert "y" * 200 in out, "what stays is whole"
 
 
 def test_help_names_every_command():

@@ -472,7 +472,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run("two_link") == 2
     message = capsys.readouterr().err
-    assert "arm_dynamics[plot]" in message
+    assert "-m pip install 'matplotlib>=" in message
     assert "matplotlib" in message
 
 

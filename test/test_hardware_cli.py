@@ -420,6 +420,77 @@ def test_a_lost_port_is_told_with_what_to_do(monkeypatch, arm_line):
     assert "SWITCH THE MOTORS' POWER OFF" in said
 
 
+# --- run
+
+
+def held_by(monkeypatch, line, *more, does=lambda user: None):
+    """Code, words, and the joints' positions before torque went off, of a run that q ends."""
+    seen = {}
+
+    def user(user):
+        user.wait("Torque on? Type yes:")
+        assert line.most == 0, "no torque before a yes"
+        user.press("yes\n")
+        user.wait("active")
+        user.look(0.8)
+        does(user)
+        seen["torques"], seen["q"] = line.torques, line.arm.state.q.copy()
+        user.press("q")
+
+    words = ("run", "so101", *reached(line), "--headless", "--rate", 100, "--duration", 30, *more)
+    code, said = at_terminal(monkeypatch, user, *words)
+    return code, said, seen
+
+
+def test_run_holds_the_arm_as_its_parameter_file_says_and_lets_go_at_the_end(monkeypatch, arm_line):
+    code, said, seen = held_by(monkeypatch, arm_line)
+    assert code == 0, said
+    assert "under the controller position" in said
+    assert "largest error" in said
+    assert seen["torques"] == 6
+    np.testing.assert_allclose(seen["q"], START, atol=0.02)
+    assert "torque is off" in said
+    assert arm_line.torques == 0
+
+
+def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monkeypatch, arm_line):
+    law = "--controller", "gravity_compensation"
+
+    def agrees(user):
+        user.wait("Torque on? Type yes:")
+        user.press("yes\n")
+
+    with pytest.raises(ArmDynamicsError, match="no watchdog"):
+        at_terminal(monkeypatch, agrees, "run", "so101", *reached(arm_line), "--headless", *law)
+    assert arm_line.most == 0
+    code, said, seen = held_by(monkeypatch, arm_line, *law, "--set", "unwatched=accept")
+    assert code == 0, said
+    assert "under the controller gravity_compensation" in said
+    assert seen["torques"] == 6
+    assert np.abs(seen["q"] - START).max() < 0.1
+    assert arm_line.torques == 0
+
+
+def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
+    monkeypatch, arm_line
+):
+    words = ("run", "so101", *reached(arm_line), "--headless")
+
+    def refuses(user):
+        user.press("yes\n")
+        user.wait("Torque on? Type yes:")
+        user.press("no\n")
+
+    code, said = at_terminal(monkeypatch, refuses, *words)
+    assert (code, arm_line.most) == (1, 0)
+    assert "no torque: nothing was done" in said
+    trip = lambda user: arm_line.motors.trip(5, "overheating")  # noqa: E731
+    code, said, _ = held_by(monkeypatch, arm_line, does=trip)
+    assert code == 1
+    assert "joint 'wrist_roll': fault" in said
+    assert arm_line.torques == 0
+
+
 # --- calibrate
 
 

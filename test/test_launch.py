@@ -375,7 +375,7 @@ def test_view_says_what_is_missing_and_how_to_get_it(stand_in, monkeypatch):
 def test_a_page_without_viser_is_said(name, viewer, stand_in, monkeypatch):
     parts = importlib.import_module(PARTS)
     monkeypatch.setattr(parts, "find_spec", lambda name: None)
-    assert "pip install viser" in started(name, **viewer)[-1].msg
+    assert "-m pip install 'viser>=" in started(name, **viewer)[-1].msg
 
 
 def test_a_page_without_a_port_ends_the_launch(stand_in):

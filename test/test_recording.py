@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Simulation, State, load_arm
 from arm_dynamics.cli.main import main
-from arm_dynamics.errors import RecordingRefused
-from arm_dynamics.recording import bag, description
+from arm_dynamics.errors import ConfigError, RecordingRefused
+from arm_dynamics.recording import Recording, bag, description
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.recording.replay import replay
 from arm_dynamics.recording.salvage import mended
@@ -397,13 +397,99 @@ def test_a_full_disk_ends_the_recording_and_not_the_simulation(tmp_path, monkeyp
     assert "is not finished: [Errno 28] No space left" in recorder.fault
 
 
+@pytest.mark.parametrize(
+    ("make", "interface"), [(whole_motors, "effort"), (five_dof, "voltage"), (mixed, "mixed")]
+)
+def test_a_recording_is_loaded_as_arrays(tmp_path, make, interface):
+    """Each row is a state with the command that led to it; the first has none."""
+    sim = Simulation(make(), period=1e-3)
+    start, periods = sim.state, []
+    with Recorder(sim, tmp_path / "bag"):
+        recorder = sim.on_period
+
+        def observe(before, command, after):
+            periods.append((command, after))
+            recorder(before, command, after)
+
+        sim.on_period = observe
+        drive(sim, 6, interface)
+    found = Recording.load(tmp_path / "bag")
+    assert found.joint_names == sim.arm.joint_names
+    assert found.act_names == sim.arm.act_names
+    assert set(found.commands) == {interface}
+    states = [start, *(after for _, after in periods)]
+    np.testing.assert_array_equal(found.q, [state.q for state in states])
+    np.testing.assert_array_equal(found.v, [state.v for state in states])
+    np.testing.assert_array_equal(found.tau[1:], [state.tau for state in states[1:]])
+    np.testing.assert_allclose(found.time, [state.time for state in states], atol=1e-9)
+    np.testing.assert_array_equal(found.act[1:], [state.act for state in states[1:]])
+    assert np.isnan(found.commands[interface][0]).all()
+    np.testing.assert_array_equal(found.commands[interface][1:], [c.value for c, _ in periods])
+
+
+def test_a_table_of_a_recording_is_the_same_to_the_last_bit(recording, tmp_path):
+    folder, _ = recording
+    found, file = Recording.load(folder), tmp_path / "run.csv"
+    assert found.write(file) == file
+    with file.open() as lines:
+        names = lines.readline().strip().split(",")
+    table = np.genfromtxt(file, delimiter=",", skip_header=1)
+    assert names == list(found.columns())
+    np.testing.assert_array_equal(table, np.array(list(found.columns().values())).T)
+    for wrong, said in ((file, "exists already"), (tmp_path / "run.xls", "ends with .csv or .par")):
+        with pytest.raises(ConfigError, match=said):
+            found.write(wrong)
+
+
+def test_a_data_frame_and_parquet_hold_the_same(recording, tmp_path):
+    pandas, parquet = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
+    found = Recording.load(recording[0])
+    frame = found.frame()
+    assert isinstance(frame, pandas.DataFrame)
+    np.testing.assert_array_equal(frame.index, found.time)
+    np.testing.assert_array_equal(frame["position.R2"], found.q[:, 1])
+    table = parquet.read_table(found.write(tmp_path / "run.parquet"))
+    assert table.column_names == list(found.columns())
+    np.testing.assert_array_equal(table["velocity.R3"], found.v[:, 2])
+
+
+@pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
+def test_without_pandas_or_pyarrow_the_way_to_them_is_told(
+    recording, tmp_path, monkeypatch, missing
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    found = Recording.load(recording[0])
+    attempt = found.frame if missing == "pandas" else lambda: found.write(tmp_path / "x.parquet")
+    with pytest.raises(ConfigError, match=f"{missing}: .*python.* -m pip install"):
+        attempt()
+
+
+def test_a_recording_is_exported_and_plotted(recording, tmp_path, capsys):
+    folder, _ = recording
+    code, said = told(capsys, "export", folder)
+    assert (code, f"{folder}.csv: 21 rows, 21 columns" in said) == (0, True)
+    code, said = told(capsys, "plot", folder, "--joint", "R2", "--out", tmp_path / "r2.png")
+    assert (code, "21 states of R2" in said) == (0, True)
+    assert (tmp_path / "r2.png").read_bytes()[:4] == b"\x89PNG"
+    for words, message in (
+        (("export", folder), "exists already"),
+        (("plot", folder, "--joint", "R9"), "unknown joint of the recording 'R9'; known: R1"),
+        (("plot", folder, "--out", tmp_path / "x.nope"), "'nope' is not supported"),
+        (("plot", tmp_path / "none"), "none"),
+        (("export", tmp_path / "none", "--out", tmp_path / "y.csv"), "none"),
+    ):
+        code, said = told(capsys, *words)
+        assert code == 2
+        assert message in said
+
+
 def test_without_rosbags_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     for attempt in (
         lambda: Recorder(Simulation(five_dof()), tmp_path / "bag"),
         lambda: replay(tmp_path),
     ):
-        with pytest.raises(RecordingRefused, match=r"pip install 'arm_dynamics\[record\]'"):
+        with pytest.raises(RecordingRefused, match=r"python.* -m pip install 'rosbags>="):
             attempt()
 
 

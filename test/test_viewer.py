@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 
+from arm_dynamics import load_arm
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.viewer import ArmPage
+from arm_dynamics.viewer import ArmPage, show
 from arm_dynamics.viewer.headers import policy
 from arm_dynamics.viewer.history import RATE, WINDOW, History, Sample
 from arm_dynamics.viewer.plot import QUANTITIES
@@ -147,8 +148,22 @@ def test_refuses_broken_urdfs():
 @pytest.mark.parametrize("missing", ["viser", "yourdfpy"])
 def test_names_the_extra_when_viser_is_missing(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ConfigError, match=r"pip install 'arm_dynamics\[viewer\]'"):
+    with pytest.raises(ConfigError, match=r"python.* -m pip install 'viser>=.*' 'yourdfpy>="):
         start()
+
+
+def test_an_arm_is_shown_from_plain_python(capsys):
+    """At its initial pose, or another one; a page of sliders passes their values on."""
+    arm, targets = load_arm("five_dof"), []
+    with show(arm, port=0, interactive=True) as page:
+        assert capsys.readouterr().out == f"five_dof: {page.url}\n"
+        assert page.joint_names == arm.joint_names
+        page.on_target(targets.append)
+        page.set_target([0.1] * 5)
+        assert eventually(lambda: targets)
+        page.show(arm.pose("zero"), time=1.0)
+    with pytest.raises(InvalidValue, match=r"q: shape \(2,\) given"):
+        show(arm, [0.0, 1.0], port=0)
 
 
 def test_show_takes_arrays_and_refuses_wrong_lengths(page):

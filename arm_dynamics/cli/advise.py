@@ -18,6 +18,7 @@ from arm_dynamics.cli.arm_options import (
     controller_of,
     loaded,
 )
+from arm_dynamics.cli.waiting import waiting
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.arm_model import ArmModel
@@ -49,8 +50,9 @@ def run(arguments: Sequence[str]) -> int:
     if given.method not in (None, *INTEGRATORS):
         raise UnknownName("integrator", given.method, tuple(INTEGRATORS))
     arm, published = build_arm(given), given.gains == PUBLISHED
-    loop = _published(arm, given) if published else _controlled(arm, given)
-    advices = {method: advise(loop, method) for method in methods}
+    with waiting(f"computing the margins of {arm.name}"):
+        loop = _published(arm, given) if published else _controlled(arm, given)
+        advices = {method: advise(loop, method) for method in methods}
     Console().print(advice_table(given, tuple(advices.values())))
     chosen = given.method or (PUBLISHED_METHOD if published else "semi_implicit_euler")
     print(verdict(advices[chosen]))

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from arm_dynamics.cli.path import path
+from arm_dynamics.cli.waiting import waiting
 from arm_dynamics.demos import registry
 
 
@@ -41,5 +42,7 @@ def _figures(name: str, folder: Path) -> int:
     from arm_dynamics.demos import writer  # noqa: PLC0415  (matplotlib is there by now)
 
     writer.prepare(folder)  # what cannot be written is known before anything is computed
-    writer.report(writer.write(module.show(), folder), folder)
+    with waiting(f"computing and drawing '{name}'"):
+        result = writer.write(module.show(), folder)
+    writer.report(result, folder)
     return 0

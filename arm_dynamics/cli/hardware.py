@@ -14,6 +14,7 @@ COMMANDS = {
     "check": "look at every joint of an arm; reads only",
     "calibrate": "find signs and offsets of an arm that is led by hand, torque off",
     "jog": "move one joint slowly while a key is held",
+    "run": "hold an arm with a controller, and show it on a page",
 }
 
 

@@ -36,7 +36,7 @@ def session(motion: JogMotion, dead_man: DeadMan, done: Callable[[], bool]) -> i
             tripped = _led(motion, dead_man, lambda: stopped() or done())
             _come_to_rest(motion)
         finally:
-            _torque_off(driver)
+            torque_off(driver)
     if tripped:
         print("stopped:", *tripped, sep="\n  ")
     return 1 if tripped else 0
@@ -55,13 +55,13 @@ def _led(motion: JogMotion, dead_man: DeadMan, stopped: Callable[[], bool]) -> l
                 dead_man.press(key, now)
             motion.tick(dead_man.way(now))
             line.show(shown(motion))
-            tripped = _tripped(motion.driver)
+            tripped = tripped_by(motion.driver)
             pacer.wait()
         line.end(shown(motion))
     return tripped
 
 
-def _tripped(driver: MotorArm) -> list[str]:
+def tripped_by(driver: MotorArm) -> list[str]:
     """What ends a jog, in words: trips that do not pass by themselves, or torque that is gone."""
     latched = [str(trip) for trip in driver.trips if not trip.passes]
     if not latched and driver.status in (Status.ERROR, Status.INACTIVE):
@@ -81,7 +81,7 @@ def _come_to_rest(motion: JogMotion) -> None:
         pacer.wait()
 
 
-def _torque_off(driver: MotorArm) -> None:
+def torque_off(driver: MotorArm) -> None:
     """Torque off until it is confirmed, and the port closed."""
     try:
         if driver.status in (Status.UNCONFIGURED, Status.ERROR):

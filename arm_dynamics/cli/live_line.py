@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from shutil import get_terminal_size
 from types import TracebackType
 
 PERIOD = 0.1
@@ -31,11 +32,11 @@ class LiveLine:
             print()
 
     def show(self, text: str) -> None:
-        """Write ``text`` unless the last one is younger than PERIOD."""
+        """Write ``text`` unless the last one is younger than PERIOD; cut at the line's end."""
         now = time.monotonic()
         if now >= self._next:
             self._next, self._shown = now + PERIOD, True
-            sys.stdout.write(f"\r\x1b[K{text}")
+            sys.stdout.write(f"\r\x1b[K{text[: get_terminal_size().columns - 1]}")
             sys.stdout.flush()
 
     def end(self, text: str) -> None:

@@ -9,15 +9,18 @@ from importlib import import_module, metadata
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.requirements import to_install
 
 COMMANDS = {
     "advise": ("arm_dynamics.cli.advise", "find the largest stable time step of a loop"),
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
+    "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
     "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate and jog a physical arm"),
     "gains": ("arm_dynamics.cli.gains", "solve for the law lqr's gains over the configuration"),
     "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
     "montecarlo": ("arm_dynamics.cli.montecarlo", "spread a motion over an arm's tolerances"),
+    "plot": ("arm_dynamics.cli.plot", "draw a recording"),
     "record": ("arm_dynamics.cli.record", "simulate an arm and write down all of it"),
     "replay": ("arm_dynamics.cli.replay", "run the forward model over a recording"),
     "sim": ("arm_dynamics.ros.sim", "simulate an arm: two nodes and a browser page"),
@@ -52,10 +55,7 @@ def _load(command: str) -> Any:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
             raise
-        message = (
-            f"'{command}' needs rclpy: pip install 'arm_dynamics[ros]', or source a ROS 2"
-            " installation"
-        )
+        message = f"'{command}' needs rclpy: {to_install('ros')}, or source a ROS 2 installation"
         raise ArmDynamicsError(message) from error
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from arm_dynamics.arrays import scalar
 from arm_dynamics.cli.arm_options import add_options, build_arm, controller_of, loaded
 from arm_dynamics.cli.path import path
+from arm_dynamics.cli.waiting import waiting
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import RecordingRefused
 from arm_dynamics.integrators import INTEGRATORS
@@ -28,7 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     duration = scalar("--duration [s]", given.duration, lower=simulation.period)
     check_steps("--duration / --dt", duration / simulation.dt)
     stopped = _stop_on_signals()
-    with Recorder(simulation, given.folder) as recorder:
+    text = f"simulating {duration:g} s of {simulation.arm.name}"
+    with Recorder(simulation, given.folder) as recorder, waiting(text):
         while recorder.periods * simulation.period < duration - simulation.dt / 2:
             if stopped() or recorder.fault:
                 break

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from arm_dynamics.cli.path import path
+from arm_dynamics.cli.waiting import waiting
 from arm_dynamics.recording.replay import replay
 
 
@@ -15,7 +16,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "folder", type=path, help="a recording of 'arm-dynamics record' or 'sim --record'"
     )
-    report = replay(parser.parse_args(arguments).folder)
+    folder = parser.parse_args(arguments).folder
+    with waiting(f"replaying {folder}"):
+        report = replay(folder)
     changes = report.segments - 1 - len(report.gaps)
     print(
         f"{report.seconds:.3f} s of {report.arm} in {report.periods} periods,"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError, UnknownName
+from arm_dynamics.requirements import to_install
 
 OUT = Path("arm_dynamics_demo")
 """Folder of the figures, one folder a demonstration in it."""
@@ -60,5 +61,5 @@ def load(name: str) -> Any:
         if library not in EXTRAS:
             raise
         raise ArmDynamicsError(
-            f"demonstration '{name}' needs {library}: pip install 'arm_dynamics[{EXTRAS[library]}]'"
+            f"demonstration '{name}' needs {library}: {to_install(EXTRAS[library])}"
         ) from error

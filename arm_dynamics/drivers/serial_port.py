@@ -12,6 +12,7 @@ from typing import Any
 
 from arm_dynamics.drivers.port import Port
 from arm_dynamics.errors import DriverFault
+from arm_dynamics.requirements import to_install
 
 WRITE_TIMEOUT = 0.1
 """Longest that a write may take [s]."""
@@ -115,7 +116,5 @@ def _pyserial() -> Any:
     try:
         import serial  # noqa: PLC0415
     except ImportError as error:
-        raise DriverFault("serial ports need pyserial: pip install 'arm_dynamics[hardware]'") from (
-            error
-        )
+        raise DriverFault(f"serial ports need pyserial: {to_install('hardware')}") from (error)
     return serial

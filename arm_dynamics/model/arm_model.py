@@ -36,7 +36,7 @@ class Payload:
 NO_PAYLOAD = Payload(0.0, frozen([0.0, 0.0, 0.0]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArmModel:
     """A URDF arm with its motors. Derived arms come from the ``with_...`` methods.
 
@@ -69,6 +69,15 @@ class ArmModel:
             model.inertias[tool.parentJoint] += tool.placement.act(point)
         object.__setattr__(self, "actuators", actuators)
         object.__setattr__(self, "model", model)
+
+    def __repr__(self) -> str:
+        """Name, joints, actuators, mass of the links and what was changed, in a line."""
+        joints = " … ".join(dict.fromkeys((self.joint_names[0][:20], self.joint_names[-1][:20])))
+        kinds = ", ".join(dict.fromkeys(joint.actuator for joint in self.joints))
+        mass = sum(inertia.mass for inertia in self.links.inertias)
+        load = f", payload {self.payload.mass:.4g} kg" if self.payload.mass else ""
+        size = f"{self.nv} joint{'s' * (self.nv != 1)}"
+        return f"<ArmModel {self.name[:40]}: {size} {joints}, {kinds}, {mass:.4g} kg{load}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its own fields travel to another process; what is built from them is built there."""

@@ -7,4 +7,10 @@ jump of its state; ``/joint_commands`` (sensor_msgs/JointState), ``/voltage_comm
 ``/joint_states`` has the state at its end, and ``/actuator_states`` (std_msgs/Float64MultiArray)
 the actuators' own states where there are any. ``/recording_gaps`` (std_msgs/String) stands where
 the disk was too full or too slow: first and last time [ns] of what was dropped, and how much.
+
+``Recording.load(folder)`` reads any of them as numpy arrays, a DataFrame, CSV or Parquet.
 """
+
+from arm_dynamics.recording.table import Recording
+
+__all__ = ["Recording"]

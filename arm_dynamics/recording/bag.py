@@ -15,8 +15,9 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import RecordingRefused
 from arm_dynamics.recording.salvage import finished
 from arm_dynamics.recording.staged_file import StagedFile
+from arm_dynamics.requirements import to_install
 
-MISSING = "recordings need rosbags: pip install 'arm_dynamics[record]'"
+MISSING = f"recordings need rosbags: {to_install('record')}"
 DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"
 VOLTAGES, MIXED, ACTUATORS = "/voltage_commands", "/mixed_commands", "/actuator_states"
 GAPS = "/recording_gaps"

@@ -18,6 +18,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm, takes_arm
 from arm_dynamics.motion import require_taken
 from arm_dynamics.plant import Plant
+from arm_dynamics.requirements import to_install
 from arm_dynamics.rollout.kernel import AGREEMENT, TRIAL_STEP, KernelRejected, filled
 from arm_dynamics.rollout.layout import Layout
 from arm_dynamics.rollout.store import fingerprint, module
@@ -185,5 +186,5 @@ def _symbolic(name: str) -> ModuleType:
         if error.name != "casadi":
             raise
         raise ConfigError(
-            "a derivative is made by CasADi, which is missing: pip install 'arm_dynamics[rollout]'"
+            f"a derivative is made by CasADi, which is missing: {to_install('rollout')}"
         ) from error

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.requirements import to_install
 
 if TYPE_CHECKING:
     from arm_dynamics.rollout.kernel import Options
@@ -20,7 +21,7 @@ def kernel_text(arm: ArmModel, options: Options) -> str:
         if error.name != "casadi":
             raise
         raise ConfigError(
-            "a kernel has to be made and CasADi is missing: pip install 'arm_dynamics[rollout]'"
+            f"a kernel has to be made and CasADi is missing: {to_install('rollout')}"
         ) from error
     trace = trace_step(arm, options.method, options.interface, options.vary)
     if options.law is not None:

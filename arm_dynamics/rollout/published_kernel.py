@@ -12,6 +12,7 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.dynamechs import CONTROLLED, DRY, LOST, ROTOR, Dynamechs, objective
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.requirements import to_install
 from arm_dynamics.rollout.kernel import KernelRejected, filled
 from arm_dynamics.rollout.layout import Layout
 from arm_dynamics.rollout.store import fingerprint, module
@@ -70,7 +71,7 @@ class PublishedKernel:
             if error.name != "casadi":
                 raise
             raise ConfigError(
-                "a kernel has to be made and CasADi is missing: pip install 'arm_dynamics[rollout]'"
+                f"a kernel has to be made and CasADi is missing: {to_install('rollout')}"
             ) from error
         return published_text(self.arm, self.joints, LANES)
 

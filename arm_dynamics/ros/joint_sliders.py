@@ -14,7 +14,7 @@ from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.stop import Stop
-from arm_dynamics.ros.viewer import PORT, open_page
+from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30
 

@@ -21,6 +21,7 @@ from launch_ros.actions import Node
 from arm_dynamics import resources
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import find_urdf, load_arm
+from arm_dynamics.requirements import to_install
 
 Argument = tuple[str, str, str, "list[str] | None"]
 """Name, default, description and choices."""
@@ -120,7 +121,7 @@ def positive(name: str, text: str) -> float:
 def page(executable: str, given: Mapping[str, str], shows: str) -> Node | LogInfo:
     """A node with a page for a browser, or a word on what it needs; ConfigError for a bad port."""
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
-        return LogInfo(msg=f"viser is not installed: no {shows} (pip install viser yourdfpy)")
+        return LogInfo(msg=f"viser is not installed: no {shows} ({to_install('viewer')})")
     port = given["port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"port '{port}': a whole number is expected")

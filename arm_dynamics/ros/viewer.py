@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from math import isfinite
 
@@ -16,7 +15,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.emergency_stop import TOPIC
@@ -31,34 +29,11 @@ from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.state import State
-from arm_dynamics.viewer.page import ArmPage
+from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30
 PRESSED = 3.0
 """Time [s] for which a pressed button is repeated: whoever moves the arm may not be known yet."""
-PORT = 8080
-
-
-def open_page(
-    arm: ArmModel,
-    port: int,
-    *,
-    interactive: bool = False,
-    on_emergency: Callable[[], None] | None = None,
-) -> ArmPage:
-    """A page on 127.0.0.1 that shows ``arm``."""
-    return ArmPage(
-        arm.urdf,
-        arm.joint_names,
-        limits=[(joint.lower, joint.upper) for joint in arm.joints],
-        tool_frame=arm.tool_frame,
-        folder=arm.source.parent if arm.source else None,
-        title=arm.name,
-        port=port,
-        interactive=interactive,
-        initial=arm.pose("initial"),
-        on_emergency=on_emergency,
-    )
 
 
 def known(effort: Vector) -> Vector | None:

@@ -23,12 +23,13 @@ from arm_dynamics.dynamics import gravity, rnea
 from arm_dynamics.errors import ConfigError, TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import takes_arm
+from arm_dynamics.requirements import to_install
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.joint_moves import through
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, check_limits
 from arm_dynamics.trajectories.polynomials import evaluate, joining
 
-MISSING = "time scaling needs toppra: pip install 'arm_dynamics[trajectories]'"
+MISSING = f"time scaling needs toppra: {to_install('trajectories')}"
 GRID = 200
 """Stretches of a path, on each of which s̈ is constant."""
 BETWEEN = 5

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.requirements import to_install
 from arm_dynamics.tuning.cases import Cases
 from arm_dynamics.tuning.gain_search import Tuned
 from arm_dynamics.tuning.margins import Margins
@@ -35,9 +36,7 @@ def prepare(folder: Path) -> Path:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matplotlib"):
             raise
-        raise ArmDynamicsError(
-            "the report needs matplotlib: pip install 'arm_dynamics[plot]'"
-        ) from error
+        raise ArmDynamicsError(f"the report needs matplotlib: {to_install('plot')}") from error
     return writer.prepare(folder)
 
 

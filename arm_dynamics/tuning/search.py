@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.requirements import to_install
 from arm_dynamics.tuning.tape import Tape
 
 Costs = Callable[[Vector], Vector]
@@ -187,7 +188,5 @@ def require_cma() -> Any:
     try:
         import cma  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise ArmDynamicsError(
-            "the gain search needs cma: pip install 'arm_dynamics[tune]'"
-        ) from error
+        raise ArmDynamicsError(f"the gain search needs cma: {to_install('tune')}") from error
     return cma

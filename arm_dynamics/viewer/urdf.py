@@ -9,8 +9,9 @@ from typing import Any
 
 from arm_dynamics.errors import ConfigError, InvalidValue
 from arm_dynamics.model.mesh_files import find_mesh
+from arm_dynamics.requirements import to_install
 
-MISSING = "the browser view needs viser and yourdfpy: pip install 'arm_dynamics[viewer]'"
+MISSING = f"the browser view needs viser and yourdfpy: {to_install('viewer')}"
 
 
 def load_visuals(text: str, folder: Path | None) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from arm_dynamics.drivers.mit_can.frames import Frame
 from arm_dynamics.drivers.mit_can.line import CanLine
 from arm_dynamics.errors import DriverFault
+from arm_dynamics.requirements import to_install
 
 INTERFACES = ("socketcan", "slcan", "virtual", "udp_multicast")
 DEFAULTS = {"interface": "socketcan", "channel": "can0", "bitrate": "1000000"}
@@ -46,7 +47,7 @@ class PythonCanLine(CanLine):
             self._claim = _claimed(options)
             self._bus = can.Bus(**options)
         except ModuleNotFoundError as error:
-            raise DriverFault(f"{error}: pip install 'arm_dynamics[hardware]'") from error
+            raise DriverFault(f"{error}: {to_install('hardware')}") from error
         except Exception as error:  # whatever a driver of python-can raises where it cannot open
             self.close()
             raise DriverFault(f"{self._name} cannot be opened: {error}{self._advice}") from error

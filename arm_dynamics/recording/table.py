@@ -1,0 +1,168 @@
+"""A recording as arrays: one row for each state, with the command before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, RecordingRefused
+from arm_dynamics.recording import bag
+from arm_dynamics.recording.description import Segment, read
+from arm_dynamics.requirements import to_install
+from arm_dynamics.writing import writing
+
+INTERFACES = {topic: interface for interface, topic in bag.ARRAYS.items()}
+"""Topic of a command array → its interface."""
+FIELDS = ("position", "velocity", "effort")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """States and commands of a run, as ``load`` reads them.
+
+    ``time`` (n,) [s]; ``q`` [rad or m], ``v`` [rad/s or m/s] and ``tau`` [N·m or N] (n, nv), NaN
+    where the arm did not report them; ``act`` (n, na) are the states of the actuators
+    ``act_names``. ``commands`` maps an interface to (n, nv): the command that led to each state,
+    NaN where none came on that interface.
+    """
+
+    joint_names: tuple[str, ...]
+    time: Vector
+    q: Vector
+    v: Vector
+    tau: Vector
+    act_names: tuple[str, ...]
+    act: Vector
+    commands: Mapping[str, Vector]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Recording:
+        """Read a folder that ``record``, ``sim --record`` or a node's ``record`` wrote.
+
+        Raises RecordingRefused for what is not a recording, or damaged.
+        """
+        rows = list(_rows(Path(folder)))
+        if not rows:
+            raise RecordingRefused(f"{folder}: states = 0; expected at least one")
+        columns = dict.fromkeys(name for _, row in rows for name in row)
+        table = {name: np.array([row.get(name, np.nan) for _, row in rows]) for name in columns}
+        joints = tuple(dict.fromkeys(n.partition(".")[2] for n in columns if n.startswith(FIELDS)))
+        acts = tuple(n.removeprefix("actuator.") for n in columns if n.startswith("actuator."))
+        missing = np.full(len(rows), np.nan)
+
+        def stacked(prefix: str, names: tuple[str, ...]) -> Vector:
+            found = [table.get(f"{prefix}.{name}", missing) for name in names]
+            return np.array(found).T if found else np.empty((len(rows), 0))
+
+        given = dict.fromkeys(n.split(".")[1] for n in columns if n.startswith("command."))
+        position, velocity, effort = (stacked(field, joints) for field in FIELDS)
+        return cls(
+            joints,
+            np.array([time for time, _ in rows]),
+            position,
+            velocity,
+            effort,
+            acts,
+            stacked("actuator", acts),
+            {name: stacked(f"command.{name}", joints) for name in given},
+        )
+
+    def columns(self) -> dict[str, Vector]:
+        """Return all values by name: "time", "position.J1", "command.effort.J1" ..., each (n,)."""
+        parts = {"position": self.q, "velocity": self.v, "effort": self.tau}
+        parts |= {f"command.{name}": values for name, values in self.commands.items()}
+        found = {"time": self.time}
+        for part, values in parts.items():
+            found |= {f"{part}.{n}": values[:, i] for i, n in enumerate(self.joint_names)}
+        return found | {f"actuator.{n}": self.act[:, i] for i, n in enumerate(self.act_names)}
+
+    def frame(self) -> Any:
+        """Return the columns as a pandas DataFrame indexed by time; raises ConfigError."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            raise ConfigError(f"a DataFrame needs pandas: {to_install('table')}") from error
+        return pandas.DataFrame(self.columns()).set_index("time")
+
+    def write(self, file: str | Path) -> Path:
+        """Write the columns as CSV, or as Parquet where the file's name ends with ``.parquet``.
+
+        Numbers are written so that reading returns the same to the last bit. Raises ConfigError
+        for another ending, a file that exists or cannot be written, and without pyarrow.
+        """
+        path = Path(file)
+        if path.suffix not in (".csv", ".parquet"):
+            raise ConfigError(f"file = '{path}'; expected a name that ends with .csv or .parquet")
+        if path.exists():
+            raise ConfigError(f"{path}: exists already; name a new file")
+        columns = self.columns()
+        with writing(path) as place:
+            if path.suffix == ".parquet":
+                _parquet(columns, place)
+            else:
+                rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+                lines = (",".join(map(repr, row)) for row in rows)
+                place.write_text("\n".join([",".join(columns), *lines]) + "\n", "utf-8")
+        return path
+
+
+def _parquet(columns: Mapping[str, Vector], place: Path) -> None:
+    try:
+        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ConfigError(f"Parquet needs pyarrow: {to_install('table')}; or write .csv") from error
+    parquet.write_table(pyarrow.table(dict(columns)), place)
+
+
+def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
+    """Time [s] and named values of each state; those of the last command and actuators before."""
+    command: dict[str, float] = {}
+    acts: dict[str, float] = {}
+    started = False
+    for topic, nanoseconds, message in bag.messages(folder):
+        try:
+            if topic == bag.DESCRIPTION and not started:
+                started = True
+                yield _start(read(message.data))
+            elif topic == bag.STATES:
+                yield nanoseconds / 1e9, {**_joint_values(message), **command, **acts}
+            elif topic == bag.ACTUATORS:
+                acts = _labeled("actuator", message)
+            elif topic == bag.COMMANDS:
+                command = {f"command.{n}": x for n, x in _joint_values(message).items()}
+            elif topic in INTERFACES:
+                command = _labeled(f"command.{INTERFACES[topic]}", message)
+        except (ArmDynamicsError, ValueError, AttributeError, KeyError, TypeError) as error:
+            raise RecordingRefused(f"{folder}: {topic}: {error}") from error
+
+
+def _start(segment: Segment) -> tuple[float, dict[str, float]]:
+    """The state from which a simulation began: no command led to it."""
+    arm, state = segment.arm, segment.start
+    named = {"position": state.q, "velocity": state.v, "effort": state.tau}
+    found = {
+        f"{part}.{name}": float(x)
+        for part, values in named.items()
+        for name, x in zip(arm.joint_names, values, strict=True)
+    }
+    acts = zip(arm.act_names, state.act.tolist(), strict=True)
+    return state.time, found | {f"actuator.{name}": x for name, x in acts}
+
+
+def _joint_values(message: Any) -> dict[str, float]:
+    return {
+        f"{field}.{name}": float(x)
+        for field in FIELDS
+        for name, x in zip(message.name, getattr(message, field), strict=False)
+    }
+
+
+def _labeled(prefix: str, message: Any) -> dict[str, float]:
+    names = (dimension.label for dimension in message.layout.dim)
+    return {f"{prefix}.{n}": float(x) for n, x in zip(names, message.data, strict=True)}

@@ -1,0 +1,27 @@
+"""Commands that install optional libraries into the environment that runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, requires
+from shlex import quote
+
+
+def to_install(extra: str) -> str:
+    """Return the command that installs the libraries of an extra of this package.
+
+    It names the running interpreter and the libraries themselves, and so works in every
+    environment and folder.
+    """
+    try:
+        every = requires("arm_dynamics") or []
+    except PackageNotFoundError:  # a source tree that is not installed
+        every = []
+    marked = [re.split(r"\s*;\s*", entry, maxsplit=1) for entry in every]
+    found = [
+        quote(entry[0])
+        for entry in marked
+        if len(entry) == 2 and re.search(rf"extra\s*==\s*['\"]{re.escape(extra)}['\"]", entry[1])
+    ]
+    return f"{quote(sys.executable)} -m pip install {' '.join(found) or f'arm_dynamics[{extra}]'}"

@@ -174,7 +174,8 @@ class _Session:
         now = time.monotonic()
         if self._patience == START_UP and now > self._notice:
             self._notice = now + NOTICE
-            wrong = [f"{k}: {text}" for k, text in self._status.messages.items() if text != "well"]
+            told, well = self._status.messages, self._status.well
+            wrong = [f"{name}: {text}" for name, text in told.items() if not well[name]]
             why = "; ".join(wrong) or "the first start compiles, on a busy machine for minutes"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 

@@ -97,6 +97,8 @@ def test_brushes_that_eat_the_supply_leave_nothing():
 
 def test_ideal_gives_what_is_asked_up_to_the_limit():
     actuator = Ideal("J", 5.0, {})
+    assert not any((actuator.prescribes, actuator.rubs, actuator.rubs_inside))
+    assert actuator.armature == actuator.viscous_friction == actuator.electric_damping == 0.0
     assert [actuator.effort("effort", u, 0, 0) for u in (-9, -5, 2.5, 9)] == [-5, -5, 2.5, 5]
 
 

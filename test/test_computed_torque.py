@@ -113,3 +113,12 @@ def test_the_other_joints_integrals_wait_for_a_saturated_one():
         law.update(q, far, 1e-3)
     near = Reference.hold([0.0, 0.0])
     np.testing.assert_allclose(law.update(q, near, 0.0).value, dynamics.gravity(arm, [0, 0]))
+
+
+def test_a_joint_without_integral_gain_takes_over_no_integral():
+    arm = load_arm("two_link").with_actuator("ideal")
+    law, q = ComputedTorque(arm, gains(arm, kp=20.0, ki=0.0, kd=9.0)), np.array([0.3, 0.4])
+    state = State(0.0, q, np.zeros(2), np.ones(2))
+    law.reset(state)
+    tau = law.update(state, Reference.hold(q), 0.0).value
+    np.testing.assert_allclose(tau, dynamics.gravity(arm, q), atol=1e-12)

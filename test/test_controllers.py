@@ -301,6 +301,25 @@ class TestContract:
         assert np.allclose(added, load, atol=1e-9) or np.allclose(added, 0, atol=1e-12)
         assert law.values == values
 
+    def test_another_model_is_as_good_as_the_first_one(self, kind):
+        """A moving arm gets the command of a law that was built on that model: friction too."""
+        arm = five_dof()
+        other = replace(
+            arm.with_payload(0.2),
+            joints=tuple(replace(j, damping=2.0 * j.damping + 0.1) for j in arm.joints),
+        )
+        state = at(arm.pose("initial"), [0.1, 0.2, -0.3, 0.1, 0.2])
+        goal = Reference(state.q + 0.01, state.v[::-1].copy(), np.ones(5))
+        name = kind.parameters[-1].name if kind.parameters else ""
+        gains = dict.fromkeys(arm.joint_names, {"ka": 0.1} if name == "ka" else {})
+        law = kind(arm, gains)
+        law.use_model(other)
+        built = kind(other, law.values)
+        for each in (law, built):
+            each.reset(state)
+        answers = [each.update(state, goal, 2e-3).value for each in (law, built)]
+        np.testing.assert_allclose(*answers, atol=1e-12)
+
     def test_a_model_with_other_joints_is_refused(self, kind):
         with pytest.raises(InvalidValue, match="J1"):
             kind(five_dof()).use_model(chain({}))

@@ -690,3 +690,17 @@ def test_brushes_that_eat_the_supply_leave_nothing_to_ask_for():
     m = motor(supply_voltage=0.5, brush_drop=2.0, brush_half_voltage=0.5)
     assert m.effort_range(0.0) == (0.0, 0.0)
     assert m.voltage_for(3.0, 0.0) == 0.0
+
+
+def test_only_a_current_of_its_own_brakes_through_the_winding():
+    """tanh(dt R / 2L) of N² Kt Ke / R; nothing without inductance or with play."""
+    braking, dt = 0.5 * 0.5 / 2.0, 1e-3
+    stiff, own = DcMotor("J1", 10.0, BASIC), DcMotor("J1", 10.0, BASIC | {"inductance": 2e-3})
+    play = {"backlash": 0.02, "gear_stiffness": 200.0, "rotor_inertia": 2e-3}
+    parted = DcMotor("J1", 10.0, BASIC | {"inductance": 2e-3} | play)
+    assert stiff.winding_damping(dt) == 0.0
+    assert own.winding_damping(dt) == pytest.approx(braking * np.tanh(dt * 2.0 / (2 * 2e-3)))
+    assert parted.winding_damping(dt) == 0.0
+    assert stiff.step_damping(dt) == pytest.approx(braking)
+    assert own.step_damping(dt) == own.winding_damping(dt)
+    assert parted.step_damping(dt) == 0.0

@@ -532,6 +532,71 @@ def test_a_fault_is_told_in_words_and_cleared_by_a_restart(fault):
     assert made.enable([2]) == {2}
 
 
+@pytest.mark.parametrize("away", [0.0, 0.3, 5.0])
+def test_a_restart_is_waited_for_as_long_as_it_takes_and_no_longer(away):
+    made, motors, wire = running()
+    motors.trip(2, "overload")
+    motor, start, heard = motors.motors[1], wire.time, motors.receive
+    back = []
+
+    def starting(data, now):
+        """Motor 2 answers the restart, then nothing until it has started."""
+        if motor.reboots and not back:
+            back.append(now + away)
+        motors.shafts[1].silent = bool(back) and now < back[0]
+        return heard(data, now)
+
+    motors.receive = starting
+    writes = wire.writes
+    assert made.clear_faults([2]) == ({2} if away < 1 else set())
+    assert motor.reboots == 1
+    took = wire.time - start
+    assert away - 0.01 < took < away + 0.2 or 1.0 < took < 1.4
+    assert wire.writes - writes < 60
+    if away < 1:
+        assert made.read()[2].fault == ""
+        assert made.enable([2]) == {2}
+    else:
+        motors.receive, motors.shafts[1].silent = heard, False
+        for _ in range(12):
+            found = made.read()
+        assert found[2].fault == "rebooted"
+        assert made.clear_faults([2]) == {2}
+
+
+def test_a_motor_that_cannot_be_prepared_again_is_not_cleared():
+    made, motors, _ = running()
+    motors.reboot(2)
+    motors.set(2, 10, 1)
+    assert made.clear_faults([1, 2, 3]) == {1, 3}
+
+
+def test_a_watchdog_is_cleared_before_the_motors_are_prepared_too():
+    made, motors, _ = bus()
+    made.open()
+    motors.set(1, 98, -1)
+    assert made.clear_faults([1, 2, 3]) == {1, 2, 3}
+    assert motors.get(1, 98) == 0
+    assert made.read()[1].fault == ""
+
+
+def test_a_motor_that_restarted_is_prepared_and_believed_at_once():
+    """Its clock begins at 0: the answers before do not make it a late one."""
+    made, motors, wire = running()
+    for _ in range(10):
+        wire.advance(0.5)
+        made.read()
+    motors.reboot(2)
+    assert made.read()[2].fault == "rebooted"
+    motors.shafts[1].silent = True
+    made.read()
+    motors.shafts[1].silent = False
+    assert made.clear_faults([2]) == {2}
+    found, _, questions = cycle(made, wire)
+    assert found[2].fault == ""
+    assert questions == 1
+
+
 def test_a_fault_that_stays_is_not_cleared():
     made, motors, wire = running()
     motors.shafts[0].temperature = 95.0

@@ -69,10 +69,10 @@ def wired(id, motor="sts3215"):
     return MotorWiring(f"J{id}", id, motor)
 
 
-def started(interface="position", ids=IDS, settings=None, **shaft):
+def started(interface="position", ids=IDS, settings=None, baud=BAUD, **shaft):
     """A prepared bus, its wire and its shafts by id."""
     shafts = {id: Shaft(id, "sts3215", **shaft) for id in ids}
-    wire = Wire(EmulatedFeetech(list(shafts.values())))
+    wire = Wire(EmulatedFeetech(list(shafts.values())), baud)
     bus = Feetech([wired(id) for id in ids], settings or {}, wire)
     bus.open()
     bus.identify()
@@ -411,8 +411,10 @@ def test_missing_doubled_and_foreign_servos_are_all_named():
     )
 
 
-def test_two_that_answer_one_after_the_other_are_two():
-    bus, wire, _ = started(ids=(1,))
+@pytest.mark.parametrize("baud", [BAUD, 9600])
+def test_two_that_answer_one_after_the_other_are_two(baud):
+    settings = {"baud": str(baud), "latency": "0.0002"}
+    bus, wire, _ = started(ids=(1,), settings=settings, baud=baud)
     wire.fault = lambda reply: reply * 2
     with pytest.raises(
         DriverFault, match=r"motor 1 \(J1\) answers 2 times: its id is there more than"
@@ -511,6 +513,15 @@ def test_a_silent_servo_costs_the_others_no_answer_and_little_time():
     assert max(times) < whole + 12e-3
     shafts[1].silent = False
     assert set(bus.read()) == set(IDS)
+
+
+def test_a_servo_that_was_silent_is_heard_again_at_once_however_slow_the_line():
+    bus, _, shafts = started(ids=(1, 2), settings={"baud": "9600"}, baud=9600)
+    for k in range(20):
+        shafts[1].silent = True
+        assert set(bus.read()) == {2}
+        shafts[1].silent = False
+        assert set(bus.read()) == {1, 2}, k
 
 
 def test_servos_that_were_all_silent_are_heard_again():

@@ -36,8 +36,11 @@ from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tour import INTERRUPTED, Tour
 
-START_UP = 180.0
-"""Time [s] that the nodes have until the first command has moved the arm, compilation included."""
+START_UP = 300.0
+"""Time [s] that the nodes have until the first command has moved the arm: the first start compiles
+for half a minute of processor time, of which a busy machine gives little."""
+NOTICE = 15.0
+"""Time [s] after which, and again and again, it is said that the first command is waited for."""
 SILENCE = 10.0
 """Time [s] without a command to the arm after which a run that had begun is given up."""
 SLOW = 0.95
@@ -177,6 +180,7 @@ class _Session:
         motion = options.motion or ("hold" if options.headless else "tour")
         self._tour = Tour(node, build_arm(options)) if motion == "tour" else None
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
+        self._notice = self._alive + NOTICE
 
     def run(self, stop: Stop) -> int:
         """Watch until the end; the exit code."""
@@ -192,11 +196,22 @@ class _Session:
                 self._report()
                 if self._over():
                     return self._verdict()
+            self._say_waiting()
             if time.monotonic() - self._alive > self._patience:
                 print(f"no command reached the arm within {self._patience:.0f} s", flush=True)
                 return 1
         print("stopped", flush=True)
         return 0
+
+    def _say_waiting(self) -> None:
+        """Before the first command: how long it has been waited for, and what may be wrong."""
+        now = time.monotonic()
+        if self._patience == START_UP and now > self._notice:
+            self._notice = now + NOTICE
+            told, well = self._status.messages, self._status.well
+            wrong = [f"{name}: {text}" for name, text in told.items() if not well[name]]
+            why = "; ".join(wrong) or "the first start compiles, on a busy machine for minutes"
+            print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 
     def _news(self) -> bool:
         """Whether simulator and controller have said anew that commands reach the arm."""

@@ -322,11 +322,13 @@ class _Motor:
         if self.sheet.amps_unit:
             self.put(38, self.sheet.amps_limit)
         self.last_heard = self.now = self.wound = 0.0
+        self.reboots = -1  # the first start is none
         self.full_since: float | None = None
         self.restart()
 
     def restart(self) -> None:
-        """Everything from address 64 on as it is after power comes back."""
+        """Everything from address 64 on as it is after power comes back; the clock at 0."""
+        self.reboots, self.started = self.reboots + 1, self.now
         for address, (*_, initial, _low, _high) in self.table.items():
             if address >= 64:
                 self.put(address, initial)
@@ -458,7 +460,7 @@ class _Motor:
         shaft, sheet = self.shaft, self.sheet
         self.put(0, SHEETS[shaft.model].number)
         self.put(6, self.firmware)
-        self.put(120, int(now * 1000) % 32768)
+        self.put(120, int((now - self.started) * 1000) % 32768)
         amps = shaft.effort / (sheet.stall / sheet.amps)
         amps *= self._duty() if self.small else 1.0  # what is drawn from the supply
         share = shaft.effort / sheet.stall

@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -204,6 +206,27 @@ def test_a_simulator_that_hangs_ends_the_run_with_1(ros):
     assert process.wait() == 1, process.output
     assert "no command reached the arm within 10 s" in process.output
     assert not any(alive(pid) for pid in started.values())
+
+
+def test_a_first_command_that_does_not_come_is_explained_and_ends_the_run_with_1(ros):
+    """As on a busy machine with nothing compiled: no node starts within these times."""
+    text = (
+        "from arm_dynamics.ros import sim;"
+        "sim.START_UP, sim.NOTICE = 1.0, 0.3;"
+        "raise SystemExit(sim.run(['--headless']))"
+    )
+    env = {**os.environ, "ROS_DOMAIN_ID": str(ros.domain)}
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "no command reached the arm for 0 s: the first start compiles" in done.stdout
+    assert "no command reached the arm within 1 s" in done.stdout
 
 
 def test_a_paused_simulation_is_waited_for(ros):

@@ -200,7 +200,6 @@ class Dynamixel(MotorBus):
     def _restart(self, ids: Sequence[int]) -> None:
         for id in ids:
             any(self._line.ask(codec.reboot(id), (id,), 0) for _ in range(TRIES))
-            self._feedback.mapped.discard(id)
         until, waiting = self.now() + REBOOT_TIME, list(ids)
         while waiting and self.now() < until:
             self._line.wait(self.now() + _REBOOT_POLL)
@@ -210,9 +209,10 @@ class Dynamixel(MotorBus):
         if self._line.get(id, table.HARDWARE_ERROR) != 0:
             return False
         try:
-            self._preparation.clear_watchdog(id)
             if self._interface:
                 self._limits[id], self._supply[id] = self._preparation.prepare(id, self._interface)
+            else:
+                self._preparation.clear_watchdog(id)
         except DriverFault:
             return False
         self._feedback.rebooted.discard(id)

@@ -178,8 +178,7 @@ class Feetech(MotorBus):
             phase = self._phases.get(id, 0)
             steps = conversion.raw_position(goal, self._turns[id].count, phase)
             return table.GOAL_POSITION.pack(steps) + table.GOAL_PWM.pack(0)
-        block = self._blocks.get(id)
-        supply = table.SUPPLY.unpack(block, conversion.START) if block else 0
+        supply = table.SUPPLY.unpack(self._blocks[id], conversion.START)
         return table.GOAL_PWM.pack(conversion.raw_pwm(goal, supply * conversion.SUPPLY_UNIT))
 
     def _switch_on(self, block: bytes) -> bytes:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from rich.console import Console
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.cli.advise_text import advice_table, left_out, verdict
+from arm_dynamics.cli.advise_text import advice_table, delay_text, left_out, verdict
 from arm_dynamics.cli.path import path
 from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.arm_model import ArmModel
@@ -25,6 +26,7 @@ from arm_dynamics.stability import (
     published_loop,
 )
 from arm_dynamics.stability.loops import PUBLISHED_DT, PUBLISHED_METHOD
+from arm_dynamics.stability.timed_gains import delay_margin
 
 DT, PERIOD = 1e-4, 2e-3
 """Time step and control period [s] of ``Simulation``."""
@@ -43,11 +45,16 @@ def run(arguments: Sequence[str]) -> int:
     if given.method not in (None, *INTEGRATORS):
         raise UnknownName("integrator", given.method, tuple(INTEGRATORS))
     arm, published = load_arm(given.arm), given.gains == "published"
-    loop = _published(arm, given) if published else _controlled(arm, given)
+    controller = None if published else build_controller(arm, given.controller, given.gains)
+    loop = _published(arm, given) if controller is None else _controlled(arm, controller, given)
     advices = {method: advise(loop, method) for method in methods}
     Console().print(advice_table(given, tuple(advices.values())))
     chosen = given.method or (PUBLISHED_METHOD if published else "semi_implicit_euler")
     print(verdict(advices[chosen]))
+    if controller is not None:
+        period = advices[chosen].period
+        periods, oscillation = delay_margin(controller, arm, period, _pose(arm, given.pose))
+        print(delay_text(periods, oscillation, period))
     if published and (chosen, loop.dt, given.pose) == AS_PUBLISHED:
         print(left_out(published_edge()))
     return 0 if advices[chosen].stable else 1
@@ -85,10 +92,9 @@ def _gains(text: str) -> str:
     return str(path(text))
 
 
-def _controlled(arm: ArmModel, given: argparse.Namespace) -> Loop:
+def _controlled(arm: ArmModel, controller: Controller, given: argparse.Namespace) -> Loop:
     dt = DT if given.dt is None else given.dt
     period = PERIOD if given.period is None else given.period
-    controller = build_controller(arm, given.controller, given.gains)
     loop = controlled_loop(arm, controller, _pose(arm, given.pose), dt, period)
     return replace(loop, delay=given.delay)
 

@@ -87,15 +87,15 @@ class ComputedTorque(Controller):
         """Take over without a step of the effort, where the arm's effort is known.
 
         ∫ = (M + b / kd)⁻¹ (tau - C v - g + M kd v), so that the first output on a reference at
-        rest is the effort measured now; 0 where the effort is unknown (NaN), and for a joint with ki = 0.
+        rest is the effort measured now; 0 where the effort is unknown (NaN), and for a joint with
+        ki = 0.
         """
         state, _ = self.readable(state, Reference.hold(state.q))
         self._integral = np.zeros(self.arm.nv)
         if np.isfinite(state.tau).all():
             tau = np.clip(state.tau, -LARGEST, LARGEST)
             braking = self.body.rnea(state.q, state.v, -self.gains["kd"] * state.v)
-            inertia = mass_matrix(self.arm, state.q) + np.diag(self._slow)
-            carried = np.linalg.solve(inertia, tau - braking)
+            carried = np.linalg.solve(self.inertia(state.q), tau - braking)
             clamp = self.gains["i_clamp"]
             self._integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
 
@@ -109,6 +109,11 @@ class ComputedTorque(Controller):
         """Tell the law another model; errors as in Controller."""
         super().use_model(arm)
         self._note_friction()
+
+    def inertia(self, q: Vector) -> Vector:
+        """M(q) + diag(b / kd) (nv, nv): effort per acceleration that kp e and the integral ask."""
+        inertia: Vector = mass_matrix(self.arm, q) + np.diag(self._slow)
+        return inertia
 
     def _note_friction(self) -> None:
         """b, f and b / kd, which is 0 where kd is."""

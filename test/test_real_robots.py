@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.computed_torque import ComputedTorque
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import ArmDynamicsError
@@ -153,6 +155,26 @@ def test_two_seconds_under_gravity_are_held(name):
     for _ in range(1000):
         assert loop.step() is not None
     assert np.isfinite(simulation.state.v).all()
+    np.testing.assert_allclose(simulation.state.q, goal, rtol=0, atol=HELD)
+
+
+@pytest.mark.parametrize("mass", [0.0, 1.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_default_controller_steps_every_joint_without_much_overshoot(name, mass):
+    """0.02 rad of all joints at once, with and without 1 kg that the controller's model has."""
+    arm = arm_of(name).with_payload(mass)
+    goal = arm.pose("initial")
+    simulation = Simulation(arm, q=goal - 0.02, dt=2.5e-4)
+    controller = build_controller(arm)
+    assert isinstance(controller, ComputedTorque)
+    loop = ControlLoop(Simulated(arm, simulation), controller)
+    loop.step()
+    loop.hold(dict(zip(arm.joint_names, goal.tolist(), strict=True)))
+    beyond = np.zeros(arm.nv)
+    for _ in range(750):
+        assert loop.step() is not None
+        beyond = np.maximum(beyond, simulation.state.q - goal)
+    assert (beyond < 0.2 * 0.02).all()
     np.testing.assert_allclose(simulation.state.q, goal, rtol=0, atol=HELD)
 
 

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
 from arm_dynamics import plugins
-from arm_dynamics.config import parameter_file
+from arm_dynamics.config import controller_name, parameter_file
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number, port, seconds
@@ -62,7 +62,10 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("arm", nargs="?", default="five_dof", help="bundled arm or URDF file")
     laws = ", ".join(plugins.names("controllers"))
-    add("--controller", help=f"{laws}; default: the parameter file's, else pid_gravity")
+    add(
+        "--controller",
+        help=f"{laws}; default: the parameter file's; without a file computed_torque",
+    )
     add(
         "--duration",
         type=seconds("--duration"),
@@ -131,6 +134,8 @@ def _start(children: Children, options: argparse.Namespace, run: str) -> None:
     files = ["--params-file", str(params)] if params else []
     named = ["-p", f"{RUN}:={run}"]
     lockstep = str(_lockstep(options)).lower()
+    if options.controller is None and params is None:
+        options.controller = controller_name(load_arm(options.arm))
     simulator = [*_given(options, "rate"), "-p", f"lockstep:={lockstep}"]
     if options.record is not None:
         simulator += ["-p", f"record:={options.record.absolute()}"]

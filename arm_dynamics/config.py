@@ -18,6 +18,10 @@ from arm_dynamics.yaml_file import read_yaml
 CONTROLLER_NODE = "joint_controller"
 READ = ("controller", "payload_mass", "gains")
 """What is read here of the node's parameters."""
+NAMELESS = "pid_gravity"
+"""Controller of a parameter file that names none: files give it gains."""
+USUAL = ("computed_torque", "position")
+"""Controllers of an arm without a parameter file; the first whose commands its actuators take."""
 NEAR = 0.85
 """Likeness of two names from which one is taken for a misspelt other."""
 
@@ -76,7 +80,8 @@ def build_controller(
     """The control law that the joint controller node runs for this arm and parameter file.
 
     ``file`` defaults to the arm's bundled parameter file, ``name`` to what it says there, else
-    "pid_gravity". As in the node, the law takes those of the file's gains that it has, finds
+    NAMELESS; without a file to the first of USUAL that the arm takes. As in the node, the
+    controller takes those of the file's gains that it has, finds
     the others from the model, and knows the file's payload_mass. Raises ConfigError for a file
     that cannot be read, a gain that no controller has or that is no number, UnknownName for a law
     or joint that does not exist, InvalidValue for a number out of its range.
@@ -99,10 +104,21 @@ def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | N
     file = parameter_file(arm.source or arm.name) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     _require_no_near((key.partition(".")[0] for key in given), READ, f"{file}")
-    named = given.get("controller", "pid_gravity")
+    if file is None:
+        return name or _usual(arm)
+    named = given.get("controller", NAMELESS)
     if not isinstance(named, str):
         raise ConfigError(f"{file}: controller: {named!r}: a registered name is expected")
     return name or named
+
+
+def _usual(arm: ArmModel) -> str:
+    """The first of USUAL that every actuator takes, else the first of all."""
+    for name in USUAL:
+        interface = plugins.load("controllers", name).interface
+        if all(interface in actuator.interfaces for actuator in arm.actuators):
+            return name
+    return USUAL[0]
 
 
 def _gains(

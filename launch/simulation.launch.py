@@ -12,7 +12,7 @@ ARGUMENTS = (
     (
         "controller",
         "",
-        "control law; empty: the parameter file's, else pid_gravity",
+        "control law; empty: the parameter file's; without a file computed_torque",
         ["", *(name for name in plugins.names("controllers") if name not in OF_THE_TOOL)],
     ),
     (
@@ -28,8 +28,9 @@ ARGUMENTS = (
     (
         "lockstep",
         "",
-        "the simulator waits for the command that answers each state; empty: as the parameter file"
-        " says, else false",
+        "the simulator waits for the command that answers each state, so that a busy machine slows"
+        " time down and delays no command; empty: as the parameter file says, else true with"
+        " use_sim_time",
         ["", *parts.SWITCH],
     ),
     parts.USE_SIM_TIME,
@@ -46,8 +47,9 @@ def _nodes(given):
     """The nodes of this package; input that they would refuse ends the launch here."""
     if given["lockstep"] == "true" and given["use_sim_time"] == "false":
         raise ConfigError("lockstep:=true needs use_sim_time:=true: commands answer by that time")
-    files, simulator = parts.params_files(given), _simulator(given)
-    controller = parts.controller_parameters(given)
+    files = parts.params_files(given)
+    simulator = _simulator(given, files)
+    controller = parts.controller_parameters(given | parts.usual_controller(given, files))
     page = [parts.page("viewer", given, "page")] if given["viewer"] == "true" else []
     if given["composed"] == "true":
         return [parts.simulating("composed", *files, simulator, controller), *page]
@@ -59,8 +61,8 @@ def _nodes(given):
     ]
 
 
-def _simulator(given):
+def _simulator(given, files):
     """Its parameters; what is empty is left to the file."""
     rate = {"rate": parts.positive("rate", given["rate"])} if given["rate"] else {}
-    lockstep = {"lockstep": given["lockstep"] == "true"} if given["lockstep"] else {}
+    lockstep = parts.lockstep(given, given["lockstep"], files)
     return parts.simulator_parameters(given) | rate | lockstep

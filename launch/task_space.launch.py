@@ -27,6 +27,10 @@ def _nodes(given):
     """The nodes of this package; input that they would refuse ends the launch here."""
     files = parts.params_files(given)
     return [
-        parts.simulating("simulator", *files, parts.simulator_parameters(given)),
+        parts.simulating(
+            "simulator",
+            *files,
+            parts.simulator_parameters(given) | parts.lockstep(given, "", files),
+        ),
         parts.node("task_space_controller", *files, parts.controller_parameters(given)),
     ]

@@ -23,13 +23,38 @@ def gains(arm, **values):
 
 @given(seeds)
 def test_the_arm_accelerates_as_told(seed):
-    """In a true model the acceleration is a_ref + kp e + kd ė, whatever pose and speed."""
+    """M a = M (a_ref + kp e + kd ė) + b (ė + kp e / kd) with a true model, everywhere."""
     arm, rng = load_arm("two_link").with_actuator("ideal"), np.random.default_rng(seed)
     q, v, q_ref, v_ref, a_ref = rng.normal(size=(5, 2)) * 0.5
     law = ComputedTorque(arm, gains(arm, kp=20.0, ki=0.0, kd=9.0))
     tau = law.update(State.of(q, v), Reference(q_ref, v_ref, a_ref), 1e-3).value
-    a = dynamics.aba(arm, q, v, tau - 0.1 * v_ref)
-    np.testing.assert_allclose(a, a_ref + 20 * (q_ref - q) + 9 * (v_ref - v), atol=1e-10)
+    a = dynamics.aba(arm, q, v, tau - 0.1 * v)
+    feedback = 20 * (q_ref - q) + 9 * (v_ref - v)
+    friction = np.linalg.solve(dynamics.mass_matrix(arm, q), 0.1 / 9 * feedback)
+    np.testing.assert_allclose(a, a_ref + feedback + friction, atol=1e-10)
+
+
+def test_a_joint_of_much_friction_and_little_inertia_follows_and_is_held():
+    """A wrist of 1.4e-4 kg·m² with 1 N·m of dry friction and 2 N·m·s/rad: 0.02 rad, and a move."""
+    light = {"centre": "0 0 0", "mass": 0.2, "ixx": 1.4e-4, "damping": 2.0, "friction": 1.0}
+    arm = chain(light)
+    law, plant, dt = ComputedTorque(arm), Plant(arm), 2e-3
+    state, step = State.of([0.0]), Reference.hold([0.02])
+    law.reset(state)
+    peak = 0.0
+    for _ in range(1000):
+        state = plant.step(state, law.update(state, step, dt), 1e-4, 20)
+        peak = max(peak, state.q[0])
+    assert peak < 1.2 * 0.02
+    assert state.q[0] == pytest.approx(0.02, abs=2e-3)
+    rest = np.zeros(1)
+    law.reset(State.of(state.q))
+    way = JointTrajectory((Waypoint(0.0, state.q, rest), Waypoint(2.0, np.array([0.6]), rest)))
+    start = state.time
+    for _ in range(1000):
+        reference = way.at(state.time - start)
+        state = plant.step(state, law.update(state, reference, dt), 1e-4, 20)
+        assert abs(state.q[0] - reference.q[0]) < 0.01
 
 
 def test_errors_decay_as_a_double_integrator_s():

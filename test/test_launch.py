@@ -34,7 +34,7 @@ ARGUMENTS = {
     "view": {"arm", "rviz", "use_sim_time"},
 }  # fmt: skip
 SWITCHES = {"autostart", "page", "rviz", "viewer", "composed", "use_sim_time", "gui"}
-LEFT_TO_THE_FILE = {"controller", "rate", "lockstep"}
+LEFT_TO_THE_FILE = {"controller", "rate"}
 PARTS = "arm_dynamics.ros.launch_parts"
 REAL = importlib.util.find_spec("launch_ros") is not None
 """`launch` alone is no proof: seen from here, the folder of that name is a package too."""
@@ -300,6 +300,30 @@ def test_what_is_not_given_is_left_to_the_parameter_file(stand_in, composed):
         passed = [given for given in node.parameters if isinstance(given, dict)]
         assert all(given["arm"] == "five_dof" for given in passed)
         assert not LEFT_TO_THE_FILE & {name for given in passed for name in given}
+
+
+def test_lockstep_is_the_default_where_time_is_simulated_unless_the_file_says_no(
+    stand_in, tmp_path
+):
+    file = tmp_path / "late.yaml"
+    file.write_text("simulator:\n  ros__parameters: {lockstep: false}\n")
+    for given, expected in (
+        ({}, True),
+        ({"use_sim_time": "false"}, False),
+        ({"params_file": str(file)}, False),
+        ({"params_file": str(file), "lockstep": "true"}, True),
+    ):
+        found = nodes(started("simulation", **given))
+        assert parameters(found["simulator"])["lockstep"] is expected
+    found = nodes(started("task_space"))
+    assert parameters(found["simulator"])["lockstep"] is True
+
+
+def test_an_arm_without_parameter_file_gets_computed_torque(stand_in, tmp_path):
+    urdf = tmp_path / "mine.urdf"
+    urdf.write_text((ROOT / "urdf/five_dof.urdf").read_text())
+    found = nodes(started("simulation", arm=str(urdf)))
+    assert parameters(found["joint_controller"])["controller"] == "computed_torque"
 
 
 def test_a_switch_of_the_parameter_file_can_be_turned_off(stand_in):

@@ -12,6 +12,8 @@ import pinocchio as pin
 import pytest
 
 from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.computed_torque import ComputedTorque
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.controllers.task import task_of
 from arm_dynamics.controllers.task_space import TaskSpace
@@ -178,6 +180,29 @@ def test_two_seconds_under_gravity_are_held(name):
         assert loop.step() is not None
     assert np.isfinite(simulation.state.v).all()
     np.testing.assert_allclose(simulation.state.q, goal, rtol=0, atol=HELD)
+
+
+@pytest.mark.parametrize("mass", [0.0, 1.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_computed_torque_steps_every_joint_without_much_overshoot(name, mass):
+    """0.02 rad of all joints at once, with and without 1 kg that the controller's model has."""
+    arm = arm_of(name).with_payload(mass)
+    goal = arm.pose("initial")
+    simulation = Simulation(arm, q=goal - 0.02, dt=2.5e-4)
+    loop = ControlLoop(Simulated(arm, simulation), ComputedTorque(arm))
+    loop.step()
+    loop.hold(dict(zip(arm.joint_names, goal.tolist(), strict=True)))
+    beyond = np.zeros(arm.nv)
+    for _ in range(750):
+        assert loop.step() is not None
+        beyond = np.maximum(beyond, simulation.state.q - goal)
+    assert (beyond < 0.2 * 0.02).all()
+    np.testing.assert_allclose(simulation.state.q, goal, rtol=0, atol=HELD)
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5", "xarm7"])
+def test_an_arm_without_a_parameter_file_has_computed_torque_by_default(name):
+    assert isinstance(build_controller(arm_of(name)), ComputedTorque)
 
 
 @pytest.mark.parametrize("name", NAMES)

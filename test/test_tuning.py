@@ -476,7 +476,7 @@ def test_a_gain_of_zero_is_sought_about_the_models():
 def test_parameter_file_is_what_build_controller_loads(tmp_path):
     plain, file = load_arm("two_link"), tmp_path / "gains.yaml"
     found = {"J1": {"p": 1234.5, "i": 1e-7}, "J2": {"d": 3.25}}
-    start = build_controller(plain)
+    start = build_controller(plain, "pid_gravity")
     file.write_text(parameter_text("two_link", "pid", start, found, ["a note: with a colon"]))
     loaded = build_controller(plain, None, file)
     assert type(loaded).__name__ == "Pid"
@@ -496,7 +496,7 @@ def test_names_that_yaml_would_take_for_something_else(tmp_path):
 
 def test_the_payload_that_the_law_knows_is_written_too(tmp_path):
     plain, file = load_arm("two_link"), tmp_path / "gains.yaml"
-    start = build_controller(plain)
+    start = build_controller(plain, "pid_gravity")
     start.use_model(plain.with_payload(0.25))
     file.write_text(parameter_text("two_link", "pid_gravity", start, {}, []))
     assert build_controller(plain, None, file).arm.payload.mass == 0.25

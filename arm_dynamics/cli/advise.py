@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from arm_dynamics.cli.advise_text import advice_table, left_out, verdict
+from arm_dynamics.cli.advise_text import advice_table, delay_text, left_out, verdict
 from arm_dynamics.cli.arm_options import (
     DT,
     add_arm,
@@ -19,6 +19,7 @@ from arm_dynamics.cli.arm_options import (
     loaded,
 )
 from arm_dynamics.cli.waiting import waiting
+from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.model.arm_model import ArmModel
@@ -31,6 +32,7 @@ from arm_dynamics.stability import (
     published_loop,
 )
 from arm_dynamics.stability.loops import PUBLISHED_DT, PUBLISHED_METHOD
+from arm_dynamics.stability.timed_gains import delay_margin
 
 PERIOD = 2e-3
 """Control period [s] of ``Simulation``."""
@@ -50,12 +52,19 @@ def run(arguments: Sequence[str]) -> int:
     if given.method not in (None, *INTEGRATORS):
         raise UnknownName("integrator", given.method, tuple(INTEGRATORS))
     arm, published = build_arm(given), given.gains == PUBLISHED
+    controller = None if published else controller_of(arm, given)
     with waiting(f"computing the margins of {arm.name}"):
-        loop = _published(arm, given) if published else _controlled(arm, given)
+        loop = _published(arm, given) if controller is None else _controlled(arm, controller, given)
         advices = {method: advise(loop, method) for method in methods}
     Console().print(advice_table(given, tuple(advices.values())))
     chosen = given.method or (PUBLISHED_METHOD if published else "semi_implicit_euler")
     print(verdict(advices[chosen]))
+    if controller is not None:
+        period = advices[chosen].period
+        periods, oscillation = delay_margin(
+            controller, loaded(arm, given), period, arm.pose("initial")
+        )
+        print(delay_text(periods, oscillation, period))
     if published and (chosen, loop.dt, given.pose) == AS_PUBLISHED:
         print(left_out(published_edge()))
     return 0 if advices[chosen].stable else 1
@@ -78,10 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _controlled(arm: ArmModel, given: argparse.Namespace) -> Loop:
+def _controlled(arm: ArmModel, controller: Controller, given: argparse.Namespace) -> Loop:
     dt = DT if given.dt is None else given.dt
     period = PERIOD if given.period is None else given.period
-    controller = controller_of(arm, given)
     loop = controlled_loop(loaded(arm, given), controller, arm.pose("initial"), dt, period)
     return replace(loop, delay=given.delay)
 

@@ -72,6 +72,15 @@ def verdict(advice: Advice) -> str:
     )
 
 
+def delay_text(periods: float, oscillation: str, period: float) -> str:
+    """One plain sentence on the delay from a state to its command, over sampled configurations."""
+    if periods < 0:
+        return f"Delay margin: none; {oscillation}."
+    most = "at least " if not oscillation else ""
+    then = f"; beyond it, {oscillation}" if oscillation else ""
+    return f"Delay margin: {most}{periods:g} control periods, {periods * period:.3g} s{then}."
+
+
 def _blow_up(advice: Advice) -> str:
     mode = advice.mode
     way = f"swings at {mode.frequency:.4g} Hz and " if mode.frequency else ""

@@ -9,6 +9,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics import plugins
+from arm_dynamics.config import NAMELESS
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ConfigError
@@ -34,7 +35,7 @@ class ControlLaw:
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._node, self._nominal = node, arm
         laws = ", ".join(plugins.names("controllers"))
-        name = declare_live(node, NAME, "pid_gravity", f"control law: {laws}")
+        name = declare_live(node, NAME, NAMELESS, f"control law: {laws}")
         self._model = LawModel(node, arm)
         text = "file of regulator gains for the law lqr, made by `arm-dynamics gains`; empty: none"
         self._table = str(declare_fixed(node, "gain_table", "", text))

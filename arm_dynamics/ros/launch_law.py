@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from arm_dynamics import plugins
-from arm_dynamics.config import controller_name, node_parameters
+from arm_dynamics.config import NAMELESS, controller_name, node_parameters
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.state import MIXED
 
 SIMULATED = "simulated"
-USUAL = ("pid_gravity", "position")
+USUAL = (NAMELESS, "position")
 """What stands in for a law that the arm cannot follow and the parameter file has no other for."""
 
 
@@ -29,7 +29,7 @@ def law_for(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
     wanted = asked or own
     found = next((law for law in (wanted, own, *USUAL) if _follows(law, takes)), wanted)
     if found == wanted:
-        return asked, ""
+        return asked or ("" if files else own), ""
     arm = "simulated arm takes" if simulated else "motors take"
     return found, (
         f"the {arm} {', '.join(takes)}, and the law {wanted} commands"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from arm_dynamics import resources
+from arm_dynamics.config import controller_name
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.load import find_urdf, load_arm
 from arm_dynamics.requirements import to_install
+from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
 Argument = tuple[str, str, str, "list[str] | None"]
 """Name, default, description and choices."""
@@ -86,6 +88,22 @@ def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
         "publish_clock": given["use_sim_time"] == "true",
         "use_sim_time": False,  # it would wait for its own /clock
     }
+
+
+def lockstep(given: Mapping[str, str], asked: str, files: Sequence[str]) -> dict[str, Any]:
+    """Whether the simulator waits for commands: as ``asked``, else as the file says, else it does.
+
+    Without simulated time it cannot.
+    """
+    usual = lockstep_by_default(files[0] if files else None) and given["use_sim_time"] == "true"
+    return {"lockstep": asked == "true" if asked else usual}
+
+
+def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
+    """The argument ``controller`` of an arm that has no parameter file, where none is given."""
+    if files or given["controller"]:
+        return {}
+    return {"controller": controller_name(load_arm(given["arm"]))}
 
 
 def controller_parameters(given: Mapping[str, str]) -> dict[str, Any]:

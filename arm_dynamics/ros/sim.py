@@ -132,6 +132,8 @@ def _start(children: Children, options: argparse.Namespace, run: str) -> None:
     files = ["--params-file", str(params)] if params else []
     named = ["-p", f"{RUN}:={run}"]
     lockstep = str(_lockstep(options)).lower()
+    if options.controller is None and params is None:
+        options.controller = controller_name(build_arm(options))
     simulator = [*_given(options, "rate", "dt"), "-p", f"lockstep:={lockstep}"]
     if options.record is not None:
         simulator += ["-p", f"record:={options.record.absolute()}"]

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.computed_torque import ComputedTorque
 from arm_dynamics.dynamechs import objective, published_arm
 from arm_dynamics.equilibrium import holding
 from arm_dynamics.linearization import linearize
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.stability.advice import Loop
 from arm_dynamics.stability.law import law_of, voltage_law
+from arm_dynamics.stability.timed_gains import linear_law
 
 PUBLISHED_P: Mapping[str, float] = MappingProxyType(
     {"R2": 1688.61035631972, "R3": 5529.51939064412, "R5": 5578.2466209947}
@@ -35,11 +37,13 @@ def controlled_loop(
 ) -> Loop:
     """The arm held at ``q`` [rad] by a controller that is called every ``period`` [s].
 
-    Raises InvalidValue for a controller that is not linear, and for a pose that cannot be held.
+    Raises InvalidValue for a pose that cannot be held, and for a controller whose linear law is
+    not known: those of ``law_of`` and computed torque are.
     """
     state, command = holding(arm, q, controller.interface)
     linear = linearize(arm, state, command)
-    return Loop(linear, lambda span: law_of(controller, state.q, span), dt, period)
+    law = linear_law if isinstance(controller, ComputedTorque) else law_of
+    return Loop(linear, lambda span: law(controller, state.q, span), dt, period)
 
 
 def published_loop(

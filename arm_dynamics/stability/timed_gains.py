@@ -9,6 +9,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
+from arm_dynamics.controllers.computed_torque import ComputedTorque
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.linearization import held_step
@@ -17,7 +18,7 @@ from arm_dynamics.regulation.regulator import equations
 from arm_dynamics.stability.law import Law, law_of
 from arm_dynamics.stability.loop import closed_loop_map
 from arm_dynamics.state import Reference, State
-from arm_dynamics.timing import LoopTiming
+from arm_dynamics.timing import LATEST, LoopTiming
 
 MARGIN = 1.5
 """Gain margin: all gains together may be this many times as large, and the loop is stable."""
@@ -120,11 +121,34 @@ def fit_gains(
     )
 
 
+def delay_margin(
+    controller: Controller, arm: ArmModel, period: float, q: Vector | None = None
+) -> tuple[float, str]:
+    """Largest delay [periods] without an oscillation, and the one that a longer delay starts.
+
+    The configurations are those of ``fit_gains``; delays are tried in steps of half a period, up
+    to LATEST, beyond which the text is empty. Negative where the loop oscillates without a delay.
+    """
+    sampled, trial, held = (
+        TimedArm(arm, LoopTiming(period), _poses(arm, q)),
+        _copy(controller),
+        -0.5,
+    )
+    while held < LATEST:
+        sampled.timing = LoopTiming(period, held + 0.5)
+        found = sampled.oscillation(trial, 1.0)
+        if found:
+            return held, found
+        held += 0.5
+    return held, ""
+
+
 def linear_law(controller: Controller, q: Vector, period: float) -> Law:
     """``law_of`` where it is known; else slopes of ``update`` at rest on the reference.
 
     The slope ∂g/∂q of the model's gravity is no gain: it is the feedforward's K. Joints' integrals
-    of gains "ki" are accelerations: u = M c, c⁺ = c - T ki q.
+    of gains "ki" are accelerations: u = M c, c⁺ = c - T ki q;
+    M with what computed torque adds for viscous friction.
     Changes the controller's memory. Raises CommandRefused where it has no command.
     """
     try:
@@ -143,10 +167,11 @@ def linear_law(controller: Controller, q: Vector, period: float) -> Law:
             ends.append(controller.update(State.of(near[:nv], near[nv:]), rest, 0.0).value)
         J[:, k] = (ends[0] - ends[1]) / (2 * STEP)
     mass, weight = mass_matrix(controller.arm, q), np.zeros((nv, 2 * nv))
+    inertia = controller.inertia(q) if isinstance(controller, ComputedTorque) else mass
     weight[:, :nv] = -mass @ equations(controller.arm, q)[0][nv:, :nv]
     ki = controller.gains.get("ki", np.zeros(nv))
     G = np.hstack([-period * np.diag(ki), np.zeros((nv, nv))])
-    return Law("effort", np.eye(nv), G, mass, J - weight, weight)
+    return Law("effort", np.eye(nv), G, inertia, J - weight, weight)
 
 
 def _copy(controller: Controller) -> Controller:

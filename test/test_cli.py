@@ -155,7 +155,7 @@ def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
     ("arguments", "said"),
     [
         (["--controller", "position"], "controllers of this arm: pid, gravity_compensation"),
-        (["--controller", "pidd"], "unknown controller of this command 'pidd'; known: computed_"),
+        (["--controller", "pidd"], "unknown controller 'pidd'; known: computed_"),
         (["--pose", "home"], "unknown pose of arm 'five_dof' 'home'; known: initial, zero"),
         (["--pose=0,x,0,0,0"], "--pose 0,x,0,0,0: could not convert"),
         (["--lock", "R9"], "'R9' is to be locked"),

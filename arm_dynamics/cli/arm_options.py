@@ -130,7 +130,7 @@ def require_accepted(arm: ArmModel, name: str, among: Collection[str] | None = N
     Raises UnknownName for one that is not ``among`` those that the command runs.
     """
     if among is not None and name not in among:
-        raise UnknownName("controller of this command", name, tuple(among))
+        raise UnknownName("controller", name, tuple(among))
     every = plugins.sound("controllers")
     accepted = [
         other
@@ -156,5 +156,5 @@ class _ControllerName:
 
     def __call__(self, text: str) -> str:
         if text not in self._accepted:
-            raise UnknownName("controller of this command", text, self._accepted)
+            raise UnknownName("controller", text, self._accepted)
         return text

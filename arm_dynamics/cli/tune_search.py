@@ -27,6 +27,8 @@ from arm_dynamics.tuning.tape import Tape
 BUDGET = 3000
 OUT = Path("arm_dynamics_tune")
 """Folder of the results, one folder an arm in it."""
+SEARCHED = ("p", "i", "d", "kp", "ki", "kd")
+"""Gains that are searched by default, where the controller has them."""
 SAVE_EVERY = 2.0
 """Seconds between two states of the search that are written down."""
 
@@ -72,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     add_arm(made)
     only = ("lock", "pose", "gains", "controller")
     add_options(made, only, controllers=effort_controllers, gains="gains to start from")
-    add("--search", default="p,i,d", metavar="NAMES", help="gains that are sought (p,i,d)")
+    add("--search", metavar="NAMES", help=f"gains to search (those of {', '.join(SEARCHED)})")
     add(
         "--budget",
         type=Number("--budget", 1, 1e9, whole=True),
@@ -153,7 +155,10 @@ def _task(given: argparse.Namespace) -> Task:
         interface=given.interface, delay=given.delay,
     )  # fmt: skip
     law = build_controller(arm, given.controller, given.gains)
-    names = tuple(name for name in given.search.split(",") if name)
+    if given.search is None:
+        names = tuple(p.name for p in law.parameters if p.name in SEARCHED)
+    else:
+        names = tuple(name for name in given.search.split(",") if name)
     if not names:
         raise ConfigError(f"--search '{given.search}': names of gains with commas between expected")
     cases, shortest = max(given.cases, given.validate), min(conditions.dts)

@@ -33,7 +33,7 @@ def require_declared(node: Node, *only: str) -> None:
             (only and head not in only)
             or name in declared
             or head in FOREIGN
-            or rest.rpartition(".")[0] in locked
+            or ("." in rest and rest.rpartition(".")[0] in locked)
             or (head == "gains" and _waits(rest, declared))
         ):
             continue

@@ -48,7 +48,7 @@ class Rig:
         self.bus = MitCan(wired.motors, {**wired.settings, **PROMPT}, self.port)
         safety = SafetySettings(**safety)
         self.driver = MotorArm(arm(), self.bus, interface=interface, safety=safety, period=period)
-        self.law, self.goal = build_controller(arm()), arm().pose("initial")
+        self.law, self.goal = build_controller(arm(), "pid_gravity"), arm().pose("initial")
 
     def up(self):
         self.driver.configure()

@@ -329,12 +329,12 @@ def configured(dt=1e-4, period=2e-3):
 
 
 def test_configured_gains_have_room():
-    """dt 0.1 ms, control every 2 ms: gains 12 times as large and periods 9 times as long hold."""
+    """dt 0.1 ms, control every 2 ms: gains 5 times as large and periods 4 times as long hold."""
     found = advise(configured(), "semi_implicit_euler")
     assert found.stable
     assert found.largest_dt == found.period == 2e-3
-    assert found.gain_margin == pytest.approx(12.35, abs=0.2)
-    assert found.periods.largest == pytest.approx(18.7e-3, rel=0.01)
+    assert found.gain_margin == pytest.approx(5.35, abs=0.1)
+    assert found.periods.largest == pytest.approx(9.37e-3, rel=0.01)
 
 
 @pytest.mark.parametrize(("factor", "grows"), [(0.97, False), (1.03, True)])

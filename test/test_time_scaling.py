@@ -151,5 +151,5 @@ def test_a_path_on_which_the_arm_can_not_stand_is_refused():
 
 def test_without_toppra_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "toppra", None)
-    with pytest.raises(ConfigError, match=r"arm_dynamics\[trajectories\]"):
+    with pytest.raises(ConfigError, match=r"needs toppra: .* -m pip install 'toppra"):
         fastest(FLAT, [A, B])

@@ -179,7 +179,7 @@ def _winding_rates(
     source[TEMPERATURE] = rate[TEMPERATURE] * hot
 
 
-@compiled
+@compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
 def dc_motor_dry(against: float, v: float, effort: float, c: Vector) -> float:
     """Largest dry friction at the joint [N·m] against motion along ``against`` (1 or -1).
 

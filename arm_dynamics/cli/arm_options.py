@@ -17,6 +17,8 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number, seconds
 
 ALL = ("lock", "payload", "pose", "gains", "controller", "dt")
+KERNELS = ("pid_gravity", "pid")
+"""Controllers that the kernels of ``rollout`` run."""
 DT = 1e-4
 """Time step [s] of a simulation."""
 LOCK_HELP = "joint to hold still; repeat the option for each joint (--lock J1 --lock J2)"
@@ -67,7 +69,7 @@ def add_options(
         add("--gains", "--params-file", type=path, metavar="FILE", help=text)
     if "controller" in only:
         accepted = controllers() if controllers else plugins.names("controllers")
-        text = f"{', '.join(accepted)} (default: the parameter file's, else pid_gravity)"
+        text = f"{', '.join(accepted)} (default: the parameter file's, else computed_torque)"
         add("--controller", type=_ControllerName(accepted), metavar="NAME", help=text)
     if "dt" in only:
         text = f"time step [s] ({DT:g})"
@@ -122,6 +124,16 @@ def joint_controllers() -> tuple[str, ...]:
     """Names of the controllers that the joint controller node runs: not those of task space."""
     every = plugins.sound("controllers").items()
     return tuple(name for name, kind in every if not issubclass(kind, TaskController))
+
+
+def controller_of_kernels(arm: ArmModel, given: argparse.Namespace) -> str:
+    """Return the controller of a command that runs it in kernels: --controller, or the default.
+
+    The arm's own parameter file may name one without a kernel: then it is the first of KERNELS.
+    """
+    name = controller_name(arm, given.controller, given.gains)
+    named = given.controller or given.gains or name in KERNELS
+    return name if named else KERNELS[0]
 
 
 def require_accepted(arm: ArmModel, name: str, among: Collection[str] | None = None) -> None:

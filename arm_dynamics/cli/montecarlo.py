@@ -14,10 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from arm_dynamics.cli.arm_options import (
+    KERNELS,
     add_arm,
     add_options,
     build_arm,
     controller_of,
+    controller_of_kernels,
     loaded,
     read_pose,
 )
@@ -44,6 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     check_steps("--runs times --duration / --dt", given.runs * given.duration / given.dt)
     nominal = build_arm(given)
+    given.controller = controller_of_kernels(nominal, given)
     arm, law = loaded(nominal, given), controller_of(nominal, given)
     spread, motion = _spread(arm, given), _motion(arm, given)
     place, began = folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
@@ -72,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
     add = made.add_argument
     add_arm(made)
-    add_options(made, modeled=True, controllers=lambda: ("pid", "pid_gravity"))
+    add_options(made, modeled=True, controllers=lambda: KERNELS)
     add(
         "--runs",
         type=Number("--runs", 1, MOST_RUNS, whole=True),

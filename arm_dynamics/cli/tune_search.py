@@ -11,7 +11,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, effort_controllers
+from arm_dynamics.cli.arm_options import (
+    add_arm,
+    add_options,
+    build_arm,
+    controller_of_kernels,
+    effort_controllers,
+)
 from arm_dynamics.cli.path import path
 from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.cli.tune_text import margins_said, say
@@ -150,6 +156,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _task(given: argparse.Namespace) -> Task:
     arm = build_arm(given)
+    given.controller = controller_of_kernels(arm, given)
     conditions = Conditions(
         given.payload, given.error, given.step, _numbers(given.dt), given.period, given.duration,
         interface=given.interface, delay=given.delay,

@@ -94,7 +94,7 @@ class User:
             self.look(0.03)
         return time.monotonic()
 
-    def wait(self, words: str, seconds: float = 30.0) -> None:
+    def wait(self, words: str, seconds: float = 120.0) -> None:
         until = time.monotonic() + seconds
         while words not in self.said:
             assert time.monotonic() < until, f"{words!r} was not said, but {self.said!r}"

@@ -484,7 +484,11 @@ def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
     code, said = at_terminal(monkeypatch, refuses, *words)
     assert (code, arm_line.most) == (1, 0)
     assert "no torque: nothing was done" in said
-    trip = lambda user: arm_line.motors.trip(5, "overheating")  # noqa: E731
+
+    def trip(user):
+        arm_line.motors.trip(5, "overheating")
+        user.wait("joint 'wrist_roll': fault")
+
     code, said, _ = held_by(monkeypatch, arm_line, does=trip)
     assert code == 1
     assert "joint 'wrist_roll': fault" in said

@@ -17,6 +17,7 @@ from arm_dynamics.cli.hardware_check import all_well
 from arm_dynamics.cli.jog_session import QUIT, REST, stopped_by_signals, torque_off, tripped_by
 from arm_dynamics.cli.keyboard import GONE, Keyboard, agreed, require_terminal
 from arm_dynamics.cli.live_line import LiveLine
+from arm_dynamics.cli.waiting import waiting
 from arm_dynamics.config import build_controller, controller_name, node_parameters, parameter_file
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.build import build_driver
@@ -57,6 +58,8 @@ def run(arguments: Sequence[str]) -> int:
         print("no torque before all is well")
         return 1
     name = controller_name(arm, given.controller, file)
+    with waiting(f"compiling the controller {name}"):
+        rehearse(controller)
     if not agreed(f"{WARNING.format(arm=arm.name, controller=name)}\nTorque on?"):
         print("no torque: nothing was done")
         return 1
@@ -120,7 +123,6 @@ def _session(
     """Torque on, cycle after cycle until the end, torque off whatever happens between."""
     tripped: list[str] = []
     with stopped_by_signals() as stopped:
-        rehearse(controller)
         driver.configure()
         try:
             loop, pacer = ControlLoop(driver, controller, events), Pacer(1 / given.rate)
@@ -139,6 +141,7 @@ def _session(
                     pacer.wait()
                 line.end(_shown(loop, driver))
             _come_to_rest(loop, driver, pacer)
+            tripped = tripped_by(driver)  # also of what happened after q
         finally:
             torque_off(driver)
     if tripped:

@@ -365,7 +365,7 @@ class Ros:
 
 
 def _claim_domain():
-    """A domain id that no other test run on this machine has at present."""
+    """A domain id that no other test run has at present, and that no ``sim`` takes by itself."""
     for domain in random.SystemRandom().sample(range(1, 60), 59):  # below those of `sim`
         path = Path(tempfile.gettempdir(), f"arm_dynamics_test_domain_{domain}")
         claim = os.open(path, os.O_CREAT | os.O_WRONLY, 0o666)

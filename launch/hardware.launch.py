@@ -33,8 +33,8 @@ ARGUMENTS = (
     (
         "controller",
         "",
-        "control law; empty: the parameter file's, else pid_gravity, or position where the motors"
-        " take positions; none: no controller",
+        "control law; empty: the parameter file's, else computed_torque, or position where the"
+        " motors take positions; none: no controller",
         [
             *("", "none"),
             *(name for name in plugins.names("controllers") if name not in OF_THE_TOOL),

@@ -410,7 +410,8 @@ def run(*arguments):
 
 def test_command_writes_pictures_and_says_where(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(two_link, "show", lambda: shown("two_link"))
+    drawn = shown("two_link")
+    monkeypatch.setattr(two_link, "show", lambda: drawn)
     assert run("two_link") == 0
     printed = capsys.readouterr().out
     folder = tmp_path / "arm_dynamics_demo" / "two_link"

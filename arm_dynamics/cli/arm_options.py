@@ -43,12 +43,14 @@ def add_options(
     modeled: bool = False,
     dt: float | None = DT,
     gains: str = "parameter file with gains",
+    usual: str = "computed_torque",
 ) -> None:
     """Add the options named in ``only``.
 
     ``controllers`` returns the names that the command accepts; ``modeled`` is whether the
     controller's model contains the payload unless the user says otherwise; without ``dt`` the
-    command has its own default; ``gains`` begins the help of that option.
+    command has its own default; ``gains`` begins the help of that option; ``usual`` is the
+    controller where the parameter file names none that the command runs.
     """
     add = parser.add_argument
     if "lock" in only:
@@ -69,7 +71,7 @@ def add_options(
         add("--gains", "--params-file", type=path, metavar="FILE", help=text)
     if "controller" in only:
         accepted = controllers() if controllers else plugins.names("controllers")
-        text = f"{', '.join(accepted)} (default: the parameter file's, else computed_torque)"
+        text = f"{', '.join(accepted)} (default: the parameter file's, else {usual})"
         add("--controller", type=_ControllerName(accepted), metavar="NAME", help=text)
     if "dt" in only:
         text = f"time step [s] ({DT:g})"

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
     add = made.add_argument
     add_arm(made)
-    add_options(made, modeled=True, controllers=lambda: KERNELS)
+    add_options(made, modeled=True, controllers=lambda: KERNELS, usual=KERNELS[0])
     add(
         "--runs",
         type=Number("--runs", 1, MOST_RUNS, whole=True),

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from arm_dynamics.cli.arm_options import (
+    KERNELS,
     add_arm,
     add_options,
     build_arm,
@@ -79,7 +80,9 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add_arm(made)
     only = ("lock", "pose", "gains", "controller")
-    add_options(made, only, controllers=effort_controllers, gains="gains to start from")
+    add_options(
+        made, only, controllers=effort_controllers, gains="gains to start from", usual=KERNELS[0]
+    )
     add("--search", metavar="NAMES", help=f"gains to search (those of {', '.join(SEARCHED)})")
     add(
         "--budget",

@@ -96,10 +96,14 @@ class _Declared:
 
 
 _DECLARED: list[_Declared] = []
+_ON_DEMAND: dict[Callable[..., object], _Declared] = {}
 
 
-def compiled_for(*kinds: Kind) -> Callable[[F], F]:
+def compiled_for(*kinds: Kind, on_demand: bool = False) -> Callable[[F], F]:
     """Declare a function's argument types: ``warm_up`` then compiles all that it ever needs.
+
+    A function ``on_demand`` is left out of ``warm_up`` and ``cold`` until ``demand`` names it: one
+    that takes long to compile, and that few classes call.
 
     Arrays of any layout, read-only or not, and strided views are taken as they are, without a
     copy; what a later call passes cannot start the compiler. Other types raise TypeError.
@@ -108,10 +112,21 @@ def compiled_for(*kinds: Kind) -> Callable[[F], F]:
     def declare(function: F) -> F:
         jitted = compiled(function)
         if hasattr(jitted, "disable_compile"):
-            _DECLARED.append(_Declared(jitted, kinds))
+            declared = _Declared(jitted, kinds)
+            if on_demand:
+                _ON_DEMAND[jitted] = declared
+            else:
+                _DECLARED.append(declared)
         return jitted
 
     return declare
+
+
+def demand(function: Callable[..., object]) -> None:
+    """Include a function that was declared ``on_demand`` in ``warm_up`` and ``cold`` from now."""
+    declared = _ON_DEMAND.pop(function, None)
+    if declared is not None:
+        _DECLARED.append(declared)
 
 
 def warm_up() -> None:

@@ -112,6 +112,30 @@ def test_what_is_declared_after_configure_is_compiled_before_torque():
     assert len(late.signatures) == 1
 
 
+ON_DEMAND = """
+import json
+import arm_dynamics.following.rehearsal
+from arm_dynamics import plugins, scalar
+plugins.load("controllers", "computed_torque")
+before = scalar.cold()
+plugins.load("controllers", "task_space")
+added = sorted(set(scalar.cold()) - set(before))
+scalar.warm_up()
+print(json.dumps([before, added, scalar.cold()]))
+"""
+
+
+def test_inverse_kinematics_of_tool_controllers_are_compiled_for_those_alone(tmp_path):
+    script = tmp_path / "on_demand.py"
+    script.write_text(ON_DEMAND)
+    before, added, cold = found_by(script)
+    rates = "arm_dynamics.kinematics.virtual_arm.rates"
+    assert before
+    assert rates not in before
+    assert rates in added
+    assert cold == []
+
+
 def test_a_declared_function_has_one_version_for_all_arrays():
     @compiled_for(VECTOR, NUMBER, VECTOR_OUT)
     def scaled(x, factor, out):

@@ -11,9 +11,10 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import LARGEST, Controller, Gains, moderate
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.kinematics.tool_motion import Tool
-from arm_dynamics.kinematics.virtual_arm import VirtualArm
+from arm_dynamics.kinematics.virtual_arm import VirtualArm, rates
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
+from arm_dynamics.scalar import demand
 from arm_dynamics.state import Command, Reference, State, TaskReference
 from arm_dynamics.trajectories.tool_entry import task_of
 
@@ -35,6 +36,14 @@ class TaskController(Controller):
             "weak", 0.05, "1", "singular values filtered below this share of the reach", above=0
         ),
     )
+
+    def __init_subclass__(cls) -> None:
+        """Have its inverse kinematics compiled before torque is on: tens of seconds.
+
+        From the import of a subclass on, since its objects may be made while motors have torque.
+        """
+        super().__init_subclass__()
+        demand(rates)
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)

@@ -112,7 +112,7 @@ def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: V
 
 @compiled_for(
     MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, *[VECTOR] * 9, INDICES, MATRIX, VECTOR,
-    *[NUMBER] * 5,
+    *[NUMBER] * 5, on_demand=True,
 )  # fmt: skip
 def rates(
     J: Vector,

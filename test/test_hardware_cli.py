@@ -1,12 +1,14 @@
 """hardware scan, check, calibrate and jog, by a user at a terminal, on emulated motors."""
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import Client
 from emulators.base import Shaft
 from emulators.dynamixel import EmulatedDynamixels
 from emulators.feetech import EmulatedFeetech
@@ -492,6 +494,27 @@ def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
     code, said, _ = held_by(monkeypatch, arm_line, does=trip)
     assert code == 1
     assert "joint 'wrist_roll': fault" in said
+    assert arm_line.torques == 0
+
+
+def test_the_page_of_run_shows_the_arm_and_its_emergency_stop_ends_it(monkeypatch, arm_line):
+    seen = []
+
+    def user(user):
+        user.wait("Torque on? Type yes:")
+        user.press("yes\n")
+        user.wait("active")
+        (url,) = re.findall(r"http://\S+", user.said)
+        with Client(url) as browser:
+            browser.press("EMERGENCY STOP")
+            seen.append(arm_line.torques)
+            user.wait("emergency")
+
+    words = ("run", "so101", *reached(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
+    code, said = at_terminal(monkeypatch, user, *words)
+    assert code == 1, said
+    assert seen, said
+    assert "the page" in said.split("stopped:")[1]
     assert arm_line.torques == 0
 
 

@@ -1,13 +1,17 @@
 """The documentation's Python runs as it stands, and its tables are the code's."""
 
 import re
+import sys
+from importlib.metadata import EntryPoint
 from math import inf
 from pathlib import Path
 
 import pytest
 
+from arm_dynamics import load_arm, plugins
 from arm_dynamics.actuators.dc_motor_constants import PARAMETERS
 from arm_dynamics.cli import record
+from arm_dynamics.config import build_controller
 from arm_dynamics.model.audit import audit
 from arm_dynamics.model.load import parse_arm
 
@@ -32,10 +36,45 @@ def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for text in urdfs(page):
         (tmp_path / f"{parse_arm(text).name}.urdf").write_text(text)
+    for name, text in modules(page).items():
+        (tmp_path / name).write_text(text)
+        monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
     exec(compile(block, page.name, "exec"), {})
     printed = capsys.readouterr().out
     if "worst joint error" in printed:
         assert float(printed.split()[-2]) < 0.02
+
+
+def modules(page):
+    """The Python blocks that the page says to save, by file name."""
+    saved = r"Save it as `(\w+\.py)`\.\n\n```python\n(.*?)```"
+    return dict(re.findall(saved, page.read_text("utf-8"), re.DOTALL))
+
+
+def test_the_controller_of_the_page_is_registered_and_takes_its_gains(tmp_path, monkeypatch):
+    page = ROOT / "docs" / "write_a_controller.md"
+    ((name, text),) = modules(page).items()
+    (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "soft_pd", raising=False)
+    (toml,) = re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    group, name, target = re.search(r'"([\w.]+)"\]\n(\w+) = "my_package\.(.*)"', toml).groups()
+    entry = EntryPoint(name, target, group)
+    found = {"arm_dynamics.controllers": [entry]}
+    monkeypatch.setattr(plugins, "entry_points", lambda group: found.get(group, []))
+    plugins._installed.cache_clear()
+    (yaml,) = re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "my_gains.yaml").write_text(yaml)
+    words = ["--arm", "puma560", "--controller", name, "--gains", str(tmp_path / "my_gains.yaml")]
+    try:
+        controller = build_controller(load_arm("puma560"), None, tmp_path / "my_gains.yaml")
+        assert record.run([str(tmp_path / "run"), *words, "--duration", "0.1"]) == 0
+    finally:
+        plugins._installed.cache_clear()
+    assert type(controller).__name__ == "SoftPd"
+    assert controller.gains["k"].tolist() == [10.0, 120.0, 10.0, 10.0, 10.0, 10.0]
+    assert controller.law_gains["cutoff"] == 80.0
 
 
 def urdfs(page):
@@ -58,6 +97,19 @@ def test_links_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name} → {target}"
+
+
+FOREIGN = {"pin", "ros2: command not found", "ros2 topic list", "Permission denied", "sim", "scan"}
+"""Quoted on the page of symptoms, and not printed by this package."""
+
+
+def test_the_messages_of_the_symptoms_are_those_of_the_code():
+    page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
+    code = "".join(source.read_text("utf-8") for source in ROOT.glob("arm_dynamics/**/*.py"))
+    symptoms = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
+    quoted = {text for symptom in symptoms for text in re.findall("`([^`]+)`", symptom)}
+    assert len(quoted) > 12
+    assert sorted(text for text in quoted - FOREIGN if text not in code) == []
 
 
 def row(parameter):

@@ -8,8 +8,10 @@ same source also runs on symbols.
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -22,6 +24,7 @@ from arm_dynamics.code_cache import cache_folder, guard, numba_keeps_in
 
 try:
     import numba
+    from numba.core import event
     from numba.core.compiler_lock import global_compiler_lock
 except ImportError:  # pragma: no cover - exercised in a process of its own
     numba = None
@@ -138,6 +141,44 @@ def warm_up() -> None:
 def cold() -> list[str]:
     """Return the names of declared functions that a call would have to compile first."""
     return [declared.name for declared in tuple(_DECLARED) if not declared.warm]
+
+
+NOTICE = 2.0
+"""Time [s] of compilation after which it is logged why a first call takes so long."""
+
+
+if numba is not None:
+
+    class _LongCompilation(event.Listener):  # type: ignore[misc]
+        """Logs one line, once in a process, where compiling this package takes long."""
+
+        def __init__(self) -> None:
+            self._depth, self._began, self._spent, self._logged = 0, 0.0, 0.0, False
+
+        def on_start(self, compilation: Any) -> None:
+            ours = compilation.data["dispatcher"].__module__.startswith("arm_dynamics.")
+            if self._depth or ours:  # numba's own functions are compiled for ours
+                self._depth += 1
+            if self._depth == 1:
+                self._began = time.monotonic()
+            self._log()
+
+        def on_end(self, _: Any) -> None:
+            self._log()
+            if self._depth == 1:
+                self._spent += time.monotonic() - self._began
+            self._depth = max(0, self._depth - 1)
+
+        def _log(self) -> None:
+            spent = self._spent + (time.monotonic() - self._began if self._depth else 0.0)
+            if spent > NOTICE and not self._logged:
+                self._logged, folder = True, cache_folder()
+                kept = f"kept in {folder}" if folder else "not kept: no folder is trusted"
+                logging.getLogger("arm_dynamics").warning(
+                    "arm_dynamics compiles for this machine: some seconds to a minute, %s", kept
+                )
+
+    event.register("numba:compile", _LongCompilation())
 
 
 def _numba_type(kind: Kind) -> Any:

@@ -94,3 +94,25 @@ def test_laws_of_two_processes_are_kept_one_after_the_other(tmp_path, monkeypatc
             assert not list(tmp_path.rglob("*.nbi"))
         assert found.result(timeout=30) == 3.0
     assert list(tmp_path.rglob("*.nbi"))
+
+
+LOGGED = """\
+import sys
+from arm_dynamics import scalar
+scalar.NOTICE = 0.0
+scalar.numba.njit(lambda x: x + 1.0)(1.0)
+sys.stderr.write("others' functions are compiled\\n")
+scalar.clip(3.0, -1.0, 2.0)
+scalar.sign(1.0)
+"""
+
+
+def test_a_long_compilation_of_this_package_is_logged_once(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", LOGGED], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        check=True, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    before, after = ended.stderr.split("others' functions are compiled\n")
+    assert before == ""
+    assert after.count("arm_dynamics compiles for this machine") == 1
+    assert str(tmp_path) in after

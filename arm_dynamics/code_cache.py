@@ -80,7 +80,8 @@ def require_private(folder: Path) -> None:
         if trusted and (not open_to or (mode & stat.S_ISVTX and not last)):
             continue
         owner, me = _name(found.st_uid), _name(user)
-        expected = f"owner {me}, mode 0700" if last else f"owner {me} or root, no others' writing"
+        others = me if me == "root" else f"{me} or root"
+        expected = f"owner {me}, mode 0700" if last else f"owner {others}, no others' writing"
         remedy = f"chown {me}" if not trusted else "chmod go-rwx" if last else "chmod go-w"
         raise UntrustedFolder(
             f"compiled code cache {folder}: folder {place} has owner = {owner}, mode = {mode:04o};"

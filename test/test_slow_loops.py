@@ -5,7 +5,7 @@ import pytest
 from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
-from motor_rig import WIRING, Rig, arm, weight
+from motor_rig import SAFETY, WIRING, Rig, arm, weight
 
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.dynamics import gravity, mass_matrix
@@ -84,3 +84,17 @@ def test_the_period_is_that_of_the_last_cycles_and_a_pause_is_none():
     rig.bus.pass_time(0.3)
     rig.cycles(2)
     assert rig.driver.timing.period == pytest.approx(2.1e-3, rel=0.1)
+
+
+def test_the_readings_of_a_reset_are_no_cycles_and_a_closed_arm_has_no_period():
+    rig = Rig()
+    rig.driver = MotorArm(arm(), rig.bus, wiring=WIRING, safety=SAFETY)
+    rig.driver.configure()
+    rig.cycles(20)
+    before = rig.driver.timing.period
+    assert before == pytest.approx(2.1e-3, rel=0.1)
+    for _ in range(20):
+        rig.driver.reset()
+    assert rig.driver.timing.period == before
+    rig.driver.close()
+    assert rig.driver.timing is None

@@ -13,7 +13,7 @@ from breaking.bench import Bench
 from breaking.faults import FAULTS, mended
 from breaking.outcome import recovered
 from emulators.makers import MAKERS
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.drivers.status import Status
@@ -62,6 +62,8 @@ def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
         print_blob=MANY,
         suppress_health_check=list(HealthCheck),
     )
+    # Cycles without answers are longer than any gains allow; the arm is opened anew after them.
+    @example([("one motor silent", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0)
     @given(SEQUENCE, st.integers(0, 2**16))
     def check(sequence, seed):
         bench = Bench(MAKERS[name], seed).up()

@@ -6,7 +6,8 @@ from emulators import dynamixel as emulated
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from arm_dynamics.drivers.dynamixel import codec, feedback_block
+from arm_dynamics.drivers.dynamixel import codec, control_table, feedback_block
+from arm_dynamics.drivers.dynamixel.control_table import Register
 from arm_dynamics.drivers.dynamixel.crc import crc16
 from arm_dynamics.drivers.dynamixel.parser import LONGEST, Parser
 
@@ -254,3 +255,19 @@ def test_a_block_says_that_it_is_forgotten():
     assert feedback_block.unpack(bytes(18)) is None
     block = feedback_block.unpack(words("01 20 FF FEFF 9CFFFFFF 00080000 7800 1E 0000"))
     assert block == (1, 0x20, 0xFF, -2, -100, 2048, 120, 30, 0)
+
+
+def test_registers_are_those_of_the_manual():
+    """E-manual, "Control Table" of XM430-W350: address and size."""
+    found = {
+        n: (r.address, r.size) for n, r in vars(control_table).items() if isinstance(r, Register)
+    }
+    assert found == {
+        "RETURN_DELAY": (9, 1), "DRIVE_MODE": (10, 1), "OPERATING_MODE": (11, 1),
+        "PWM_LIMIT": (36, 2), "CURRENT_LIMIT": (38, 2), "VELOCITY_LIMIT": (44, 4),
+        "TORQUE_ENABLE": (64, 1), "HARDWARE_ERROR": (70, 1), "BUS_WATCHDOG": (98, 1),
+        "GOAL_PWM": (100, 2), "GOAL_CURRENT": (102, 2), "GOAL_VELOCITY": (104, 4),
+        "GOAL_POSITION": (116, 4), "REALTIME_TICK": (120, 2), "MOVING": (122, 1),
+        "MOVING_STATUS": (123, 1), "PRESENT_CURRENT": (126, 2), "PRESENT_VELOCITY": (128, 4),
+        "PRESENT_POSITION": (132, 4), "INPUT_VOLTAGE": (144, 2), "TEMPERATURE": (146, 1),
+    }  # fmt: skip

@@ -177,3 +177,14 @@ def test_a_packet_right_behind_bytes_that_look_like_its_header_is_found(noise):
     assert (found.id, found.data) == (1, b"")
     assert parser.lost == len(bytes.fromhex(noise))
     assert not parser.waiting
+
+
+@given(st.lists(st.binary(max_size=300), max_size=6))
+def test_what_is_no_packet_is_not_kept(pieces):
+    """At most the largest packet may still be on its way: a noisy line costs no memory."""
+    parser = Parser()
+    for piece in pieces:
+        parser.feed(piece)
+        assert parser.waiting <= 4 + 255
+    parser.feed(b"\0" * 300)
+    assert parser.waiting == 0

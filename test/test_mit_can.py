@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.drivers.mit_can import MitCan
+from arm_dynamics.drivers.mit_can.exchange import Exchange
 from arm_dynamics.drivers.mit_can.line import CanLine
+from arm_dynamics.drivers.mit_can.motors import MOTORS
 from arm_dynamics.drivers.mit_can.slcan import SlcanLine
 from arm_dynamics.drivers.motor_bus import Goal
 from arm_dynamics.drivers.port import Port
@@ -635,3 +637,14 @@ def test_truncated_slcan_is_dropped(seed):
         assert all(abs(r.q - 0.4) < 1e-3 for r in readings.values())
         heard += len(readings)
     assert heard > 300
+
+
+def test_answers_that_share_an_identifier_are_told_apart_by_their_first_byte():
+    """CubeMars motors answer with CAN id 0, the whole of their own id in front."""
+    ids = (1, 2, 17, 33)
+    exchange = Exchange(Wire(MitMotors([])), dict.fromkeys(ids, MOTORS["AK80-9"]), {})
+    for id in ids:
+        owner, answer = exchange._sorted((0, bytes((id, 0x80, 0, 0x80, 8, 0, 70, 0))))
+        assert owner == id
+        assert answer.feedback.rotor_temperature == pytest.approx(30.0)
+    assert exchange._sorted((0, bytes((3, 0x80, 0, 0x80, 8, 0, 30, 0)))) == (-1, None)

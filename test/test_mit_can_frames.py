@@ -190,3 +190,15 @@ def test_slcan_takes_any_bytes(text):
 @pytest.mark.parametrize("text", [b"", b"z", b"t0117", b"t01170001020304050607", b"T0118" * 5])
 def test_other_lines_are_no_frames(text):
     assert parsed(text) is None
+
+
+def test_ranges_are_those_of_the_manuals():
+    """Largest position [rad], velocity [rad/s] and torque [N·m]: Damiao's defaults, CubeMars'."""
+    found = [(name, model.ranges) for name, model in MOTORS.items()]
+    assert {name: (r.position, r.velocity, r.torque) for name, r in found} == {
+        "DM4310": (12.5, 30.0, 10.0),
+        "DM4340": (12.5, 10.0, 28.0),
+        "DM8009": (12.5, 45.0, 54.0),
+        "AK60-6": (12.5, 45.0, 15.0),
+        "AK80-9": (12.5, 50.0, 18.0),
+    }

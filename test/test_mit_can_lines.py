@@ -7,6 +7,7 @@ import threading
 import tty
 import uuid
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import can
 import pytest
@@ -15,6 +16,7 @@ from emulators.mit import MitMotors
 
 from arm_dynamics.drivers.mit_can import MitCan
 from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
+from arm_dynamics.drivers.mit_can.slcan import SlcanLine
 from arm_dynamics.drivers.motor_bus import Goal
 from arm_dynamics.errors import ConfigError, DriverFault
 from arm_dynamics.model.wiring import MotorWiring
@@ -275,3 +277,11 @@ def test_frames_of_another_kind_are_lost():
         assert line.receive(line.now() + 1.0) == (5, b"12345678")
         assert line.receive(line.now()) is None
     line.close()
+
+
+def test_without_a_given_rate_the_adapter_is_set_to_that_of_the_motors():
+    """S8: 1 Mbit/s, as Damiao's and CubeMars' motors are delivered."""
+    written = []
+    port = SimpleNamespace(open=lambda: None, flush=lambda: None, write=written.append)
+    SlcanLine(port).open()
+    assert written == [b"C\rS8\rO\r"]

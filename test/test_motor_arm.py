@@ -750,3 +750,23 @@ def push_and_see(policy):
 
 def test_a_held_arm_is_stiff_and_a_ramped_one_is_not():
     assert push_and_see("hold") < 0.2 * push_and_see("ramp")
+
+
+def test_an_arm_of_which_a_motor_is_missing_is_not_opened_and_its_port_is_free():
+    rig = Rig()
+    rig.shafts[1].silent = True
+    with pytest.raises(DriverFault, match="do not answer"):
+        rig.driver.configure()
+    assert not rig.bus.is_open
+    assert rig.driver.status is Status.UNCONFIGURED
+
+
+def test_a_reset_clears_the_fault_of_each_motor_once():
+    """A clearing may restart a motor, which then takes a second: not again for each reading."""
+    rig, asked = Rig().up(), []
+    rig.line.trip(2, "overload")
+    rig.cycle()
+    rig.bus.clear_faults = asked.append
+    with pytest.raises(DriverFault, match="overload"):
+        rig.driver.reset()
+    assert asked == [[2]]

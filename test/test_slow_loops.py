@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from conftest import chain
+from emulators.ideal import WIRE
 from hypothesis import given
 from hypothesis import strategies as st
-from motor_rig import WIRING, Rig, arm, weight
+from motor_rig import PERIOD, SAFETY, WIRING, Rig, arm, weight
 
 from arm_dynamics.drivers.motor_arm import MotorArm
 from arm_dynamics.dynamics import gravity, mass_matrix
@@ -84,3 +85,38 @@ def test_the_period_is_that_of_the_last_cycles_and_a_pause_is_none():
     rig.bus.pass_time(0.3)
     rig.cycles(2)
     assert rig.driver.timing.period == pytest.approx(2.1e-3, rel=0.1)
+
+
+def test_the_readings_of_a_reset_are_no_cycles_and_a_closed_arm_has_no_period():
+    rig = Rig()
+    rig.driver = MotorArm(arm(), rig.bus, wiring=WIRING, safety=SAFETY)
+    rig.driver.configure()
+    rig.cycles(20)
+    before = rig.driver.timing.period
+    assert before == pytest.approx(2.1e-3, rel=0.1)
+    for _ in range(20):
+        rig.driver.reset()
+    assert rig.driver.timing.period == before
+    rig.driver.close()
+    assert rig.driver.timing is None
+
+
+@pytest.mark.parametrize(("reading", "delay"), [(2e-4, 0.2), (9e-4, 0.9), (4e-3, 1.0)])
+def test_the_delay_of_fresh_readings_is_twice_the_time_they_take_and_a_period_at_most(
+    reading, delay
+):
+    rig = Rig()
+    read = rig.bus.read
+
+    def slow():
+        rig.bus.pass_time(reading - WIRE)
+        return read()
+
+    rig.bus.read = slow
+    rig.driver.configure()
+    for _ in range(10):
+        rig.bus.pass_time(max(0.0, PERIOD - reading))
+        rig.driver.read()
+    timing = rig.driver.timing
+    assert timing.period == pytest.approx(max(PERIOD, reading), rel=1e-6)
+    assert timing.delay == pytest.approx(delay, rel=1e-6)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import chain
 from continuous import columns, followed, table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,6 +103,29 @@ def test_the_acceleration_in_the_law_is_what_it_causes(q, v, goal, speed, push):
     inside = np.abs(tau) < ARM.effort_limit
     if inside.all():
         np.testing.assert_allclose(tau, wanted, atol=1e-8)
+
+
+def test_without_gains_a_joint_by_itself_has_30_rad_per_second_and_a_damping_ratio_of_0_8():
+    """m a = kv ė + kx e: w² = kx / m, 2 d w = kv / m, as the docs have them."""
+    arm = chain({"mass": 3.0, "ixx": 0.1})
+    m = float(dynamics.mass_matrix(arm, arm.pose("initial"))[0, 0])
+    gains = VelocityPid(arm).gains
+    assert gains["kx"] / m == pytest.approx(30.0**2)
+    assert gains["kv"] / m == pytest.approx(2 * 0.8 * 30.0)
+    assert gains["ka"] == 0.0
+
+
+def test_without_gains_coupled_joints_are_damped_at_400_per_second_at_most():
+    """Two joints of one heavy link close together: each has more inertia by itself than both."""
+    arm = chain({"mass": 0.05, "ixx": 1e-4, "centre": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
+    mass = dynamics.mass_matrix(arm, arm.pose("initial"))
+    gains = VelocityPid(arm).gains
+    rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(gains["kv"]))).real
+    assert rates.max() == pytest.approx(400.0)
+    w = gains["kv"] / (1.6 * np.diag(mass))
+    np.testing.assert_allclose(w, w[0])
+    assert w[0] < 30.0
+    np.testing.assert_allclose(gains["kx"], w[0] ** 2 * np.diag(mass))
 
 
 # Gravity compensation -------------------------------------------------------------------------

@@ -31,15 +31,15 @@ class MotorArm(MotorLife):
         (it is tried again now and then), and when every joint is silent.
         """
         with self._link.turn:
+            self._require_open()
+            self._reads.append(self.bus.now())
             return self._read()
 
     def _read(self) -> State:
-        self._require_open()
         begun = self.bus.now()
         readings = self._call(self.bus.read)
         now = self.bus.now()
         self._reading = now - begun
-        self._reads.append(now)
         self._senses.take(readings, now)
         if self._senses.plausibility.any:
             self._tell_doubts()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from arm_dynamics.drivers.activation import TRIES, Activation
 from arm_dynamics.drivers.bus_link import as_fault
 from arm_dynamics.drivers.motor_parts import CLOSED, MotorParts
@@ -10,6 +12,7 @@ from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.safety.trips import Trip
 from arm_dynamics.scalar import warm_up
+from arm_dynamics.state import State
 
 LOOKS = 5
 """Readings that a reset waits for good news: a motor may miss a cycle, and tell its old fault."""
@@ -90,11 +93,15 @@ class MotorLife(MotorParts):
 
     def _still_wrong(self) -> list[Trip]:
         """What one more reading says that no reset can clear."""
-        self.read()
+        self._read()
         now, told = self.bus.now(), self.feedback
         found = self._judgement.limits(now, told.q, told.v, told.temperature)
         hot = [trip for trip in found if trip.kind == "temperature"]
         return self._judgement.faults(now, told.fault) + hot
+
+    @abstractmethod
+    def _read(self) -> State:
+        """Read every motor once; unlike ``read`` it is no cycle of the host."""
 
     def close(self) -> None:
         """Torque off as far as the port lets, then release it; counts what is not confirmed."""

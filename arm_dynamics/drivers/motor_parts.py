@@ -79,7 +79,7 @@ class MotorParts(Driver):
         self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
         self._stop: Stop | None = None
         self._good, self._sent, self._closed = 0, 0.0, False
-        self._reads: deque[float] = deque(maxlen=PERIODS)  # when the last cycles were read
+        self._reads: deque[float] = deque(maxlen=PERIODS)  # when the last cycles began
         self._reading = 0.0  # time [s] that the last read took
         self._unanswered = 0  # reads since the last write or idle
         self._senses = Senses(self._shafts, safety)
@@ -219,7 +219,8 @@ class MotorParts(Driver):
             self.events.report("implausible", text)
 
     def _lose_sight(self) -> None:
-        """Nothing is known of the motors: no old value is shown, none is of any age."""
+        """Nothing is known of the motors, nor of the period: cycles without answers are longer."""
+        self._reads.clear()
         self._senses = Senses(self._shafts, self.safety)
         self.feedback = self._senses.feedback(0.0)
 

@@ -14,7 +14,6 @@ from threading import Event, Thread
 from typing import Any
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -22,6 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
 from arm_dynamics.ros.declared import require_declared
+from arm_dynamics.ros.request_limit import LimitedExecutor
 from arm_dynamics.ros.stop import Stop, be_left_to_end, ending_at_once, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.safety.events import Events
@@ -108,7 +108,8 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     cannot handle must not cost an arm its torque. Where nothing works for ``BROKEN``, the work ends
     too: a node without services must not go on as if it had them. Returns whether all went well.
     """
-    executor: Any = SingleThreadedExecutor()
+    events = _events(nodes)
+    executor: Any = LimitedExecutor(events)
     for node in nodes:
         executor.add_node(node)
     # A service callback may keep the interpreter for this long before the loop gets it back.
@@ -117,8 +118,6 @@ def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
     gc.freeze()
     failures: list[BaseException] = []
     ending = Event()
-
-    events = _events(nodes)
 
     def serve() -> None:
         well = time.monotonic()

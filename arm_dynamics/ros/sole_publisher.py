@@ -7,6 +7,9 @@ from rclpy.node import Node
 from arm_dynamics.ros.one_publisher import publishers
 from arm_dynamics.safety.events import Events
 
+LEASE = 20
+"""Time [s] for which ROS's graph lists a node that was killed: the usual lease of Fast DDS."""
+
 
 class SolePublisher:
     """Two clocks make time jump to and fro; two arms on one topic share one controller."""
@@ -22,7 +25,10 @@ class SolePublisher:
         if len(names) <= 1:
             return ""
         topic = self._node.resolve_topic_name(self._topic)
-        text = f"several publishers on {topic}: {', '.join(names)}; {self._remedy}"
+        text = (
+            f"several publishers on {topic}: {', '.join(names)}; {self._remedy}"
+            f"; a node that was killed is listed for up to {LEASE} s"
+        )
         self._events.report(self._event, text)
         return text
 

@@ -10,6 +10,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
+from arm_dynamics.ros.sole_publisher import LEASE
+
 from .link import trajectory
 from .motors import JOINTS, RATE, Motors
 
@@ -119,6 +121,23 @@ def test_numbers_of_safety_have_units_and_ranges(motors, shared):
 
 
 # --- acting
+
+
+def test_beside_another_publisher_of_joint_states_the_arm_is_not_activated(motors, shared):
+    """Whoever answers the other's states would command this arm."""
+    shared.meet(JointState, "joint_states")
+    try:
+        assert not motors.ask("activate")
+        assert motors.life == "inactive"
+        told = motors.diagnosis(lambda values: "arm_conflict" in values)["last refusal"]
+        assert "several publishers on /joint_states: /hardware, /test_listener" in told
+        assert f"killed is listed for up to {LEASE} s" in told
+        torque(motors, "off")
+    finally:
+        shared.leave("joint_states")
+    shared.wait_for(
+        lambda: shared._listener.count_publishers("joint_states") == 1, "it is still there"
+    )
 
 
 def test_torque_on_moves_nothing_and_the_controller_begins_anew(motors, shared):

@@ -12,8 +12,8 @@ from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Path
-from rcl_interfaces.msg import Parameter, ParameterValue
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
@@ -25,6 +25,7 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros.decode import POINTS
 from arm_dynamics.ros.one_publisher import SILENCE
+from arm_dynamics.ros.request_limit import ITEMS, TEXT
 
 from .link import GAINS, INITIAL, INTRODUCTION, Ros, joint_state, trajectory
 from .motors import Motors
@@ -185,6 +186,23 @@ def test_trajectories_of_too_many_points_are_rejected_with_the_number(domain):
     found = domain.diagnosis("joint_controller", lambda values: "goal_refused" in values)
     assert words in found["last goal_refused"]
     moves(domain, INITIAL - 0.1)
+
+
+def test_requests_that_are_too_large_are_rejected_with_the_number(domain):
+    names = GetParameters.Request(names=["rate"] * ITEMS)
+    service = "simulator/get_parameters"
+    assert len(domain.call(GetParameters, service, names).values) == ITEMS
+    names.names.append("rate")
+    assert not domain.call(GetParameters, service, names).values
+    words = f"get_parameters: names: items = {ITEMS + 1}; expected at most {ITEMS}"
+    domain.diagnosis("simulator", lambda values: words in values.get("last request_rejected", ""))
+    value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value="x" * TEXT)
+    request = SetParametersAtomically.Request(parameters=[Parameter(name="rate", value=value)])
+    service = "joint_controller/set_parameters_atomically"
+    answer = domain.call(SetParametersAtomically, service, request).result
+    assert not answer.successful
+    assert f"characters = {TEXT + 4}; expected at most {TEXT}" in answer.reason
+    alive(domain)
 
 
 def test_another_simulator_is_noticed_by_controllers_and_by_the_first(domain):

@@ -1,0 +1,105 @@
+"""Which Dynamixels are asked in a cycle, in which order, and when a second time."""
+
+import struct
+from itertools import pairwise
+
+import pytest
+
+from arm_dynamics.drivers.dynamixel.codec import Share
+from arm_dynamics.drivers.dynamixel.feedback_reader import PATIENCE, SELDOM, FeedbackReader
+from arm_dynamics.drivers.dynamixel.models import MODELS
+
+IDS = (1, 2, 3, 4, 5, 6)
+PERIOD = 5e-3
+
+
+class Line:
+    """Motors that answer at once, but for the silent ones; a fast read ends at the first of them.
+
+    ``asked`` has (ids, fast, sure) of every question of the last cycle.
+    """
+
+    latency = 0.0
+
+    def __init__(self):
+        self.now, self.silent, self.asked, self.arrived = 0.0, set(), [], {}
+
+    def ask(self, request, ids, size, fast=False, sure=None):
+        self.asked.append((tuple(ids), fast, sure))
+        tick = round(self.now * 1e3)
+        data = struct.pack("<BBBhiiHBHBB", 1, 0, 0, 0, 0, 0, 120, 30, tick, 0, 0)[:size]
+        behind = [i for i, id in enumerate(ids) if id in self.silent]
+        heard = ids[: behind[0]] if fast and behind else [i for i in ids if i not in self.silent]
+        self.arrived.update(dict.fromkeys(heard, self.now))
+        return {id: Share(id, 0, data) for id in heard}
+
+
+@pytest.fixture
+def line():
+    return Line()
+
+
+@pytest.fixture
+def reader(line):
+    made = FeedbackReader(line, dict.fromkeys(IDS, MODELS["XM430-W350"]))
+    made.mapped = set(IDS)
+    return made
+
+
+def cycle(reader, line):
+    """The questions of one cycle."""
+    line.asked.clear()
+    line.now += PERIOD
+    reader.read()
+    return list(line.asked)
+
+
+def first_ids(reader, line, cycles):
+    return [cycle(reader, line)[0][0] for _ in range(cycles)]
+
+
+def test_a_motor_is_asked_in_each_cycle_until_patience_ends_and_then_in_every_fourth(reader, line):
+    line.silent = {2}
+    asked = [2 in ids for ids in first_ids(reader, line, PATIENCE + 10 * SELDOM)]
+    assert all(asked[:PATIENCE])
+    later = [i for i, yes in enumerate(asked) if yes and i >= PATIENCE]
+    assert {b - a for a, b in pairwise(later)} == {SELDOM}
+    assert PATIENCE < later[0] < PATIENCE + SELDOM
+    line.silent = set()
+    first_ids(reader, line, SELDOM)
+    assert first_ids(reader, line, 3) == [IDS] * 3
+
+
+def test_silent_motors_are_asked_last_and_each_in_turn_first_of_them(reader, line):
+    line.silent = {1, 3, 5}
+    cycle(reader, line)
+    orders = first_ids(reader, line, 6)
+    assert {ids[:3] for ids in orders} == {(2, 4, 6)}
+    firsts = [ids[3] for ids in orders]
+    assert set(firsts[:3]) == {1, 3, 5}
+    assert firsts[3:] == firsts[:3]
+    assert all(sorted(ids[3:]) == [1, 3, 5] for ids in orders)
+
+
+def test_two_motors_that_fall_silent_are_asked_once_more_and_one_is_not(reader, line):
+    line.silent = {4}
+    assert cycle(reader, line) == [(IDS, False, 6)]
+    line.silent = {2, 4, 5}
+    again = cycle(reader, line)
+    assert again == [((1, 2, 3, 5, 6, 4), False, 5), ((5, 2), False, 1)]
+    assert len(cycle(reader, line)) == 1, "they are known to be silent"
+
+
+def test_behind_a_silent_motor_a_fast_read_is_repeated_without_it_in_front(reader, line):
+    reader.fast = True
+    assert cycle(reader, line) == [(IDS, True, 6)]
+    line.silent = {3}
+    assert cycle(reader, line) == [(IDS, True, 6), ((4, 5, 6, 3), False, 3)]
+    assert cycle(reader, line) == [((1, 2, 4, 5, 6, 3), False, 5)]
+    line.silent = {6, 3}
+    cycle(reader, line)
+    line.silent = set()
+    cycle(reader, line)
+    assert cycle(reader, line) == [(IDS, True, 6)]
+    line.silent = {6}
+    assert cycle(reader, line) == [(IDS, True, 6), ((6,), False, 0)]

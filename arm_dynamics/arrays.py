@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from arm_dynamics.errors import InvalidValue
 
 Vector = NDArray[np.float64]
+FEW = 30
+"""Numbers that Python looks through faster than numpy does."""
 
 
 def frozen(value: ArrayLike) -> Vector:
@@ -51,7 +53,7 @@ def vector(name: str, value: ArrayLike, size: int | None = None) -> Vector:
     if array.ndim != 1 or size not in (None, array.size):
         expected = "(n,)" if size is None else f"({whole(f'{name}: size', size)},)"
         raise InvalidValue(f"{name}: shape {array.shape} given, {expected} expected")
-    if not np.isfinite(array).all():
+    if not (all(map(isfinite, array.tolist())) if array.size < FEW else np.isfinite(array).all()):
         index = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InvalidValue(f"{name}[{index}] = {array[index]}: a finite number is expected")
     return array

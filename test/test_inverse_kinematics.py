@@ -18,8 +18,6 @@ from arm_dynamics.errors import ArmDynamicsError, InvalidValue, UnknownName, Unr
 from arm_dynamics.kinematics import jacobian, pose
 from arm_dynamics.kinematics.four_joint import elbow_postures
 from arm_dynamics.kinematics.inverse import TOLERANCE, inverse_kinematics, nearest_reachable
-from arm_dynamics.kinematics.least_squares import least_squares
-from arm_dynamics.kinematics.pose_target import PoseTarget
 
 ARMS = ("five_dof", "four_joint", "puma560", "two_link", "two_link_pb", "three_link")
 PAIRS = json.loads((Path(__file__).parent / "data/four_joint/fk_ik_pairs.json").read_text())
@@ -189,23 +187,6 @@ def test_the_scale_of_all_weights_does_not_matter(scale):
     np.testing.assert_allclose(one.q, other.q, atol=1e-12)
 
 
-@settings(max_examples=30)
-@given(st.tuples(*[share] * 6), st.tuples(*[share] * 6), st.sampled_from(["base", "target"]))
-def test_the_errors_slope_is_its_derivative(here, there, along):
-    arm = arm_of("puma560")
-    q, target = posture(arm, here), PoseTarget.of(*pose(arm, posture(arm, there)), along=along)
-    if np.linalg.norm(target.error(*pose(arm, q))[3:]) > 3:
-        return  # at half a turn the logarithm jumps
-
-    def error(x):
-        return target.error(*pose(arm, x))
-
-    h = 1e-6
-    slope = [(error(q + h * e) - error(q - h * e)) / (2 * h) for e in np.eye(6)]
-    found = target.slope(pose(arm, q)[1], jacobian(arm, q))
-    np.testing.assert_allclose(found, np.transpose(slope), atol=2e-7)
-
-
 # --- out of reach ---
 
 
@@ -257,16 +238,6 @@ def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
     np.testing.assert_array_equal(first.q, second.q)
     assert nearest_reachable(arm, (9, 9, 9), restarts=0).restarts == 0
     assert nearest_reachable(arm, (9, 9, 9), restarts=3).restarts == 3
-
-
-def test_bounded_least_squares_of_a_line():
-    """min |A x - b|² with x >= 0 where the free minimum has a negative entry."""
-    A, b = np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 2.0, -1.0])
-    bounds = (np.zeros(2), np.full(2, np.inf))
-    found = least_squares(
-        lambda x: A @ x - b, lambda _: A, np.ones(2), bounds, lambda _: False, 100
-    )
-    np.testing.assert_allclose(found.x, [0.0, (A.T @ b)[1] / (A.T @ A)[1, 1]], atol=1e-9)
 
 
 # --- bad input ---

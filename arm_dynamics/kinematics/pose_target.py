@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen, vector
@@ -16,6 +15,9 @@ ORTHONORMAL = 1e-6
 FARTHEST = 1e6
 """Largest coordinate [m] of a target: a posture's millimetres are lost in the digits of more."""
 ALONG = ("base", "target")
+UNTURNED = frozen(np.eye(3))
+WHOLE, PLACE = frozen([1.0] * 6), frozen([1.0] * 3 + [0.0] * 3)
+"""Weights of a whole pose and of its position only."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,34 +47,12 @@ class PoseTarget:
         """
         if along not in ALONG:
             raise UnknownName("axes of the weights", str(along), ALONG)
-        turned = frozen(np.eye(3)) if rotation is None else rotation_matrix("rotation", rotation)
-        default = [1.0] * 3 + [0.0 if rotation is None else 1.0] * 3
-        weight = _weights(default if weights is None else weights)
-        if rotation is None and weight[3:].any():
+        turned = UNTURNED if rotation is None else rotation_matrix("rotation", rotation)
+        weight = (PLACE if rotation is None else WHOLE) if weights is None else _weights(weights)
+        if rotation is None and weight is not PLACE and weight[3:].any():
             raise InvalidValue(f"weights {weight.tolist()} count rotation, and none is given")
-        axes = turned if along == "target" else frozen(np.eye(3))
+        axes = turned if along == "target" else UNTURNED
         return cls(place("position", position, 3), turned, weight, axes)
-
-    def error(self, position: Vector, rotation: Vector) -> Vector:
-        """e (6,) of a frame that stands there; no angles where none counts."""
-        e = np.zeros(6)
-        e[:3] = self.axes.T @ (self.position - position)
-        if self.weights[3:].any():
-            e[3:] = self.axes.T @ pin.log3(self.rotation @ rotation.T)
-        return e
-
-    def slope(self, rotation: Vector, J: Vector) -> Vector:
-        """∂e/∂q (6, nv) of a frame with the LOCAL_WORLD_ALIGNED Jacobian J (6, nv).
-
-        R* Rᵀ becomes R* Rᵀ exp(-δ) as the frame turns by δ: ∂e/∂δ = -Jlog(R* Rᵀ). No slope of
-        angles where none counts.
-        """
-        found = np.empty_like(J)
-        found[:3] = -self.axes.T @ J[:3]
-        found[3:] = 0.0
-        if self.weights[3:].any():
-            found[3:] = -self.axes.T @ pin.Jlog3(self.rotation @ rotation.T) @ J[3:]
-        return found
 
     def __str__(self) -> str:
         """The target in words, with the axes that count where these are not whole."""
@@ -86,8 +66,9 @@ class PoseTarget:
 def place(name: str, value: ArrayLike, size: int | None = None) -> Vector:
     """Return ``value`` as a vector of coordinates [m]; raises InvalidValue for one out of sight."""
     found = vector(name, value, size)
-    for i in np.flatnonzero(np.abs(found) > FARTHEST):
-        raise InvalidValue(f"{name}[{i}] = {found[i]:.6g} m: at most {FARTHEST:g} m is expected")
+    for i, x in enumerate(found.tolist()):
+        if abs(x) > FARTHEST:
+            raise InvalidValue(f"{name}[{i}] = {x:.6g} m: at most {FARTHEST:g} m is expected")
     return found
 
 
@@ -96,14 +77,24 @@ def rotation_matrix(name: str, value: ArrayLike) -> Vector:
     R = frozen(value)
     if R.shape != (3, 3):
         raise InvalidValue(f"{name}: shape {R.shape} given, (3, 3) expected")
-    vector(name, R.ravel())
-    off = float(np.abs(R.T @ R - np.eye(3)).max())
-    if off > ORTHONORMAL or np.linalg.det(R) < 0:
+    a, b, c = zip(*R.tolist(), strict=True)  # floats: some hundred operations less than arrays
+    off = max(
+        abs(_dot(u, v) - (u is v)) for u, v in ((a, a), (b, b), (c, c), (a, b), (b, c), (c, a))
+    )
+    determinant = _dot(
+        a, (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
+    )
+    if not off <= ORTHONORMAL or determinant < 0:
+        vector(name, R.ravel())  # raises for what is not finite
         raise InvalidValue(
-            f"{name}: no rotation matrix (RᵀR is off by {off:.3g}, determinant"
-            f" {np.linalg.det(R):.3g}); orthonormal columns with determinant 1 are expected"
+            f"{name}: no rotation matrix (RᵀR is off by {off:.3g}, determinant {determinant:.3g});"
+            " orthonormal columns with determinant 1 are expected"
         )
     return R
+
+
+def _dot(u: tuple[float, ...], v: tuple[float, ...]) -> float:
+    return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
 
 
 def _weights(value: ArrayLike) -> Vector:

@@ -146,7 +146,7 @@ class ArmModel:
         """Effort limits (nv,) [N·m or N]."""
         return frozen([joint.effort for joint in self.joints])
 
-    @property
+    @cached_property
     def poses(self) -> Mapping[str, Vector]:
         """Named joint positions: "initial" (from the URDF) and "zero"."""
         initial = frozen([joint.initial for joint in self.joints])

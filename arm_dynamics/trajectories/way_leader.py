@@ -9,7 +9,6 @@ import numpy as np
 from arm_dynamics.arrays import Vector, frozen, vector
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.kinematics.inverse import Solution, descend, nearest_reachable
-from arm_dynamics.kinematics.pose_problem import PoseProblem
 from arm_dynamics.kinematics.pose_target import FARTHEST, PoseTarget
 from arm_dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel
@@ -45,7 +44,7 @@ class WayLeader:
         self.arm, self.trajectory = arm, trajectory
         axes = np.array(controlled_axes(arm), dtype=float)
         self.weights = axes if weights is None else vector("weights", weights, 6)
-        self.turns = bool(self.weights[3:].any())
+        self._weights, self.turns = self.weights, bool(self.weights[3:].any())
         self.times: list[float] = []
         self.found: list[Solution] = []
         self._left: Vector | None = None
@@ -126,20 +125,14 @@ class WayLeader:
 
     def at(self, asked: TaskReference, q: Vector) -> Solution:
         """From ``q`` (nv,) to what is asked, or the nearest to it that one descent finds."""
-        return descend(self._problem(asked), q, STALLED)
+        return descend(self.arm, self._target(asked), q, FINE, STALLED)
 
-    def _problem(self, asked: TaskReference) -> PoseProblem:
-        if not self.found or not np.abs(asked.position).max() <= FARTHEST:
-            rotation = asked.rotation if self.turns else None
-            target = PoseTarget.of(asked.position, rotation, self.weights)
-            self._first = PoseProblem.of(self.arm, target, None, FINE)
-            return self._first
+    def _target(self, asked: TaskReference) -> PoseTarget:
         rotation = asked.rotation if self.turns else BASE
-        target = PoseTarget(asked.position, rotation, self.weights, BASE)
-        one = self._first
-        return PoseProblem(
-            one.arm, target, one.tip, one.tolerance, one.scratch, one.counts, one.weights
-        )
+        if not self.found or not np.abs(asked.position).max() <= FARTHEST:
+            checked = rotation if self.turns else None
+            self._weights = PoseTarget.of(asked.position, checked, self.weights).weights
+        return PoseTarget(asked.position, rotation, self._weights, BASE)
 
     def share(self) -> float:
         """The latest interval's speed as a share of the velocity limits, of the fastest joint."""

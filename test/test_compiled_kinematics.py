@@ -1,0 +1,258 @@
+"""The compiled solver of inverse kinematics: on random chains, against Pinocchio and SciPy."""
+
+import subprocess
+import sys
+from functools import cache
+from importlib import metadata
+from math import pi
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from conftest import chain
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import least_squares
+
+from arm_dynamics import inverse_kinematics, load_arm, nearest_reachable
+from arm_dynamics.kinematics import jacobian, pose
+from arm_dynamics.kinematics.chain import chain_of
+from arm_dynamics.kinematics.inverse import TOLERANCE, joint_ranges
+from arm_dynamics.kinematics.pose_error import error_jacobian, place_chain, pose_error
+from arm_dynamics.kinematics.pose_search import search_pose
+
+WHOLE = np.vstack([np.eye(3), np.eye(3)])
+number = st.floats(-1, 1)
+joint = st.tuples(
+    st.sampled_from(["revolute", "revolute", "continuous", "prismatic"]),
+    st.tuples(number, number, number),
+    st.tuples(number, number, number),
+)
+shares = st.lists(st.floats(0.02, 0.98), min_size=9, max_size=9)
+HAND = (
+    '<link name="hand"/><joint name="hand_joint" type="fixed"><origin xyz="0.1 -0.2 0.3"'
+    ' rpy="0.4 0.5 -0.6"/><parent link="J{}_link"/><child link="hand"/></joint>'
+)
+
+
+def random_chain(joints):
+    """Joints of these kinds, axes and offsets, the ranges of some narrow, and a turned hand."""
+    given_joints = []
+    for i, (kind, axis, offset) in enumerate(joints):
+        direction = np.array(axis)
+        if np.linalg.norm(direction) < 0.1:
+            direction = np.eye(3)[i % 3]
+        direction = direction / np.linalg.norm(direction)
+        text = (" ".join(repr(float(x)) for x in values) for values in (direction, offset))
+        width = 0.4 if kind == "prismatic" else (1.0, 3.0, 7.0)[i % 3]
+        names = ("axis", "xyz")
+        given_joints.append(
+            {
+                "kind": kind,
+                "lower": -width,
+                "upper": 0.8 * width,
+                **dict(zip(names, text, strict=True)),
+            }
+        )
+    return chain(*given_joints, more=HAND.format(len(joints)))
+
+
+def within(arm, part):
+    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    return lower + np.array(part[: arm.nv]) * (upper - lower)
+
+
+def placed(arm, q, frame=None):
+    """Axes and origins of the joints, and rotation of the end, as the compiled search has them."""
+    one = chain_of(arm, frame)
+    n = one.joints.size
+    axes, origins, R = np.empty((n, 3)), np.empty((n + 1, 3)), np.empty((3, 3))
+    place_chain(one.placements, one.slides, q[one.joints], axes, origins, R)
+    return one, axes, origins, R
+
+
+# --- against Pinocchio ---
+
+
+@settings(max_examples=60)
+@given(st.lists(joint, min_size=1, max_size=9), shares)
+def test_pose_and_jacobian_are_pinocchios(joints, part):
+    arm = random_chain(joints)
+    q = within(arm, part)
+    for frame in (None, f"J{(arm.nv + 1) // 2}_link"):
+        one, axes, origins, R = placed(arm, q, frame)
+        position, rotation = pose(arm, q, frame)
+        np.testing.assert_allclose(origins[-1], position, atol=1e-12)
+        np.testing.assert_allclose(R, rotation, atol=1e-12)
+        J = np.empty((6, one.joints.size))
+        error_jacobian(axes, origins, one.slides, WHOLE, np.zeros(3), J)
+        expected = jacobian(arm, q, frame)
+        np.testing.assert_allclose(J, expected[:, one.joints], atol=1e-12)
+        others = np.setdiff1d(np.arange(arm.nv), one.joints)
+        assert not expected[:, others].any()
+
+
+@settings(max_examples=60)
+@given(st.lists(joint, min_size=1, max_size=7), shares, shares, st.tuples(*[number] * 6))
+def test_the_errors_jacobian_is_its_derivative(joints, here, there, weights):
+    arm = random_chain(joints)
+    q, target = within(arm, here), pose(arm, within(arm, there))
+    rows = np.array(weights)[:, None] * np.vstack([target[1].T] * 2)
+
+    def error(x):
+        _, _, origins, R = placed(arm, x)
+        e, turn = np.empty(6), np.empty(3)
+        pose_error(origins, R, *target, rows, True, e, turn)
+        return e, turn
+
+    e, turn = error(q)
+    log = pin.log3(target[1] @ pose(arm, q)[1].T)
+    assume(np.linalg.norm(log) < 3)  # at half a turn the logarithm jumps
+    np.testing.assert_allclose(turn, log, atol=1e-9)
+    np.testing.assert_allclose(e[3:], rows[3:] @ log, atol=1e-9)
+    np.testing.assert_allclose(e[:3], rows[:3] @ (target[0] - pose(arm, q)[0]), atol=1e-12)
+    one, axes, origins, _ = placed(arm, q)
+    J, h = np.empty((6, arm.nv)), 1e-6
+    error_jacobian(axes, origins, one.slides, rows, turn, J)
+    slope = [(error(q - h * d)[0] - error(q + h * d)[0]) / (2 * h) for d in np.eye(arm.nv)]
+    np.testing.assert_allclose(J, np.transpose(slope), atol=2e-6)
+
+
+# --- what is found ---
+
+
+@cache
+def arm_of(name):
+    paths = {
+        "panda": (
+            "panda_description/urdf/panda.urdf",
+            ("panda_finger_joint1", "panda_finger_joint2"),
+        ),
+        "ur5": ("ur_description/urdf/ur5_robot.urdf", ()),
+    }
+    if name not in paths:
+        return load_arm(name)
+    try:
+        every = metadata.files("example-robot-data") or ()
+    except metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed (extra: test)")
+    file = next(f for f in every if str(f).endswith(paths[name][0]))
+    with pytest.warns(RuntimeWarning):
+        return load_arm(str(file.locate()), lock=paths[name][1])
+
+
+@pytest.mark.parametrize(
+    ("name", "alone"), [("panda", 500), ("ur5", 850), ("puma560", 630), ("five_dof", 750)]
+)
+def test_a_thousand_reachable_poses_are_all_found_and_most_from_one_start(name, alone):
+    """Of five_dof, which has five joints, the positions; of the others whole poses."""
+    arm, random = arm_of(name), np.random.default_rng(1)
+    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    count = 0
+    for q, start in random.uniform(lower, upper, (1000, 2, arm.nv)):
+        position, rotation = pose(arm, q)
+        target = (position, rotation if arm.nv > 5 else None)
+        found = inverse_kinematics(arm, *target, start=start)
+        there = pose(arm, found.q)
+        assert np.linalg.norm(there[0] - position) <= 1.01 * TOLERANCE
+        if arm.nv > 5:
+            assert np.linalg.norm(pin.log3(there[1] @ rotation.T)) <= 1.01 * TOLERANCE
+        assert (arm.lower <= found.q).all()
+        assert (found.q <= arm.upper).all()
+        count += found.restarts == 0
+    assert count >= alone
+
+
+@settings(max_examples=60)
+@given(st.lists(joint, min_size=2, max_size=9), shares, st.booleans())
+def test_poses_of_random_chains_are_found(joints, part, turned):
+    """Revolute, continuous and prismatic joints, fewer and more than the pose has axes."""
+    arm = random_chain(joints)
+    position, rotation = pose(arm, within(arm, part))
+    found = inverse_kinematics(arm, position, rotation if turned else None, restarts=2000)
+    there = pose(arm, found.q)
+    assert np.linalg.norm(there[0] - position) <= 1.01 * TOLERANCE
+    if turned:
+        assert np.linalg.norm(pin.log3(there[1] @ rotation.T)) <= 1.01 * TOLERANCE
+    assert (arm.lower <= found.q).all()
+    assert (found.q <= arm.upper).all()
+
+
+@settings(max_examples=30)
+@given(st.lists(joint, min_size=2, max_size=8), shares, st.tuples(number, number, number))
+def test_no_step_within_the_limits_leads_nearer_to_an_unreachable_pose(joints, part, away):
+    """SciPy's bounded least squares, from where the search ended, gains nothing."""
+    arm = random_chain(joints)
+    position, rotation = pose(arm, within(arm, part))
+    assume(np.linalg.norm(away) > 0.1)
+    target = position + 20 * np.array(away)
+    found = nearest_reachable(arm, target, rotation, restarts=3)
+
+    def error(q):
+        there = pose(arm, q)
+        return np.r_[target - there[0], pin.log3(rotation @ there[1].T)]
+
+    cost = found.missed**2 + found.turned**2
+    assert cost == pytest.approx(np.sum(error(found.q) ** 2), rel=1e-9)
+    lower, upper = (np.clip(x, -1e3, 1e3) for x in (arm.lower, arm.upper))
+    inside = np.clip(found.q, lower + 1e-9, upper - 1e-9)
+    other = least_squares(error, inside, bounds=(lower, upper), xtol=1e-12, ftol=1e-12)
+    assert cost <= 2 * other.cost * (1 + 1e-6)
+
+
+# --- turns, joints beside the chain, and frames that do not move ---
+
+
+def test_joints_with_room_end_within_half_a_turn_of_the_start():
+    arm = arm_of("ur5")
+    random = np.random.default_rng(3)
+    for q, start in random.uniform(-pi, pi, (50, 2, 6)):
+        found = inverse_kinematics(arm, *pose(arm, q), start=start)
+        away = np.abs(found.q - start)
+        away[2] = 0.0  # the elbow has but one turn
+        assert (away <= pi + 1e-9).all()
+
+
+def test_joints_that_do_not_move_the_frame_stay():
+    arm = arm_of("puma560")
+    start = arm.pose("initial") + 0.1
+    far = pose(arm, [1.0, -0.4, -2.0, 0, 0, 0], "J3_link")
+    found = inverse_kinematics(arm, *far, start=start, frame="J3_link")
+    np.testing.assert_array_equal(found.q[3:], start[3:])
+    base = nearest_reachable(arm, (0.3, 0.0, -0.4), frame=arm.base_frame, restarts=2)
+    assert base.missed == pytest.approx(0.5)
+    np.testing.assert_array_equal(base.q, arm.pose("initial"))
+
+
+def test_a_seed_spreads_the_restarts_elsewhere():
+    arm = arm_of("puma560")
+    found = [
+        nearest_reachable(arm, (9, 9, 9), np.eye(3), restarts=1, seed=s) for s in (0, 1, 2**80)
+    ]
+    assert len({f.iterations for f in found}) > 1
+
+
+# --- compiling ---
+
+
+def test_nothing_compiles_the_search_before_it_is_used():
+    program = (
+        "import sys, arm_dynamics, arm_dynamics.following.rehearsal, arm_dynamics.cli.main\n"
+        "assert 'arm_dynamics.kinematics.inverse' in sys.modules\n"
+        "print('arm_dynamics.kinematics.pose_search' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split() == ["False"]
+
+
+def test_one_compilation_serves_every_arm_and_every_kind_of_array():
+    pytest.importorskip("numba")
+    for name in ("two_link", "puma560"):
+        arm = arm_of(name)
+        position, rotation = pose(arm, arm.pose("initial"))
+        wide = np.repeat(np.array(arm.pose("initial")), 2)
+        for start in (None, list(wide[::2]), wide[::2], wide[::2].copy()):
+            inverse_kinematics(arm, position, np.asfortranarray(rotation), start=start)
+    assert len(search_pose.signatures) == 1

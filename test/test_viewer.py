@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from arm_dynamics import load_arm
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.viewer import ArmPage, show
+from arm_dynamics.viewer.guard import fault
 from arm_dynamics.viewer.headers import policy
 from arm_dynamics.viewer.history import RATE, WINDOW, History, Sample
 from arm_dynamics.viewer.plot import QUANTITIES
@@ -283,6 +284,70 @@ def test_sliders_call_back_within_the_limits(sliders):
         assert len(targets) == count
 
 
+def test_sliders_follow_without_a_call_back(sliders):
+    """Of a prismatic joint in m; rounded to the slider's step."""
+    targets = []
+    sliders.on_target(targets.append)
+    joints = sliders._canvas.controls.sliders
+    joints.show((0.123456, 9.0, 0.0123456))
+    assert joints.target == (0.123, 0.7, 0.0123)
+    joints.send_again()
+    assert joints.target == (0.123, 0.7, 0.0123)
+    assert targets == []
+    joints.set((0.5, 0.0, 0.1))
+    assert targets[-1] == (0.5, 0.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        {"value": math.nan}, {"value": math.inf}, {"value": "1.0"}, {"value": None},
+        {"value": [1.0]}, {"value": True}, {}, [], {"min": -9.0}, {"value": 0.1, "removed": True},
+    ],
+)  # fmt: skip
+def test_a_browser_can_send_a_slider_nothing_but_a_finite_value(sliders, caplog, updates):
+    slider = sliders._canvas.controls.sliders._sliders[0]
+    assert fault(slider._impl, updates)
+    assert fault(slider._impl, {"value": 1}) == ""
+    with Client(sliders.url) as client:
+        client.until_quiet(0.2)
+        client.send("GuiUpdateMessage", uuid=slider._impl.uuid, updates=updates)
+        assert eventually(lambda: "rejected" in caplog.text or updates == [])
+    assert (slider.value, slider.min) == (0.1, -math.pi)
+
+
+def test_actions_report_what_came_of_them(sliders):
+    def fail():
+        raise InvalidValue("no")
+
+    row = sliders.add_controls().add_actions("Arm", {"Do": lambda: "done it", "Fail": fail})
+    with Client(sliders.url) as client:
+        messages = client.until_quiet(0.5)
+        (group,) = [m for m in messages if m["type"] == "GuiButtonGroupMessage"]
+        for name, word in (("Do", "done it"), ("Fail", "rejected: no"), ("Do", "done it")):
+            client.send("GuiUpdateMessage", uuid=group["uuid"], updates={"value": name})
+            assert eventually(lambda word=word: word in sliders.feedback.html)
+        row.offer("Fail")
+        client.send("GuiUpdateMessage", uuid=group["uuid"], updates={"value": "Do"})
+        client.send("GuiUpdateMessage", uuid=group["uuid"], updates={"value": "Fail"})
+        assert eventually(lambda: "rejected: no" in sliders.feedback.html)
+
+
+def test_a_foreign_page_moves_nothing(sliders):
+    """Even one that knows a control's name, and sends before it is disconnected."""
+    uuid = sliders._canvas.controls.sliders._sliders[0]._impl.uuid
+    foreign = f"http://localhost:{port_of(sliders)}"  # the same server by another name
+
+    def intrude():
+        with Client(sliders.url, foreign) as client:
+            client.send("GuiUpdateMessage", uuid=uuid, updates={"value": 1.0})
+            client.until_quiet()
+
+    with pytest.raises(ConnectionClosed):
+        intrude()
+    assert sliders._canvas.controls.sliders.target[0] == 0.1
+
+
 @given(st.floats(-9, 9) | st.just(-math.inf), st.floats(0, 9) | st.just(math.inf))
 def test_slider_ranges_are_finite_and_within_the_limits(lower, width):
     upper = math.inf if math.isinf(lower) and math.isinf(width) else max(lower, -9) + width
@@ -319,7 +384,10 @@ def test_pages_of_other_hosts_are_refused(page):
     ("origin", "asked", "bound", "allowed"),
     [
         (None, "127.0.0.1:1", "127.0.0.1", True),
-        ("http://localhost:9", "127.0.0.1:1", "127.0.0.1", True),
+        ("http://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1", True),
+        ("http://localhost:9", "localhost:9", "127.0.0.1", True),
+        ("http://localhost:9", "127.0.0.1:1", "127.0.0.1", False),  # another server of here
+        ("http://127.0.0.1:9", "127.0.0.1:1", "127.0.0.1", False),
         ("http://[::1]:9", "[::1]:9", "::1", True),
         ("http://evil.test:1", "evil.test:1", "127.0.0.1", False),  # a name pointed at us
         ("http://127.0.0.1.evil.test", "127.0.0.1:1", "127.0.0.1", False),

@@ -52,9 +52,15 @@ class Status:
         self.updates += name == "simulator"
 
     @property
+    def emergency(self) -> str:
+        """The words of an arm whose emergency stop is engaged, "" while it is released."""
+        texts = list(self.messages.values())
+        return next((text for text in texts if text.startswith(STOPPED)), "")
+
+    @property
     def stopped(self) -> bool:
-        """Whether an arm tells of its emergency stop."""
-        return any(text.startswith(STOPPED) for text in self.messages.values())
+        """Whether an arm reports its emergency stop."""
+        return bool(self.emergency)
 
     def number(self, key: str) -> float | None:
         """One value as a number, or None when none has come yet."""

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import vector
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
+from arm_dynamics.viewer.controls import Controls
+from arm_dynamics.viewer.emergency import EmergencyPanel
+from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.history import History, Sample
 from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
 from arm_dynamics.viewer.server import open_server, quiet
@@ -136,18 +139,15 @@ class ArmPage:
 
         Raises InvalidValue on a page that is view-only.
         """
-        if self._canvas.sliders is None:
-            raise InvalidValue("on_target: the page is view-only; use interactive=True")
-        self._canvas.sliders.on_target(callback)
+        self._required("on_target").sliders.on_target(callback)
 
     def set_target(self, target: Sequence[float]) -> None:
         """Move the sliders to ``target`` [rad or m], as a user would; clamped into their ranges.
 
         Raises InvalidValue on a page that is view-only, and for a wrong length.
         """
-        if self._canvas.sliders is None:
-            raise InvalidValue("set_target: the page is view-only; use interactive=True")
-        self._canvas.sliders.set(vector("target", target, self._size).tolist())
+        controls = self._required("set_target")
+        controls.sliders.set(vector("target", target, self._size).tolist())
 
     def set_range(self, joint: str, lower: float, upper: float) -> None:
         """Let a joint's slider and the table's bar run from ``lower`` to ``upper`` [rad or m].
@@ -165,12 +165,36 @@ class ArmPage:
         ``accept(owner, label, number)`` takes an edit or raises an ArmDynamicsError.
         Raises InvalidValue on a page that is view-only.
         """
-        sliders = self._canvas.sliders
-        if sliders is None:
-            raise InvalidValue("add_parameters: the page is view-only; use interactive=True")
-        order = sliders.order + 0.5
-        self.parameters = ParameterFields(self._server.gui, title, numbers, accept, order=order)
+        controls = self._required("add_parameters")
+        self.parameters = controls.add_parameters(title, numbers, accept)
         return self.parameters
+
+    def add_controls(self) -> Controls:
+        """Let a user act on the arm: sliders now, and whatever is added to what this returns.
+
+        What is there already is returned again.
+        """
+        return self._canvas.add_controls()
+
+    @property
+    def emergency(self) -> EmergencyPanel | None:
+        """The emergency stop on the page, where ``on_emergency`` was given."""
+        return self._canvas.emergency
+
+    @property
+    def feedback(self) -> Feedback:
+        """The line that reports what came of a user's actions."""
+        return self._canvas.feedback
+
+    @property
+    def watched(self) -> bool:
+        """Whether a browser shows the page now."""
+        return self._watched
+
+    def _required(self, what: str) -> Controls:
+        if self._canvas.controls is None:
+            raise InvalidValue(f"{what}: the page is view-only; use interactive=True")
+        return self._canvas.controls
 
     def close(self) -> None:
         """Stop the page and free its port; a second call does nothing."""

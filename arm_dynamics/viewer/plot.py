@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.viewer import layout
 from arm_dynamics.viewer.history import History, Sample
 
 COLORS = (
@@ -26,7 +27,7 @@ class JointPlot:
 
     def __init__(self, gui: Any, names: Sequence[str]) -> None:
         self._size = len(names)
-        self._choice = gui.add_dropdown("Plot", QUANTITIES)
+        self._choice = gui.add_dropdown("Plot", QUANTITIES, order=layout.PLOT)
         axis: dict[str, Any] = {
             "stroke": "#9aa4b2",
             "grid": {"stroke": "rgba(140,150,170,.18)", "width": 1},
@@ -36,7 +37,7 @@ class JointPlot:
         self._chart = gui.add_uplot(
             data=tuple(np.zeros(2) for _ in series), series=tuple(series), height=230,
             scales={"x": {"time": False}}, axes=(axis, {**axis, "size": 48}),
-            legend={"show": False}, padding=(12, 14, 0, 0),
+            legend={"show": False}, padding=(12, 14, 0, 0), order=layout.PLOT + 0.1,
         )  # fmt: skip
 
     def draw(self, history: History) -> None:

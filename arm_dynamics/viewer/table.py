@@ -17,6 +17,16 @@ RIGHT = "text-align:right;padding:1px 0 1px 5px;white-space:nowrap"
 DIM = "opacity:.62;font-weight:400;"
 
 
+LONGEST = 14
+"""Characters of a joint's name that the panel shows."""
+
+
+def short(name: str) -> str:
+    """Return ``name``, of a long one the beginning and the end; its whole is a tooltip's."""
+    tail = LONGEST // 2
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - tail - 1]}…{name[-tail:]}"
+
+
 def status_html(status: Mapping[str, str]) -> str:
     """Return name and value pairs, one a line."""
     rows = "".join(

@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from arm_dynamics.errors import DriverFault, InvalidValue
 
-TIMEOUT = 5.0
+TIMEOUT = 15.0
 """Time [s] that a service has for its answer."""
 PARAMETERS = {"list": ListParameters, "get": GetParameters, "set": SetParameters}
 

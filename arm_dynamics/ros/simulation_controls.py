@@ -15,6 +15,7 @@ from arm_dynamics.ros import qos
 from arm_dynamics.ros.joint_goals import JointGoals
 from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.remote import Remote
+from arm_dynamics.ros.remote_fields import RemoteFields
 from arm_dynamics.ros.status import Status
 from arm_dynamics.viewer.actions import ActionRow
 from arm_dynamics.viewer.page import ArmPage
@@ -23,12 +24,12 @@ LOOK = 0.5
 """Time [s] between two looks for the simulator's services."""
 FOLLOW = 0.15
 """Time [s] between two moves of the sliders along with the reference."""
-PAUSE, GO_ON, RESET = "Pause", "Continue", "Reset"
+PAUSE, GO_ON, RESET, PUSH = "Pause", "Continue", "Reset", "Push"
 STOP_TOUR, START_TOUR = "Stop tour", "Start tour"
 
 
 class SimulationControls:
-    """Sliders, pause, reset, tour and the release of the emergency stop.
+    """Sliders, pause, reset, push, tour, payload, gains, and the emergency stop's release.
 
     They are put on the page once a simulator is found in this namespace; a physical arm has no
     such services, and its page stays view-only. ``look`` is for the page's loop; what waits for
@@ -41,7 +42,9 @@ class SimulationControls:
         self._reset = Remote(node, Trigger, "simulator/reset")
         self._release = Remote(node, Trigger, "simulator/reset_emergency_stop")
         self._tour = _Tour(node)
+        self._push = Remote(node, Trigger, "simulator/push")
         self._goals: JointGoals | None = None
+        self._fields: RemoteFields | None = None
         self._row: ActionRow | None = None
         self._paused = False
         self._paused_until = 0  # update of the status that counts again
@@ -49,14 +52,15 @@ class SimulationControls:
 
     def look(self, reference: Vector | None) -> None:
         """Find the simulator, or bring the controls up to date; at every cycle of the page."""
-        if self._row is None or self._goals is None:
+        if self._row is None or self._goals is None or self._fields is None:
             self._find()
             return
         self._goals.look(reference)
+        self._fields.look()
         if self._status.updates > self._paused_until:
             self._paused = self._status.values.get("paused") == "true"
         tour = {True: (STOP_TOUR,), False: (START_TOUR,), None: ()}[self._tour.running]
-        self._row.offer(GO_ON if self._paused else PAUSE, RESET, *tour)
+        self._row.offer(GO_ON if self._paused else PAUSE, RESET, PUSH, *tour)
         if not self._goals.under_way:
             self._follow(reference)
 
@@ -64,7 +68,8 @@ class SimulationControls:
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + LOOK
-        if not (self._pause.ready and self._reset.ready and self._release.ready):
+        needed = (self._pause, self._reset, self._push, self._release)
+        if not all(service.ready for service in needed):
             return
         controls = self._page.add_controls()
         goals = JointGoals(self._node, self._arm, self._status, self._tour.end, controls)
@@ -72,9 +77,11 @@ class SimulationControls:
             PAUSE: lambda: self._set_paused(True),
             GO_ON: lambda: self._set_paused(False),
             RESET: lambda: self._do_reset(goals),
+            PUSH: self._push.do,
             STOP_TOUR: lambda: self._tour.set(False),
             START_TOUR: lambda: self._start_tour(goals),
         }
+        self._fields = RemoteFields(self._node, controls)
         self._goals, self._row = goals, controls.add_actions("Simulation", actions)
         if self._page.emergency is not None:
             self._page.emergency.allow_release(self._release.do)

@@ -69,15 +69,19 @@ class ParameterFields:
         return str(self._fields[owner, label].value)
 
     def show(self, numbers: Numbers) -> None:
-        """Put other numbers into the fields, unless one is being edited; nobody is called."""
+        """Put other numbers into the fields; nobody is called.
+
+        A field that is being edited keeps its text, and goes back to the number if it is rejected.
+        """
         with self._lock:
-            for field, handle in self._fields.items():
-                owner, label = field
+            for (owner, label), handle in self._fields.items():
                 number = numbers.get(owner, {}).get(label)
-                edited = handle.value != self._accepted[field]
-                if number is None or edited or _read(self._accepted[field]) == number:
+                before = self._accepted[owner, label]
+                if number is None or _read(before) == number:
                     continue
-                self._accepted[field] = handle.value = _text(number)
+                self._accepted[owner, label] = _text(number)
+                if handle.value == before:
+                    handle.value = _text(number)
 
     def remove(self) -> None:
         """Take the fields off the panel."""

@@ -1,6 +1,7 @@
 """The page of ``arm-dynamics sim`` is used as a browser does: by the messages that it sends."""
 
 import re
+from html import escape
 from math import nan
 
 import numpy as np
@@ -10,7 +11,7 @@ pytest.importorskip("viser", reason="viser is not installed")
 from browser import Panel
 from websockets.exceptions import ConnectionClosed
 
-from .link import INITIAL, JOINTS
+from .link import INITIAL, JOINTS, Motion
 
 FOUND = re.compile(r"the arm is shown at (http://\S+)")
 
@@ -35,6 +36,14 @@ class Run:
         return self.page.wait_for(
             lambda: np.abs(self.q - goal).max() < tolerance, f"not at {goal}, but at {self.q}"
         )
+
+    def rest(self):
+        """End the tour; where the arm stands then."""
+        self.page.wait_for(lambda: self.page.offered, "no controls")
+        if "Stop tour" in self.page.offered:
+            self.page.push("Stop tour")
+        self.ros.wait_longer(self.states, 2.0)
+        return self.q
 
     def says(self, words):
         return self.page.wait_for(lambda: words in self.page.text, f"no '{words}'")
@@ -111,9 +120,62 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_goes_on(sim):
     assert "EMERGENCY" not in sim.process.output
 
 
-def test_what_no_control_sends_moves_nothing(sim):
+def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
+    before, start = sim.rest(), len(sim.states)
+    sim.page.push("Push")
+    sim.says("push of")
     sim.ros.wait_longer(sim.states, 1.0)
-    before = sim.q
+    motion = Motion(sim.states.messages(start))
+    assert 0.3 < np.abs(motion.v).max() < 1.5
+    sim.at(before)
+    sim.page.set("x [N·s]", "1e5")
+    sim.says("push: x [N·s] = 100000")
+    sim.page.push("Push")
+    sim.says("would change by")
+    assert np.abs(Motion(sim.states.messages(-10)).v).max() < 0.1
+
+
+def test_payload_of_the_arm_and_of_the_controllers_model(sim):
+    """A value that another client sets is shown, too."""
+    sim.rest()
+    sim.page.set("simulated arm [kg]", "0.5")
+    sim.says("simulated arm [kg] = 0.5")
+    assert sim.ros.get("simulator", "payload_mass") == 0.5
+    sim.ros.wait_longer(sim.states, 1.0)
+    loaded = abs(sim.states.newest.effort[1])
+    sim.page.set("controller's model [kg]", "0.5")
+    sim.says("controller&#x27;s model [kg] = 0.5")
+    assert sim.ros.get("joint_controller", "payload_mass") == 0.5
+    reason = sim.ros.set("simulator", payload_mass=-1.0)[0].reason
+    sim.page.set("simulated arm [kg]", "-1")
+    sim.says(f"rejected: {escape(reason)}")
+    assert sim.ros.get("simulator", "payload_mass") == 0.5
+    assert sim.ros.set("simulator", payload_mass=0.0)[0].successful
+    field = sim.page.named("simulated arm [kg]")[-1]
+    sim.page.wait_for(lambda: field["value"] == "0", "another client's value is not shown")
+    sim.ros.wait_longer(sim.states, 1.0)
+    assert loaded - abs(sim.states.newest.effort[1]) > 0.5  # [N m] of R2
+
+
+def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reason(sim):
+    node, name = "joint_controller", "gains.R5.p"
+    sim.page.wait_for(lambda: sim.page.named("p"), "no gains")
+    before = sim.ros.get(node, name)
+    sim.page.set("p", f"{0.9 * before:.6g}")  # of the last joint, R5
+    sim.says("R5: p = ")
+    assert sim.ros.get(node, name) == pytest.approx(0.9 * before, rel=1e-5)
+    reason = sim.ros.set(node, gains__R5__p=-5.0)[0].reason
+    sim.page.set("p", "-5")
+    sim.says(f"rejected: {escape(reason)}")
+    assert sim.ros.get(node, name) == pytest.approx(0.9 * before, rel=1e-5)
+    sim.page.set("p", "many")
+    sim.says("rejected: R5: p")
+    sim.page.set("p", f"{before:.10g}")
+    sim.says(f"R5: p = {before:g}")
+
+
+def test_what_no_control_sends_moves_nothing(sim):
+    before = sim.rest()
     slider = sim.page.named("R1", "Slider")[0]
     row = next(p for p in sim.page._parts.values() if "Pause" in p["props"].get("options", ()))
     for value in (nan, float("inf"), "far", None, [1.0], True, {"a": 1}):

@@ -13,7 +13,7 @@ from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.friction import dry_velocity
 from arm_dynamics.integrators import integrator
-from arm_dynamics.joint_efforts import JointEfforts
+from arm_dynamics.joint_efforts import JointEfforts, MotorValues
 from arm_dynamics.kinematics import jacobian
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm
@@ -97,6 +97,15 @@ class Plant:
         self._require_finite(state)
         self._accept_command(command)
         return self._motion.efforts(state.q, state.v, self._own_states(state))
+
+    def motors(self, state: State, command: Command) -> MotorValues:
+        """Voltages and temperatures of the motors in this state under this command.
+
+        Raises as ``step`` does for a bad state or command.
+        """
+        self._accept_state(state)
+        self._accept_command(command)
+        return self._motion.motors(state.q, state.v, self._own_states(state))
 
     def struck(self, state: State, impulse: ArrayLike) -> State:
         """The state right after an impulse p (3,) [N·s] on the tool, along the base's axes.

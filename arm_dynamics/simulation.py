@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.joint_efforts import JointEfforts
+from arm_dynamics.joint_efforts import JointEfforts, MotorValues
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import require_same_joints
 from arm_dynamics.plant import Plant
@@ -99,6 +99,10 @@ class Simulation:
     def efforts(self) -> JointEfforts | None:
         """What acts on the joints now, under the last period's command; None before any."""
         return None if self._command is None else self.plant.efforts(self.state, self._command)
+
+    def motors(self) -> MotorValues | None:
+        """Voltages and temperatures of the motors now; None before any period."""
+        return None if self._command is None else self.plant.motors(self.state, self._command)
 
     def use_arm(self, arm: ArmModel) -> None:
         """Go on with a changed arm (payload, gravity, motor constants) in the same state.

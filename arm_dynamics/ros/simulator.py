@@ -95,6 +95,7 @@ class SimulatorNode(Node):
                 self._conflict(),
                 self._recording.queue if self._recording else None,
             ),
+            report.joints,
         )
         self.add_on_set_parameters_callback(self._on_parameters)
 

@@ -25,7 +25,7 @@ from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.raw_take import Taken
 from arm_dynamics.ros.simulation_controls import SimulationControls
-from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.status import SUPPLY, TEMPERATURE, VOLTAGE, Status
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.wire import JointStateReader
@@ -110,7 +110,11 @@ class ViewerNode(Node):
     def _show(self, state: State) -> None:
         try:
             status, effort = self._status.shown(), known(state.tau)
-            self.page.show(state.q, state.v, effort, status, self._reference, time=state.time)
+            motors, names = self._status.motors, self._arm.joint_names
+            self.page.show(
+                state.q, state.v, effort, status, self._reference, time=state.time,
+                voltage=motors(names, VOLTAGE, SUPPLY), temperature=motors(names, TEMPERATURE),
+            )  # fmt: skip
         except ArmDynamicsError as error:
             self._throttle.warn("not shown", str(error))
 

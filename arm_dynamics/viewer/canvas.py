@@ -42,7 +42,7 @@ class Canvas:
     ) -> None:
         skeleton = Skeleton(urdf, names)
         chain = skeleton.chain(tool_frame)
-        sphere = reach(skeleton, limits)
+        sphere = reach(skeleton, limits, initial, urdf)
         self._names, self._limits = names, list(limits)
         joints = urdf.joint_map
         self._units = ["m" if joints[n].type == "prismatic" else "rad" for n in names]
@@ -73,7 +73,7 @@ class Canvas:
             return wait
         self._panel_due = time.monotonic() + PANEL_PERIOD
         self._status.content = status_html(status)
-        self._table.content = table_html(self._names, self._limits, sample)
+        self._table.content = table_html(self._names, self._limits, sample, self._units)
         self._plot.draw(history)
         self.trace.extend(history)
         self.trace.draw()
@@ -103,6 +103,6 @@ class Canvas:
     def _add_panel(self, gui: Any) -> None:
         self._status = gui.add_html("", order=layout.STATUS)
         self._table = gui.add_html("", order=layout.TABLE)
-        self._plot = JointPlot(gui, self._names)
+        self._plot = JointPlot(gui, self._names, self._units)
         clear = gui.add_button("Clear trace", order=layout.TRACE)
         clear.on_click(lambda _: self.trace.clear())

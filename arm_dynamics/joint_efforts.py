@@ -22,3 +22,11 @@ class JointEfforts:
     stop: Vector
     forward: Vector
     backward: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotorValues:
+    """Voltage [V] and temperature [°C] of each motor, (nv,) each; NaN where it has none."""
+
+    voltage: Vector
+    temperature: Vector

@@ -14,7 +14,7 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.dynamics import mass_matrix, nle
 from arm_dynamics.errors import UnknownName
 from arm_dynamics.friction import force_response, viscous_effort
-from arm_dynamics.joint_efforts import JointEfforts
+from arm_dynamics.joint_efforts import JointEfforts, MotorValues
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.own_states import compiled_states, own_states, update_groups
 from arm_dynamics.state import Command, require_command
@@ -178,6 +178,16 @@ class ArmMotion:
         stop = [stop_effort(*(float(n) for n in x[row.STOP, i])) for i in range(v.size)]
         every = (computed, applied, viscous, stop, *self.dry_at(v))
         return JointEfforts(*(frozen(effort) for effort in every))
+
+    def motors(self, q: Vector, v: Vector, z: Vector) -> MotorValues:
+        """Voltages and temperatures of the motors in this state."""
+        self._load(q, v, z)
+        voltage, temperature = [], []
+        for i, actuator in enumerate(self.arm.actuators):
+            interface, told, _, speed, own = self._asked(i, z)
+            voltage.append(actuator.voltage(interface, told, speed, own))
+            temperature.append(actuator.temperature(own))
+        return MotorValues(frozen(voltage), frozen(temperature))
 
     def prescribe(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """Set off the joints that go where they are told; return where they end (np,).

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, scalar, whole
+from arm_dynamics.arrays import Vector, frozen, scalar, vector, whole
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import InvalidValue
 from arm_dynamics.friction import dry_velocity
 from arm_dynamics.integrators import integrator
-from arm_dynamics.joint_efforts import JointEfforts
+from arm_dynamics.joint_efforts import JointEfforts, MotorValues
+from arm_dynamics.kinematics import jacobian
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import given_arm
 from arm_dynamics.motion import ArmMotion, require_taken
@@ -94,6 +97,25 @@ class Plant:
         self._require_finite(state)
         self._accept_command(command)
         return self._motion.efforts(state.q, state.v, self._own_states(state))
+
+    def motors(self, state: State, command: Command) -> MotorValues:
+        """Voltages and temperatures of the motors in this state under this command.
+
+        Raises as ``step`` does for a bad state or command.
+        """
+        self._accept_state(state)
+        self._accept_command(command)
+        return self._motion.motors(state.q, state.v, self._own_states(state))
+
+    def struck(self, state: State, impulse: ArrayLike) -> State:
+        """The state right after an impulse p (3,) [N·s] on the tool, along the base's axes.
+
+        v⁺ = v + M(q)⁻¹ J(q)ᵀ p; joints with prescribed motion keep their speed.
+        """
+        generalized = jacobian(self.arm, state.q)[:3].T @ vector("impulse", impulse, 3)
+        generalized[self._motion.prescribed] = 0.0
+        change = self._motion.inverse_mass(state.q) @ generalized
+        return replace(state, v=frozen(state.v + change))
 
     def require_stable(self, q: Vector, dt: float) -> None:
         """Refuse damping that a time step of dt [s] cannot follow at ``q``.

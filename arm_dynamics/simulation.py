@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.errors import InvalidValue
-from arm_dynamics.joint_efforts import JointEfforts
+from arm_dynamics.joint_efforts import JointEfforts, MotorValues
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import require_same_joints
 from arm_dynamics.plant import Plant
@@ -21,6 +21,9 @@ from arm_dynamics.step_clock import StepClock
 
 MOST_STEPS = 1_000_000
 """Time steps within one control period: seconds in which nothing else is answered."""
+
+HARDEST_PUSH = 20.0
+"""Largest change of a joint's speed [rad/s or m/s] by an impulse on the tool."""
 
 
 class Simulation:
@@ -51,6 +54,7 @@ class Simulation:
         self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
         self._clock = StepClock()
         self._command: Command | None = None
+        self._impulse: Vector | None = None
         self.on_period: Callable[[State, Command, State], None] | None = None
         """Told of every period: the state before, the command that acted, the state after."""
 
@@ -81,6 +85,8 @@ class Simulation:
     def advance(self) -> State:
         """One control period under the watched command."""
         before, command = self.state, self.watch.command(self.state)
+        if self._impulse is not None:
+            before, self._impulse = self.plant.struck(before, self._impulse), None
         if self.watch.stopping and before.act.size:
             before = replace(before, act=self.arm.held_act(before.q, before.act))
         end = self._clock.after(before.time, self.dt, self.steps)
@@ -93,6 +99,10 @@ class Simulation:
     def efforts(self) -> JointEfforts | None:
         """What acts on the joints now, under the last period's command; None before any."""
         return None if self._command is None else self.plant.efforts(self.state, self._command)
+
+    def motors(self) -> MotorValues | None:
+        """Voltages and temperatures of the motors now; None before any period."""
+        return None if self._command is None else self.plant.motors(self.state, self._command)
 
     def use_arm(self, arm: ArmModel) -> None:
         """Go on with a changed arm (payload, gravity, motor constants) in the same state.
@@ -109,6 +119,37 @@ class Simulation:
         self.plant = Plant(arm, self.plant.integrator.name)
         self.watch.arm = self.watch.arm.with_gravity(arm.gravity)
 
+    def push(self, impulse: ArrayLike) -> None:
+        """Strike the tool with an impulse (3,) [N·s], base axes, as the next period begins.
+
+        Raises InvalidValue where it would change a joint's speed by more than HARDEST_PUSH, or
+        none at all.
+        """
+        p = vector("impulse", impulse, 3)
+        change = np.abs(self.plant.struck(self.state, p).v - self.state.v)
+        i = int(np.argmax(change))
+        if not change[i] <= HARDEST_PUSH:
+            raise InvalidValue(
+                f"impulse: speed of joint '{self.arm.joint_names[i]}' would change by"
+                f" {change[i]:.4g} rad/s or m/s; expected at most {HARDEST_PUSH:g}"
+            )
+        if not change[i] > 0:
+            raise InvalidValue(
+                "impulse: no joint of this arm gives way to it; expected another direction"
+            )
+        self._impulse = p
+
+    def usual_impulse(self) -> Vector:
+        """An impulse (3,) [N·s] that changes the speed of a joint by 1 rad/s or m/s, others less.
+
+        Along the axis of the base to which the arm gives way most easily at its present state;
+        zero where it gives way to none.
+        """
+        struck = [self.plant.struck(self.state, p).v for p in np.eye(3)]
+        changes = np.abs(np.array(struck) - self.state.v).max(axis=1)
+        i = int(np.argmax(changes))
+        return frozen(np.eye(3)[i] / changes[i] if changes[i] > 0 else np.zeros(3))
+
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """Put the arm at rest at ``q`` (default: its initial pose).
 
@@ -116,7 +157,7 @@ class Simulation:
         """
         position = self.arm.pose("initial") if q is None else q
         time = self._clock.after(self.state.time, self.dt, self.steps)
-        self.state = self._at_rest(position, v, time)
+        self.state, self._impulse = self._at_rest(position, v, time), None
         self.watch.restart()
         return self.state
 

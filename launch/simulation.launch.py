@@ -50,7 +50,8 @@ def _nodes(given):
     files = parts.params_files(given)
     simulator = _simulator(given, files)
     controller = parts.controller_parameters(given | parts.usual_controller(given, files))
-    page = [parts.page("viewer", given, "page")] if given["viewer"] == "true" else []
+    wanted = given["viewer"] == "true"
+    page = [parts.page("viewer", given, "page", controls=True)] if wanted else []
     if given["composed"] == "true":
         return [parts.simulating("composed", *files, simulator, controller), *page]
     # Controller and page go by the stamps of the states: following /clock would cost a core.

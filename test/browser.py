@@ -1,5 +1,7 @@
 """A browser's side of the page's connection, without the browser."""
 
+import time
+
 import msgspec
 import viser
 import zstandard
@@ -10,6 +12,7 @@ class Client:
     """A browser's side of the connection, without the browser."""
 
     def __init__(self, url, origin=None):
+        self._url = url
         self._socket = connect(
             url.replace("http", "ws"), subprotocols=[f"viser-v{viser.__version__}"],
             origin=origin, max_size=None, proxy=None,
@@ -53,3 +56,79 @@ class Client:
             buttons = [m for m in parts if m["props"]["label"] == label]
         self.send("GuiUpdateMessage", uuid=buttons[0]["uuid"], updates={"value": True})
         return buttons[0]
+
+
+class Panel(Client):
+    """The panel of a page as a browser has it: every control by its label, kept up to date."""
+
+    def __init__(self, url, origin=None):
+        super().__init__(url, origin)
+        self._parts = {}
+
+    def poll(self, seconds=0.2):
+        """Take what the page sends within a while."""
+        try:
+            messages = self.receive(seconds)
+        except TimeoutError:
+            return
+        for message in messages:
+            uuid = message.get("uuid")
+            if message["type"] == "GuiUpdateMessage" and uuid in self._parts:
+                part = self._parts[uuid]
+                for name, value in message["updates"].items():
+                    (part if name == "value" else part["props"])[name] = value
+            elif message["type"] == "GuiRemoveMessage":
+                self._parts.pop(uuid, None)
+            elif message["type"].startswith("Gui") and "props" in message:
+                self._parts[uuid] = message
+
+    def wait_for(self, condition, otherwise, seconds=60.0):
+        """What ``condition`` returns once it is true."""
+        end = time.monotonic() + seconds
+        while not (found := condition()):
+            assert time.monotonic() < end, f"{otherwise}; on the page: {self.text}"
+            self.poll()
+        return found
+
+    @property
+    def text(self):
+        """All HTML on the panel."""
+        parts = self._parts.values()
+        return "\n".join(p["props"]["content"] for p in parts if p["type"] == "GuiHtmlMessage")
+
+    def named(self, label, kind=""):
+        """The controls of this label."""
+        parts = self._parts.values()
+        return [p for p in parts if p["props"].get("label") == label and kind in p["type"]]
+
+    @property
+    def offered(self):
+        """Names of the buttons in rows."""
+        groups = [p for p in self._parts.values() if p["type"] == "GuiButtonGroupMessage"]
+        return [name for group in groups for name in group["props"]["options"]]
+
+    @property
+    def sliders(self):
+        """Value of every slider by label."""
+        parts = self._parts.values()
+        return {p["props"]["label"]: p["value"] for p in parts if "Slider" in p["type"]}
+
+    def update(self, part, **values):
+        """Send what a browser sends for a control: its value mostly."""
+        self.send("GuiUpdateMessage", uuid=part["uuid"], updates=values)
+        part |= {name: value for name, value in values.items() if name in part}
+
+    def set(self, label, value):
+        """Move a slider, or write into a field, of this label; it is the last one of them."""
+        part = self.wait_for(lambda: [p for p in self.named(label) if "value" in p], label)[-1]
+        self.update(part, value=value)
+
+    def push(self, label):
+        """Press a button, alone or in a row, as soon as it is there and visible."""
+
+        def find():
+            rows = [p for p in self._parts.values() if label in p["props"].get("options", ())]
+            return rows or [p for p in self.named(label, "Button") if p["props"]["visible"]]
+
+        part = self.wait_for(find, f"no button {label}")[-1]
+        self.update(part, value=True if part["type"] == "GuiButtonMessage" else label)

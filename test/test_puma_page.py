@@ -160,11 +160,11 @@ def test_a_session_keeps_ends_of_standstill_alone(servos):
 def test_the_tour_moves_the_sliders_of_the_page(servos, page):
     tour = Tour(page.set_target)
     tour(0.4)
-    assert page._canvas.sliders.target == (0.0,) * 6
+    assert page._canvas.controls.sliders.target == (0.0,) * 6
     tour(3.0)
-    assert page._canvas.sliders.target == TOUR[1][1]
+    assert page._canvas.controls.sliders.target == TOUR[1][1]
     assert servos.advance(100.0).q.tolist() == list(TOUR[1][1])
-    page._canvas.sliders.set((9.0, *TOUR[1][1][1:]))  # and are the user's again
+    page._canvas.controls.sliders.set((9.0, *TOUR[1][1][1:]))  # and are the user's again
     tour(3.5)
     assert servos.advance(100.0).q.tolist() == [2 * pi, *TOUR[1][1][1:]]
 
@@ -226,7 +226,7 @@ def test_bad_edits_are_refused_on_the_page(servos, page, label, text, said):
     assert "J4: max [rad] = 2" in edit(page, "J4", "max [rad]", "2")
     before, shown = servos.parameters, page.parameters.text("J4", label)
     message = edit(page, "J4", label, text)
-    assert "refused" in message
+    assert "rejected" in message
     assert said in message
     assert eventually(lambda: page.parameters.text("J4", label) == shown)
     assert servos.parameters == before
@@ -235,7 +235,7 @@ def test_bad_edits_are_refused_on_the_page(servos, page, label, text, said):
 
 def test_sliders_follow_the_limits_without_commanding(servos, page):
     page.parameters.settled = 0.01
-    sliders = page._canvas.sliders
+    sliders = page._canvas.controls.sliders
     sliders.set((4.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(10.0)
     edit(page, "J1", "max [rad]", "1.5")

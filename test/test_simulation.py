@@ -9,9 +9,11 @@ from conftest import chain, five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, plugins
+from arm_dynamics import dynamics, load_arm, plugins
 from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import InvalidValue
+from arm_dynamics.kinematics import jacobian
 from arm_dynamics.pacer import Pacer
 from arm_dynamics.plant import Plant
 from arm_dynamics.simulation import Simulation, whole_steps
@@ -182,3 +184,43 @@ def test_the_schedule_of_the_clock_on_the_wall_does_not_drift(monkeypatch):
         pacer.wait()
     assert drifted(1e5, 2e-3 / 3.0, 20000, pacer._due) <= 1
     assert pacer.missed == 0
+
+
+def test_a_push_changes_the_momentum_of_the_joints_alone():
+    """M Δv = Jᵀ p as the period begins; the positions go on from where they are."""
+    arm = load_arm("five_dof")
+    pushed, free = Simulation(arm, dt=1e-4, period=1e-4), Simulation(arm, dt=1e-4, period=1e-4)
+    p = np.array([0.02, -0.05, 0.03])
+    state = pushed.state
+    pushed.push(p)
+    change = pushed.advance().v - free.advance().v
+    expected = np.linalg.solve(mass_matrix(arm, state.q), jacobian(arm, state.q)[:3].T @ p)
+    struck = pushed.plant.struck(state, p)
+    np.testing.assert_allclose(struck.v - state.v, expected, atol=1e-12)
+    np.testing.assert_allclose(change, expected, rtol=0.1, atol=0.1)  # friction within a step
+    assert np.abs(pushed.state.q - state.q).max() < 1e-3
+    after = np.abs(pushed.state.v).max()
+    assert np.abs(pushed.advance().v).max() < 1.1 * after, "it struck twice"
+
+
+def test_the_usual_push_moves_a_joint_of_any_size_of_arm_at_1_rad_per_s():
+    for name in ("five_dof", "puma560", "two_link"):
+        simulation = Simulation(load_arm(name))
+        struck = simulation.plant.struck(simulation.state, simulation.usual_impulse())
+        assert np.abs(struck.v).max() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("impulse", [(1e4, 0, 0), (0, 0, 0), (np.nan, 0, 0), (1, 2)])
+def test_pushes_beyond_reason_are_rejected(impulse):
+    simulation = Simulation(load_arm("five_dof"))
+    with pytest.raises(InvalidValue, match="impulse"):
+        simulation.push(impulse)
+    before = simulation.state.v
+    assert np.abs(simulation.advance().v - before).max() < 0.1
+
+
+def test_prescribed_joints_give_way_to_no_push():
+    simulation = Simulation(load_arm("puma560").with_actuator("rate_limited"))
+    assert not simulation.usual_impulse().any()
+    with pytest.raises(InvalidValue, match="gives way"):
+        simulation.push((1, 0, 0))

@@ -2,15 +2,18 @@
 
 import logging
 import math
+import re
 import socket
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import numpy as np
 import pytest
+import trimesh
 from browser import Client
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,13 +22,15 @@ from websockets.exceptions import ConnectionClosed
 from arm_dynamics import load_arm
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.viewer import ArmPage, show
+from arm_dynamics.viewer.guard import fault
 from arm_dynamics.viewer.headers import policy
 from arm_dynamics.viewer.history import RATE, WINDOW, History, Sample
 from arm_dynamics.viewer.plot import QUANTITIES
 from arm_dynamics.viewer.server import may_connect
 from arm_dynamics.viewer.skeleton import Skeleton, tip
 from arm_dynamics.viewer.sliders import slider_range
-from arm_dynamics.viewer.table import status_html, table_html
+from arm_dynamics.viewer.stage import VIEW, _aim, reach
+from arm_dynamics.viewer.table import short, status_html, table_html
 from arm_dynamics.viewer.urdf import load_visuals
 
 NAMES = ("yaw", "lift", "slide")
@@ -283,6 +288,70 @@ def test_sliders_call_back_within_the_limits(sliders):
         assert len(targets) == count
 
 
+def test_sliders_follow_without_a_call_back(sliders):
+    """Of a prismatic joint in m; rounded to the slider's step."""
+    targets = []
+    sliders.on_target(targets.append)
+    joints = sliders._canvas.controls.sliders
+    joints.show((0.123456, 9.0, 0.0123456))
+    assert joints.target == (0.123, 0.7, 0.0123)
+    joints.send_again()
+    assert joints.target == (0.123, 0.7, 0.0123)
+    assert targets == []
+    joints.set((0.5, 0.0, 0.1))
+    assert targets[-1] == (0.5, 0.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        {"value": math.nan}, {"value": math.inf}, {"value": "1.0"}, {"value": None},
+        {"value": [1.0]}, {"value": True}, {}, [], {"min": -9.0}, {"value": 0.1, "removed": True},
+    ],
+)  # fmt: skip
+def test_a_browser_can_send_a_slider_nothing_but_a_finite_value(sliders, caplog, updates):
+    slider = sliders._canvas.controls.sliders._sliders[0]
+    assert fault(slider._impl, updates)
+    assert fault(slider._impl, {"value": 1}) == ""
+    with Client(sliders.url) as client:
+        client.until_quiet(0.2)
+        client.send("GuiUpdateMessage", uuid=slider._impl.uuid, updates=updates)
+        assert eventually(lambda: "rejected" in caplog.text or updates == [])
+    assert (slider.value, slider.min) == (0.1, -math.pi)
+
+
+def test_actions_report_what_came_of_them(sliders):
+    def fail():
+        raise InvalidValue("no")
+
+    row = sliders.add_controls().add_actions("Arm", {"Do": lambda: "done it", "Fail": fail})
+    with Client(sliders.url) as client:
+        messages = client.until_quiet(0.5)
+        (group,) = [m for m in messages if m["type"] == "GuiButtonGroupMessage"]
+        for name, word in (("Do", "done it"), ("Fail", "rejected: no"), ("Do", "done it")):
+            client.send("GuiUpdateMessage", uuid=group["uuid"], updates={"value": name})
+            assert eventually(lambda word=word: word in sliders.feedback.html)
+        row.offer("Fail")
+        client.send("GuiUpdateMessage", uuid=group["uuid"], updates={"value": "Do"})
+        client.send("GuiUpdateMessage", uuid=group["uuid"], updates={"value": "Fail"})
+        assert eventually(lambda: "rejected: no" in sliders.feedback.html)
+
+
+def test_a_foreign_page_moves_nothing(sliders):
+    """Even one that knows a control's name, and sends before it is disconnected."""
+    uuid = sliders._canvas.controls.sliders._sliders[0]._impl.uuid
+    foreign = f"http://localhost:{port_of(sliders)}"  # the same server by another name
+
+    def intrude():
+        with Client(sliders.url, foreign) as client:
+            client.send("GuiUpdateMessage", uuid=uuid, updates={"value": 1.0})
+            client.until_quiet()
+
+    with pytest.raises(ConnectionClosed):
+        intrude()
+    assert sliders._canvas.controls.sliders.target[0] == 0.1
+
+
 @given(st.floats(-9, 9) | st.just(-math.inf), st.floats(0, 9) | st.just(math.inf))
 def test_slider_ranges_are_finite_and_within_the_limits(lower, width):
     upper = math.inf if math.isinf(lower) and math.isinf(width) else max(lower, -9) + width
@@ -319,7 +388,10 @@ def test_pages_of_other_hosts_are_refused(page):
     ("origin", "asked", "bound", "allowed"),
     [
         (None, "127.0.0.1:1", "127.0.0.1", True),
-        ("http://localhost:9", "127.0.0.1:1", "127.0.0.1", True),
+        ("http://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1", True),
+        ("http://localhost:9", "localhost:9", "127.0.0.1", True),
+        ("http://localhost:9", "127.0.0.1:1", "127.0.0.1", False),  # another server of here
+        ("http://127.0.0.1:9", "127.0.0.1:1", "127.0.0.1", False),
         ("http://[::1]:9", "[::1]:9", "::1", True),
         ("http://evil.test:1", "evil.test:1", "127.0.0.1", False),  # a name pointed at us
         ("http://127.0.0.1.evil.test", "127.0.0.1:1", "127.0.0.1", False),
@@ -367,14 +439,82 @@ def test_history_keeps_the_window():
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_plot_shows_the_chosen_quantity(page, quantity):
     plot = page._canvas._plot
-    plot._choice.value = quantity
-    values = dict(zip(QUANTITIES, ((1, 2, 3), (4, 5, 6), (7, 8, 9), (-1, 1, 1)), strict=True))
+    rows = ((1, 2, 3), (4, 5, 6), (7, 8, 9), (-1, 1, 1), (12, 11, 10), (25, 26, 27))
+    values = dict(zip(QUANTITIES, rows, strict=True))
+    motors = {"voltage": rows[4], "temperature": rows[5]}
     for k in range(5):
-        page.show((1, 2, 3), (4, 5, 6), (7, 8, 9), None, (0, 3, 4), time=k * 1.0)
+        page.show((1, 2, 3), (4, 5, 6), (7, 8, 9), None, (0, 3, 4), time=k * 1.0, **motors)
+    plot.draw(page._history)
+    plot.choose(quantity)
     plot.draw(page._history)
     times, *curves = plot._chart.data
     assert times.tolist() == [0, 1, 2, 3, 4]
     assert tuple(curve[-1] for curve in curves) == values[quantity]
+
+
+def test_only_what_motors_report_can_be_plotted(page):
+    """Voltages and temperatures of some joints; NaN is none, and nothing else is not finite."""
+    plot = page._canvas._plot
+    page.show([0] * 3, time=0.0, voltage=[math.nan] * 3)
+    page.show([0] * 3, time=1.0, voltage=[math.nan] * 3)
+    plot.draw(page._history)
+    position, velocity, effort, error = plot._choice.options
+    assert (position, velocity) == ("position [rad, m]", "velocity [rad/s, m/s]")
+    assert (effort, error) == ("effort [N·m, N]", "error [rad, m]")
+    page.show([0] * 3, time=2.0, voltage=[1.0, math.nan, 3.0])
+    plot.draw(page._history)
+    assert plot._choice.options[4:] == ("voltage [V]",)
+    for bad in ([math.inf, 0, 0], [1.0]):
+        with pytest.raises(InvalidValue, match="temperature"):
+            page.show([0] * 3, temperature=bad)
+
+
+def scaled(factor):
+    """A URDF ``factor`` times as large, on a pedestal below its base frame."""
+
+    def larger(match):
+        return f'{match[1]}="' + " ".join(str(factor * float(x)) for x in match[2].split()) + '"'
+
+    text = re.sub(r'(xyz|size|radius|length)="([^"]*)"', larger, URDF)
+    pedestal = f'<visual><origin xyz="0 0 {-0.5 * factor}"/><geometry><box size="1 1 {factor}"/>'
+    return text.replace('<link name="base">', f'<link name="base">{pedestal}</geometry></visual>')
+
+
+@pytest.mark.parametrize("factor", [0.05, 1.0, 300.0])
+def test_the_camera_holds_an_arm_of_any_size_and_the_floor_is_under_it(factor):
+    visuals = load_visuals(scaled(factor), None)
+    limits = [*LIMITS[:2], (0.0, 0.3 * factor)]
+    found = reach(Skeleton(visuals, NAMES), limits, np.zeros(3), visuals)
+    assert found.floor == pytest.approx(-factor)
+    visuals.update_cfg(dict.fromkeys(NAMES, 0.0))
+    corners = np.concatenate([
+        trimesh.transform_points(mesh.bounding_box.vertices, visuals.scene.graph.get(node)[0])
+        for name, mesh in visuals.scene.geometry.items()
+        for node in visuals.scene.graph.geometry_nodes[name]
+    ])  # fmt: skip
+    away = np.linalg.norm(corners - found.center, axis=1).max()
+    assert 0.4 * found.radius < away <= found.radius * 1.001
+    camera = SimpleNamespace()
+    for aspect in (16 / 9, 390 / 844):
+        _aim(camera, found, aspect)
+        towards = (found.center - camera.position) @ -VIEW
+        wide = towards * math.tan(camera.fov / 2) * min(1.0, aspect)
+        assert 0.8 * found.radius < wide < (2.0 if aspect > 1 else 3.0) * found.radius
+        assert camera.near < towards - found.radius < camera.far
+
+
+def test_long_names_keep_the_columns_in_place():
+    """Beginning and end are shown, the whole in a tooltip; prismatic joints have m and no deg."""
+    long = "the_left_shoulder_pan_joint_of_arm_2"
+    sample = Sample(0.0, np.array([0.5, 0.1]), np.zeros(2), np.zeros(2))
+    page = table_html([long, "lift"], [(0, 1), (0, 1)], sample, ("rad", "m"))
+    assert f"title='{long}'" in page
+    assert f"{short(long)}<" in page
+    assert len(short(long)) == 14
+    assert re.findall(r"<th [^>]*>([^<]*)", page) == ["rad, m", "deg", "1/s", "N·m, N"]
+    assert "position between" in page
+    assert "+28.6" in page
+    assert "+5.7" not in page
 
 
 def test_names_and_status_cannot_inject_html():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 from typing import ClassVar, NamedTuple
 
 from arm_dynamics.errors import InvalidValue
@@ -76,6 +76,14 @@ class Actuator(ABC):
     ) -> float:
         """Effort [N·m] that the command asks for, before any limit of the actuator."""
         return value if interface == "effort" else self.effort(interface, value, q, v, act)
+
+    def voltage(self, interface: str, value: float, v: float, act: Sequence[float] = ()) -> float:
+        """Voltage [V] at the motor under a command, speed v [rad/s]; NaN where it has none."""
+        return nan
+
+    def temperature(self, act: Sequence[float] = ()) -> float:
+        """Temperature of the motor [°C]; NaN where it has no thermal model."""
+        return nan
 
     @property
     def states(self) -> tuple[ActState, ...]:

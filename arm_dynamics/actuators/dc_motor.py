@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import tanh
+from math import nan, tanh
 from typing import ClassVar
 
 import numpy as np
@@ -64,6 +64,21 @@ class DcMotor(Actuator):
         effort, v = scalar("effort [N·m]", effort), scalar("v [rad/s]", v)
         temperature = scalar("temperature [°C]", temperature)
         return dc_motor_inverse.voltage_for_effort(effort, v, temperature, self._packed)
+
+    def voltage(self, interface: str, value: float, v: float, act: Sequence[float] = ()) -> float:
+        """Voltage [V] at the motor: the commanded one, or ``voltage_for`` the commanded effort.
+
+        Within the supply; v [rad/s]. The winding's transient is left out.
+        """
+        if interface == "voltage":
+            supply = self.constants["supply_voltage"]
+            return min(max(value, -supply), supply)
+        return self.voltage_for(value, v, float(self._own(act)[dc_motor_law.TEMPERATURE]))
+
+    def temperature(self, act: Sequence[float] = ()) -> float:
+        """Winding temperature [°C]; NaN without a thermal model."""
+        thermal = dc_motor_law.TEMPERATURE in self._slots
+        return float(self._own(act)[dc_motor_law.TEMPERATURE]) if thermal else nan
 
     def effort_range(self, v: float, temperature: float = 25.0) -> tuple[float, float]:
         """Least and largest settled effort [N·m] at speed v [rad/s] and winding temperature [°C].

@@ -136,14 +136,17 @@ def positive(name: str, text: str) -> float:
     return number
 
 
-def page(executable: str, given: Mapping[str, str], shows: str) -> Node | LogInfo:
-    """A node with a page for a browser, or a word on what it needs; ConfigError for a bad port."""
+def page(executable: str, given: Mapping[str, str], shows: str, **more: Any) -> Node | LogInfo:
+    """A node with a page for a browser, or a word on what it needs; ConfigError for a bad port.
+
+    ``more`` are parameters of the node.
+    """
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
         return LogInfo(msg=f"viser is not installed: no {shows} ({to_install('viewer')})")
     port = given["port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"port '{port}': a whole number is expected")
-    return node(executable, {"arm": given["arm"], "port": int(port)})
+    return node(executable, {"arm": given["arm"], "port": int(port), **more})
 
 
 def _arm_ended(event: Any, context: Any) -> Any:

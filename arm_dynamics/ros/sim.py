@@ -148,7 +148,8 @@ def _start(children: Children, options: argparse.Namespace, run: str) -> None:
             "joint_controller", "arm_dynamics.ros.joint_controller", [*arguments, *controller]
         )
     if not options.headless:
-        children.start("viewer", "arm_dynamics.ros.viewer", [*ros, "-p", f"port:={options.port}"])
+        page = ["-p", f"port:={options.port}", "-p", "controls:=true"]
+        children.start("viewer", "arm_dynamics.ros.viewer", [*ros, *page])
 
 
 def _model(options: argparse.Namespace) -> list[str]:
@@ -180,7 +181,7 @@ class _Session:
         refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
         motion = options.motion or ("hold" if options.headless else "tour")
-        self._tour = Tour(node, build_arm(options)) if motion == "tour" else None
+        self._tour = Tour(node, build_arm(options), running=motion == "tour")
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
         self._notice = self._alive + NOTICE
 
@@ -208,7 +209,7 @@ class _Session:
     def _say_waiting(self) -> None:
         """Before the first command: how long it has been waited for, and what may be wrong."""
         now = time.monotonic()
-        if self._patience == START_UP and now > self._notice:
+        if self._patience == START_UP and now > self._notice and not self._standing():
             self._notice = now + NOTICE
             told, well = self._status.messages, self._status.well
             wrong = [f"{name}: {text}" for name, text in told.items() if not well[name]]
@@ -224,19 +225,26 @@ class _Session:
         running = known and (self._status.number("commands per second") or 0) > 0
         if running:
             self._patience = SILENCE
-        if running or self._status.values.get("paused") == "true":
+        if running or self._standing():
             self._alive = time.monotonic()
-        return running
+        return running or self._standing()
+
+    def _standing(self) -> bool:
+        """Whether time stands because a user has it so: no silence of the arm."""
+        return self._status.stopped or self._status.values.get("paused") == "true"
 
     def _over(self) -> bool:
-        limit = self._options.duration
-        return limit is not None and (self._status.number("simulated time [s]") or 0) >= limit
+        limit, simulated = self._options.duration, self._status.number("simulated time [s]") or 0
+        return limit is not None and not self._standing() and simulated >= float(limit)
 
     def _report(self) -> None:
         number = self._status.number
         simulated = number("simulated time [s]") or 0.0
-        if self._tour is not None:
-            self._tour.go_on(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
+        if self._standing():
+            said = self._status.messages.get("simulator", "paused")
+            print(f"t {simulated:8.2f} s  time stands: {said}", flush=True)
+            return
+        self._tour.go_on(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
             f"  {name}: {text}"
             for name, text in self._status.messages.items()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import isnan
 
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from arm_dynamics.joint_efforts import MotorValues
 from arm_dynamics.pacer import Pacer, Rate
 from arm_dynamics.recording.queued_bag import QueuedBag
-from arm_dynamics.ros.diagnostics import ERROR, Report, tally
+from arm_dynamics.ros.diagnostics import ERROR, OK, Report, status, tally
 from arm_dynamics.ros.simulation_services import SimulationServices
-from arm_dynamics.ros.status import STOPPED
+from arm_dynamics.ros.status import STOPPED, TEMPERATURE, VOLTAGE
 from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.simulation import Simulation
 
@@ -31,6 +35,7 @@ class SimulationReport:
         self._pacer, self._round_trip = pacer, round_trip
         self._factor, self._commands = Rate(), Rate()
         self._efforts: dict[str, str] = {}
+        self._motors: MotorValues | None = None
 
     def summary(self, stopped_by: str, conflict: str, queue: QueuedBag | None) -> Report:
         """Summary of one second.
@@ -57,7 +62,16 @@ class SimulationReport:
             return ERROR, f"{STOPPED} {stopped_by}", values
         return not trouble, trouble or "running", values
 
+    def joints(self, name: str) -> Sequence[DiagnosticStatus]:
+        """One status a joint of the node ``name``: voltage and temperature of its motor, if any."""
+        motors, names = self._motors, self._simulation.arm.joint_names
+        if motors is None:
+            return ()
+        rows = zip(names, motors.voltage, motors.temperature, strict=True)
+        return [_joint(name, *row) for row in rows]
+
     def _note_efforts(self) -> None:
+        self._motors = self._simulation.motors()
         found = self._simulation.efforts()
         if found:
             names = self._simulation.arm.joint_names
@@ -67,3 +81,9 @@ class SimulationReport:
                     names, found.computed, found.applied, strict=True
                 )
             }
+
+
+def _joint(node: str, joint: str, voltage: float, temperature: float) -> DiagnosticStatus:
+    known = {VOLTAGE: (voltage, ".3f"), TEMPERATURE: (temperature, ".2f")}
+    values = {key: f"{number:{form}}" for key, (number, form) in known.items() if not isnan(number)}
+    return status(f"{node}: {joint}", OK, "simulated", values)

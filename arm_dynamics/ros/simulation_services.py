@@ -1,4 +1,4 @@
-"""Pause, step and reset of a simulator."""
+"""Pause, step, reset and push of a simulator."""
 
 from __future__ import annotations
 
@@ -11,34 +11,45 @@ from std_srvs.srv import SetBool, Trigger
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.parameters import declare_list, declare_live
+from arm_dynamics.parameters import Parameter
+from arm_dynamics.ros.parameters import declare_list, declare_live, declare_number
+from arm_dynamics.ros.requests import Requests
+from arm_dynamics.simulation import Simulation
 
 
 class SimulationServices:
-    """Answers ``~/pause``, ``~/step`` and ``~/reset``; ``reset`` is called with positions.
+    """Answers ``~/pause``, ``~/step``, ``~/reset`` and ``~/push``.
 
-    What is asked for is posted, to be done by the simulating thread between two instants.
+    ``reset`` is called with positions. What is requested is done by the simulating thread between
+    two periods.
     """
 
     def __init__(
         self,
         node: Node,
+        simulation: Simulation,
         arm: ArmModel,
-        post: Callable[[Callable[[], object]], None],
+        requests: Requests,
         reset: Callable[[Vector], None],
     ) -> None:
-        self._node, self._arm, self._post, self._reset_to = node, arm, post, reset
+        self._node, self._simulation, self._arm = node, simulation, arm
+        self._requests, self._post, self._reset_to = requests, requests.post, reset
         self.paused = False
         self.steps_left = 0
         poses = ", ".join(arm.poses)
         declare_live(node, "reset_pose", "initial", f"pose that ~/reset takes: {poses}")
         declare_list(node, "reset_positions", "positions that ~/reset takes; empty: the pose")
         declare_live(node, "step_count", 1, "control periods that ~/step lets pass")
+        for axis, default in zip("xyz", simulation.usual_impulse().tolist(), strict=True):
+            text = f"{axis} of the impulse of ~/push on the tool"
+            spec = Parameter(f"push.{axis}", 0.0, "N·s", text, lower=-1e6, upper=1e6)
+            declare_number(node, spec.name, spec, float(f"{default:.2g}"))
         given = ("reset_pose", "reset_positions", "step_count")
         self.check({name: node.get_parameter(name).value for name in given})
         node.create_service(SetBool, "~/pause", self._pause)
         node.create_service(Trigger, "~/step", self._step)
         node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(Trigger, "~/push", self._push)
 
     @property
     def standing(self) -> bool:
@@ -91,4 +102,14 @@ class SimulationServices:
             return response
         self._post(lambda: self._reset_to(q))
         response.success, response.message = True, f"at {given or name}"
+        return response
+
+    def _push(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        impulse = [self._node.get_parameter(f"push.{axis}").value for axis in "xyz"]
+        try:
+            self._requests.ask(lambda: self._simulation.push(impulse))
+        except ArmDynamicsError as error:
+            response.success, response.message = False, str(error)
+            return response
+        response.success, response.message = True, f"push of {impulse} N·s"
         return response

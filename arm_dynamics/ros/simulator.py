@@ -77,7 +77,9 @@ class SimulatorNode(Node):
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
         self._capabilities.publish(simulated(self._nominal))
-        self.control = SimulationServices(self, self._nominal, self._requests.post, self._reset_to)
+        self.control = SimulationServices(
+            self, self.simulation, self._nominal, self._requests, self._reset_to
+        )
         self._trace = ToolTrace(
             self, self._nominal, lambda: self.simulation.state, lambda: self.states.stamp
         )
@@ -93,6 +95,7 @@ class SimulatorNode(Node):
                 self._conflict(),
                 self._recording.queue if self._recording else None,
             ),
+            report.joints,
         )
         self.add_on_set_parameters_callback(self._on_parameters)
 

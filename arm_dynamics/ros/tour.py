@@ -1,11 +1,15 @@
-"""A slow walk of an arm around its initial pose, for something to look at."""
+"""A slow tour of an arm around its initial pose, which a page may stop and start."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
+import numpy as np
 from rclpy.node import Node
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.arrays import Vector, frozen
@@ -17,29 +21,64 @@ from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.walk import walk
 
+TOPIC = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"
 INTERRUPTED = ("took_over", "trajectory_refused")
 """Events of the controller after which the round that was sent is not followed to its end."""
 
+STOP = 0.5
+"""Time [s] in which the arm comes to rest when the tour is stopped."""
+
 
 class Tour:
-    """Sends one round after the other to ``joint_controller``, each from where the arm is led."""
+    """Sends one round after the other to ``joint_controller``, each from where the arm is led.
 
-    def __init__(self, node: Node, arm: ArmModel) -> None:
-        self._arm = arm
+    ``~/tour`` starts and stops it; the latched ``~/tour_running`` says which.
+    """
+
+    def __init__(self, node: Node, arm: ArmModel, *, running: bool) -> None:
+        self._node, self._arm = node, arm
         self._reference: Vector | None = None
+        self._velocity = np.zeros(arm.nv)
         self._next, self._interrupted = 0.0, tuple(0.0 for _ in INTERRUPTED)
-        self._publisher = node.create_publisher(
-            JointTrajectory, "joint_controller/joint_trajectory", 1
-        )
-        refuse = partial(Throttle(node.get_logger()).warn, TRACKING)
-        listen(node, JointTrajectory, TRACKING, self._note, qos.VIEW, refuse)
+        self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
+        self._tracking: Any = None
+        self._state = node.create_publisher(Bool, "~/tour_running", qos.LATCHED)
+        self._service = node.create_service(SetBool, "~/tour", self._on_request)
+        self.running = False
+        self._run(running)
+
+    def _run(self, running: bool) -> None:
+        if running and self._tracking is None:
+            refuse = partial(Throttle(self._node.get_logger()).warn, TRACKING)
+            take = self._note
+            self._tracking = listen(self._node, JointTrajectory, TRACKING, take, qos.VIEW, refuse)
+        if self.running and not running and self._reference is not None:
+            self._publisher.publish(message(self._arm.joint_names, [self._stop()]))
+        self.running, self._next = running, 0.0
+        self._state.publish(Bool(data=running))
+
+    def _on_request(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if request.data != self.running:
+            self._run(request.data)
+        response.success = True
+        response.message = "tour running" if self.running else "tour stopped"
+        return response
+
+    def _stop(self) -> Waypoint:
+        """Where the joints come to rest within STOP from their present speed, in their limits."""
+        assert self._reference is not None
+        q = self._reference + STOP / 3 * self._velocity
+        inside = np.clip(q, self._arm.lower, self._arm.upper)
+        return Waypoint(STOP, frozen(inside), frozen(np.zeros(q.size)))
 
     def go_on(self, simulated: float, *interrupted: float) -> None:
         """Send a round when the last one is over at ``simulated`` time [s], or was interrupted.
 
         ``interrupted``: how often each event of INTERRUPTED occurred.
         """
+        if not self.running:
+            return
         if interrupted != self._interrupted:
             self._interrupted, self._next = interrupted, simulated
             return  # the reference that is known may be the one before
@@ -53,6 +92,7 @@ class Tour:
         reference = tracking.points[0].positions if tracking.points else []
         if len(reference) == self._arm.nv:
             self._reference = frozen(reference)
+            self._velocity = np.array(tracking.points[0].velocities or np.zeros(self._arm.nv))
 
 
 def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:

@@ -24,7 +24,8 @@ from arm_dynamics.ros.one_publisher import OnePublisher
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.raw_take import Taken
-from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.simulation_controls import SimulationControls
+from arm_dynamics.ros.status import SUPPLY, TEMPERATURE, VOLTAGE, Status
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.wire import JointStateReader
@@ -44,13 +45,15 @@ def known(effort: Vector) -> Vector | None:
 class ViewerNode(Node):
     """Shows ``joint_states``; the page is bound to 127.0.0.1.
 
-    It is view-only but for one red button, which publishes ``emergency_stop``.
+    It is view-only but for one red button, which publishes ``emergency_stop``; with the parameter
+    ``controls`` also what ``SimulationControls`` offers for a simulated arm.
     """
 
     def __init__(self) -> None:
         super().__init__("viewer")
         self._arm = declared_model(self)
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
+        controls = declare_fixed(self, "controls", False, "let the page move a simulated arm")
         self._throttle = Throttle(self.get_logger())
         self._states = Mailbox(self, JointState, "joint_states", qos.INCOMING)
         self._publisher = OnePublisher(self, self._throttle.warn, kind="state_publisher")
@@ -66,6 +69,9 @@ class ViewerNode(Node):
         self._emergency = self.create_publisher(Bool, TOPIC, qos.STREAM)
         self._pressed_until = 0.0
         self.page = open_page(self._arm, port, on_emergency=self.stop_arm)
+        self._controls = (
+            SimulationControls(self, self._arm, self.page, self._status) if controls else None
+        )
         self.get_logger().info(f"the arm is shown at {self.page.url}")
 
     def run(self, stop: Stop) -> None:
@@ -79,13 +85,18 @@ class ViewerNode(Node):
             if self._newest is not None:
                 self._show(self._newest)
                 self._newest = None
+            if self.page.emergency is not None:
+                self.page.emergency.show(self._status.emergency)
+            if self._controls is not None:
+                self._controls.look(self._reference)
         self.page.close()
 
     def stop_arm(self) -> None:
         """Ask whoever moves the arm for an emergency stop until it tells of it; from any thread."""
         self._emergency.publish(Bool(data=True))
         self._pressed_until = time.monotonic() + PRESSED
-        self.get_logger().error("emergency stop asked for on the page")
+        self.page.feedback.note("emergency stop pressed on a page")
+        self.get_logger().error("emergency stop pressed on a page")
 
     def _note_state(self, taken: Taken) -> None:
         try:
@@ -99,7 +110,11 @@ class ViewerNode(Node):
     def _show(self, state: State) -> None:
         try:
             status, effort = self._status.shown(), known(state.tau)
-            self.page.show(state.q, state.v, effort, status, self._reference, time=state.time)
+            motors, names = self._status.motors, self._arm.joint_names
+            self.page.show(
+                state.q, state.v, effort, status, self._reference, time=state.time,
+                voltage=motors(names, VOLTAGE, SUPPLY), temperature=motors(names, TEMPERATURE),
+            )  # fmt: skip
         except ArmDynamicsError as error:
             self._throttle.warn("not shown", str(error))
 

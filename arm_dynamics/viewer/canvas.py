@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.viewer import layout
+from arm_dynamics.viewer.controls import Controls
 from arm_dynamics.viewer.drawing import ArmDrawing
+from arm_dynamics.viewer.emergency import EmergencyPanel
+from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.history import History, Sample
 from arm_dynamics.viewer.plot import JointPlot
 from arm_dynamics.viewer.skeleton import Skeleton
-from arm_dynamics.viewer.sliders import JointSliders
 from arm_dynamics.viewer.stage import reach, set_stage
 from arm_dynamics.viewer.table import status_html, table_html
 from arm_dynamics.viewer.trace import ToolTrace
@@ -39,16 +42,25 @@ class Canvas:
     ) -> None:
         skeleton = Skeleton(urdf, names)
         chain = skeleton.chain(tool_frame)
-        sphere = reach(skeleton, limits)
+        sphere = reach(skeleton, limits, initial, urdf)
         self._names, self._limits = names, list(limits)
+        joints = urdf.joint_map
+        self._units = ["m" if joints[n].type == "prismatic" else "rad" for n in names]
         set_stage(server, sphere)
         self._arm = ArmDrawing(server.scene, "/arm", urdf, skeleton)
         self._ghost = ArmDrawing(server.scene, "/reference", urdf, skeleton, ghost=True)
         self.trace = ToolTrace(server.scene, chain, sphere.radius / 500)
-        if on_emergency is not None:
-            button = server.gui.add_button("EMERGENCY STOP", color="red", order=-1)
-            button.on_click(lambda _: on_emergency())
-        self._add_panel(server.gui, initial, interactive)
+        self._gui, self._initial = server.gui, initial
+        self.feedback = Feedback(server.gui, order=layout.STATUS - 0.5)
+        self.emergency = on_emergency and EmergencyPanel(
+            server.gui, on_emergency, self.feedback, order=layout.EMERGENCY
+        )
+        """The emergency stop, where one is wired."""
+        self.controls: Controls | None = None
+        """What lets a user move the arm, once ``add_controls`` was called."""
+        if interactive:
+            self.add_controls()
+        self._add_panel(server.gui)
         self._panel_due = 0.0
         self._arm.show(initial.tolist())
 
@@ -61,7 +73,7 @@ class Canvas:
             return wait
         self._panel_due = time.monotonic() + PANEL_PERIOD
         self._status.content = status_html(status)
-        self._table.content = table_html(self._names, self._limits, sample)
+        self._table.content = table_html(self._names, self._limits, sample, self._units)
         self._plot.draw(history)
         self.trace.extend(history)
         self.trace.draw()
@@ -70,8 +82,16 @@ class Canvas:
     def set_range(self, index: int, lower: float, upper: float) -> None:
         """Let joint ``index`` run from ``lower`` to ``upper`` in the table and on its slider."""
         self._limits[index] = lower, upper
-        if self.sliders is not None:
-            self.sliders.set_range(index, lower, upper)
+        if self.controls is not None:
+            self.controls.sliders.set_range(index, lower, upper)
+
+    def add_controls(self) -> Controls:
+        """Put a slider a joint on the panel; what else there is to do can be added to it."""
+        if self.controls is None:
+            self.controls = Controls(
+                self._gui, self._names, self._limits, self._units, self._initial, self.feedback
+            )
+        return self.controls
 
     def _show_ghost(self, sample: Sample) -> None:
         reference = sample.reference
@@ -80,11 +100,9 @@ class Canvas:
             self._ghost.show(reference.tolist())
         self._ghost.visible = bool(apart)
 
-    def _add_panel(self, gui: Any, initial: Vector, interactive: bool) -> None:
-        self._status = gui.add_html("")
-        self.sliders = (
-            JointSliders(gui, self._names, self._limits, initial.tolist()) if interactive else None
-        )
-        self._table = gui.add_html("")
-        self._plot = JointPlot(gui, self._names)
-        gui.add_button("Clear trace").on_click(lambda _: self.trace.clear())
+    def _add_panel(self, gui: Any) -> None:
+        self._status = gui.add_html("", order=layout.STATUS)
+        self._table = gui.add_html("", order=layout.TABLE)
+        self._plot = JointPlot(gui, self._names, self._units)
+        clear = gui.add_button("Clear trace", order=layout.TRACE)
+        clear.on_click(lambda _: self.trace.clear())

@@ -1,11 +1,10 @@
-"""HTTP headers of the page: who may frame it, and what it may load and run."""
+"""HTTP headers of the page: who may frame it, and what it may load and run; size of messages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +28,8 @@ POLICY = (
     "form-action 'none'",
     "frame-ancestors 'none'",
 )
+LARGEST = 64 * 1024
+"""Bytes of a browser's message; a camera's place takes some 300."""
 HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -42,11 +43,16 @@ def policy(host: str | None) -> str:
 def served_with_headers() -> Iterator[None]:
     """Have a viser server that starts in the body answer with these headers.
 
-    viser names no place for headers: its call of ``websockets`` gets them here.
+    It closes connections that send messages above LARGEST. viser names no place for either: its
+    call of ``websockets`` gets them here.
     """
     module: Any = import_module("websockets.asyncio.server")
     serve = module.serve
-    module.serve = partial(serve, process_response=_add)
+
+    def bounded(*arguments: Any, **options: Any) -> Any:
+        return serve(*arguments, **{**options, "process_response": _add, "max_size": LARGEST})
+
+    module.serve = bounded
     try:
         yield
     finally:

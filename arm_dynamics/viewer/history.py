@@ -13,13 +13,18 @@ RATE = 30.0  # [1/s]
 
 
 class Sample(NamedTuple):
-    """One state shown: time [s]; q, v, effort and reference of shape (n,), or None."""
+    """One state shown: time [s]; the rest of shape (n,), or None.
+
+    Entries of ``voltage`` [V] and ``temperature`` [°C] are NaN for motors that report none.
+    """
 
     time: float
     q: Vector
     v: Vector | None = None
     effort: Vector | None = None
     reference: Vector | None = None
+    voltage: Vector | None = None
+    temperature: Vector | None = None
 
 
 class History:

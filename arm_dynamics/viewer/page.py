@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import vector
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
+from arm_dynamics.viewer.controls import Controls
+from arm_dynamics.viewer.emergency import EmergencyPanel
+from arm_dynamics.viewer.feedback import Feedback
+from arm_dynamics.viewer.given import checked_limits, reported
 from arm_dynamics.viewer.history import History, Sample
 from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
 from arm_dynamics.viewer.server import open_server, quiet
@@ -65,7 +69,7 @@ class ArmPage:
         """
         self.joint_names = tuple(joint_names)
         self._size = size = len(self.joint_names)
-        ranges = _checked(self.joint_names, limits)
+        ranges = checked_limits(self.joint_names, limits)
         start = vector("initial", [0.0] * size if initial is None else initial, size)
         visuals = load_visuals(urdf, folder)
         self._server = open_server(title, host, port)
@@ -112,12 +116,15 @@ class ArmPage:
         reference: ArrayLike | None = None,
         *,
         time: float | None = None,
+        voltage: ArrayLike | None = None,
+        temperature: ArrayLike | None = None,
     ) -> None:
         """Show a state: q [rad or m], v [1/s], effort [N m or N], each of shape (n,).
 
         ``reference`` is drawn as a ghost; ``status`` is any pairs of name and text; ``time``
-        [s] is the plots' axis (default: the wall clock). Raises InvalidValue for a wrong
-        length or a non-finite entry, and nothing else.
+        [s] is the plots' axis (default: the wall clock). ``voltage`` [V] and ``temperature`` [°C]
+        of the motors can be plotted; NaN stands for a motor that reports none. Raises InvalidValue
+        for a wrong length or another non-finite entry, and nothing else.
         """
         sample = Sample(
             clock.monotonic() - START if time is None else float(time),
@@ -125,6 +132,8 @@ class ArmPage:
             None if v is None else vector("v", v, self._size),
             None if effort is None else vector("effort", effort, self._size),
             None if reference is None else vector("reference", reference, self._size),
+            None if voltage is None else reported("voltage", voltage, self._size),
+            None if temperature is None else reported("temperature", temperature, self._size),
         )
         self._history.add(sample)
         self._shown = Shown(sample, dict(status or {}))
@@ -136,18 +145,15 @@ class ArmPage:
 
         Raises InvalidValue on a page that is view-only.
         """
-        if self._canvas.sliders is None:
-            raise InvalidValue("on_target: the page is view-only; use interactive=True")
-        self._canvas.sliders.on_target(callback)
+        self._required("on_target").sliders.on_target(callback)
 
     def set_target(self, target: Sequence[float]) -> None:
         """Move the sliders to ``target`` [rad or m], as a user would; clamped into their ranges.
 
         Raises InvalidValue on a page that is view-only, and for a wrong length.
         """
-        if self._canvas.sliders is None:
-            raise InvalidValue("set_target: the page is view-only; use interactive=True")
-        self._canvas.sliders.set(vector("target", target, self._size).tolist())
+        controls = self._required("set_target")
+        controls.sliders.set(vector("target", target, self._size).tolist())
 
     def set_range(self, joint: str, lower: float, upper: float) -> None:
         """Let a joint's slider and the table's bar run from ``lower`` to ``upper`` [rad or m].
@@ -156,7 +162,7 @@ class ArmPage:
         """
         if joint not in self.joint_names:
             raise UnknownName("joint of the page", joint, self.joint_names)
-        ((low, high),) = _checked((joint,), ((lower, upper),))
+        ((low, high),) = checked_limits((joint,), ((lower, upper),))
         self._canvas.set_range(self.joint_names.index(joint), low, high)
 
     def add_parameters(self, title: str, numbers: Numbers, accept: Accept) -> ParameterFields:
@@ -165,12 +171,36 @@ class ArmPage:
         ``accept(owner, label, number)`` takes an edit or raises an ArmDynamicsError.
         Raises InvalidValue on a page that is view-only.
         """
-        sliders = self._canvas.sliders
-        if sliders is None:
-            raise InvalidValue("add_parameters: the page is view-only; use interactive=True")
-        order = sliders.order + 0.5
-        self.parameters = ParameterFields(self._server.gui, title, numbers, accept, order=order)
+        controls = self._required("add_parameters")
+        self.parameters = controls.add_parameters(title, numbers, accept)
         return self.parameters
+
+    def add_controls(self) -> Controls:
+        """Let a user act on the arm: sliders now, and whatever is added to what this returns.
+
+        What is there already is returned again.
+        """
+        return self._canvas.add_controls()
+
+    @property
+    def emergency(self) -> EmergencyPanel | None:
+        """The emergency stop on the page, where ``on_emergency`` was given."""
+        return self._canvas.emergency
+
+    @property
+    def feedback(self) -> Feedback:
+        """The line that reports what came of a user's actions."""
+        return self._canvas.feedback
+
+    @property
+    def watched(self) -> bool:
+        """Whether a browser shows the page now."""
+        return self._watched
+
+    def _required(self, what: str) -> Controls:
+        if self._canvas.controls is None:
+            raise InvalidValue(f"{what}: the page is view-only; use interactive=True")
+        return self._canvas.controls
 
     def close(self) -> None:
         """Stop the page and free its port; a second call does nothing."""
@@ -220,15 +250,3 @@ class ArmPage:
                 self._told.add(repr(error))
                 LOG.warning("the page could not be drawn: %r", error)
             return None
-
-
-def _checked(
-    names: Sequence[str], limits: Sequence[tuple[float, float]]
-) -> tuple[tuple[float, float], ...]:
-    ranges = tuple((float(lower), float(upper)) for lower, upper in limits)
-    if len(ranges) != len(names):
-        raise InvalidValue(f"limits: {len(ranges)} given for {len(names)} joints")
-    for name, (lower, upper) in zip(names, ranges, strict=True):
-        if not lower <= upper:
-            raise InvalidValue(f"limits of {name}: lower {lower} must be at most upper {upper}")
-    return ranges

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import Any
 
 from arm_dynamics.arrays import scalar
 from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.viewer.table import STYLE
+from arm_dynamics.viewer.feedback import Feedback
+from arm_dynamics.viewer.table import short
 
 Field = tuple[str, str]
 """Owner and label."""
@@ -18,13 +18,12 @@ Numbers = Mapping[str, Mapping[str, float]]
 Accept = Callable[[str, str, float], None]
 SETTLED = 0.7
 """Time [s] without another key after which an edit counts as finished."""
-GOOD, BAD = "#69db7c", "#ff8787"
 
 
 class ParameterFields:
     """A finished edit is offered to ``accept(owner, label, number)``.
 
-    ``accept`` refuses by raising an ArmDynamicsError; so does what is no finite number. The
+    ``accept`` rejects by raising an ArmDynamicsError; so does what is no finite number. The
     reason is then shown in red, and the field goes back to what was accepted last. ``accept``
     is called in threads of the page, one at a time.
     """
@@ -38,19 +37,24 @@ class ParameterFields:
         *,
         order: float | None = None,
         settled: float = SETTLED,
+        folded: bool = False,
     ) -> None:
+        """``folded``: only the title is seen until a user opens it."""
         self.settled = settled
         self._accept = accept
         self._lock = threading.RLock()  # putting a field back calls back at once
         self._timers: dict[Field, threading.Timer] = {}
         self._fields: dict[Field, Any] = {}
-        with gui.add_folder(title, order=order):
+        self._folder = gui.add_folder(title, order=order, expand_by_default=not folded)
+        with self._folder:
             tabs = gui.add_tab_group()
             for owner, row in numbers.items():
-                with tabs.add_tab(owner):
+                with tabs.add_tab(short(owner)):
                     for label, number in row.items():
-                        self._fields[owner, label] = gui.add_text(label, f"{number:.10g}")
-            self._word = gui.add_html("")
+                        self._fields[owner, label] = gui.add_text(
+                            label, _text(number), hint=f"{owner}: {label}"
+                        )
+            self._feedback = Feedback(gui)
         self._accepted = {field: str(handle.value) for field, handle in self._fields.items()}
         for field, handle in self._fields.items():
             handle.on_update(lambda _, field=field: self._edited(field))
@@ -58,11 +62,30 @@ class ParameterFields:
     @property
     def message(self) -> str:
         """What the page says of the last edit, as HTML."""
-        return str(self._word.content)
+        return self._feedback.html
 
     def text(self, owner: str, label: str) -> str:
         """What stands in a field."""
         return str(self._fields[owner, label].value)
+
+    def show(self, numbers: Numbers) -> None:
+        """Put other numbers into the fields; nobody is called.
+
+        A field that is being edited keeps its text, and goes back to the number if it is rejected.
+        """
+        with self._lock:
+            for (owner, label), handle in self._fields.items():
+                number = numbers.get(owner, {}).get(label)
+                before = self._accepted[owner, label]
+                if number is None or _read(before) == number:
+                    continue
+                self._accepted[owner, label] = _text(number)
+                if handle.value == before:
+                    handle.value = _text(number)
+
+    def remove(self) -> None:
+        """Take the fields off the panel."""
+        self._folder.remove()
 
     def _edited(self, field: Field) -> None:
         """Wait until nothing more is typed."""
@@ -84,14 +107,15 @@ class ParameterFields:
                 number = scalar(f"{owner}: {label}", _read(text))
                 self._accept(owner, label, number)
             except ArmDynamicsError as error:
-                self._say(BAD, f"refused: {error}")
+                self._feedback.rejected(error)
                 handle.value = self._accepted[field]
             else:
                 self._accepted[field] = text
-                self._say(GOOD, f"{owner}: {label} = {number:g}")
+                self._feedback.done(f"{owner}: {label} = {number:g}")
 
-    def _say(self, colour: str, text: str) -> None:
-        self._word.content = f'<div style="{STYLE};color:{colour}">{escape(text)}</div>'
+
+def _text(number: float) -> str:
+    return f"{number:.10g}"
 
 
 def _read(text: str) -> Any:

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.viewer import layout
 from arm_dynamics.viewer.history import History, Sample
 
 COLORS = (
     "#4ea8ff", "#ffb02e", "#4cd38a", "#ff6b6b", "#b58cff", "#2ed3d6", "#ff8fc7", "#c9d14b",
 )  # fmt: skip
-QUANTITIES = ("position [rad]", "velocity [rad/s]", "effort [N m]", "error [rad]")
+VOLTAGE, TEMPERATURE = "voltage [V]", "temperature [°C]"
+QUANTITIES = ("position", "velocity", "effort", "error", VOLTAGE, TEMPERATURE)
+"""What can be plotted; of motors only what they report."""
 
 
 def color(joint: int) -> str:
@@ -24,9 +27,11 @@ def color(joint: int) -> str:
 class JointPlot:
     """One chart of all joints; what it shows is chosen on the page."""
 
-    def __init__(self, gui: Any, names: Sequence[str]) -> None:
+    def __init__(self, gui: Any, names: Sequence[str], units: Sequence[str]) -> None:
         self._size = len(names)
-        self._choice = gui.add_dropdown("Plot", QUANTITIES)
+        self._labels = dict(zip(QUANTITIES, _labels(units), strict=True))
+        offered = [self._labels[name] for name in QUANTITIES[:4]]
+        self._choice = gui.add_dropdown("Plot", offered, order=layout.PLOT)
         axis: dict[str, Any] = {
             "stroke": "#9aa4b2",
             "grid": {"stroke": "rgba(140,150,170,.18)", "width": 1},
@@ -36,21 +41,45 @@ class JointPlot:
         self._chart = gui.add_uplot(
             data=tuple(np.zeros(2) for _ in series), series=tuple(series), height=230,
             scales={"x": {"time": False}}, axes=(axis, {**axis, "size": 48}),
-            legend={"show": False}, padding=(12, 14, 0, 0),
+            legend={"show": False}, padding=(12, 14, 0, 0), order=layout.PLOT + 0.1,
         )  # fmt: skip
+
+    def choose(self, quantity: str) -> None:
+        """Plot one of QUANTITIES, as a user would."""
+        self._choice.value = self._labels[quantity]
 
     def draw(self, history: History) -> None:
         """Send the curves; samples without the chosen quantity leave a gap."""
         samples = list(history)
         if len(samples) < 2:
             return
-        pick = QUANTITIES.index(self._choice.value)
+        self._offer(samples[-1])
+        pick = list(self._labels.values()).index(self._choice.value)
         values = np.array([_values(sample, pick, self._size) for sample in samples])
         times = np.array([sample.time for sample in samples])
         self._chart.data = (times, *values.T)
 
+    def _offer(self, sample: Sample) -> None:
+        """Offer what the motors report, once they do."""
+        reported = {VOLTAGE: sample.voltage, TEMPERATURE: sample.temperature}
+        for quantity, values in reported.items():
+            label = self._labels[quantity]
+            known = values is not None and np.isfinite(values).any()
+            if known and label not in self._choice.options:
+                self._choice.options = (*self._choice.options, label)
+
+
+def _labels(units: Sequence[str]) -> tuple[str, ...]:
+    """Labels of QUANTITIES with the units of these joints."""
+    position = ", ".join(sorted({*units}, reverse=True))
+    speed = ", ".join(f"{unit}/s" for unit in sorted({*units}, reverse=True))
+    effort = ", ".join({"rad": "N·m", "m": "N"}[unit] for unit in sorted({*units}, reverse=True))
+    texts = (f"position [{position}]", f"velocity [{speed}]", f"effort [{effort}]")
+    return (*texts, f"error [{position}]", VOLTAGE, TEMPERATURE)
+
 
 def _values(sample: Sample, pick: int, size: int) -> Vector:
     error = None if sample.reference is None else sample.reference - sample.q
-    value = (sample.q, sample.v, sample.effort, error)[pick]
+    every = (sample.q, sample.v, sample.effort, error, sample.voltage, sample.temperature)
+    value = every[pick]
     return np.full(size, np.nan) if value is None else value

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.viewer.guard import guard_inputs
 from arm_dynamics.viewer.headers import served_with_headers
 from arm_dynamics.viewer.urdf import MISSING
 
@@ -37,6 +38,7 @@ def open_server(title: str, host: str, port: int) -> Any:
         dark_mode=True, show_logo=False, show_share_button=False, control_width="large"
     )
     server.gui.main_panel.dock_right()
+    guard_inputs(server)
     _refuse_foreign_pages(server, host)
     if port not in (0, server.get_port()):
         LOG.warning("port %d is busy, the page is on port %d", port, server.get_port())
@@ -65,18 +67,18 @@ def is_loopback(host: str) -> bool:
 
 
 def may_connect(origin: str | None, asked_host: str | None, bound_host: str) -> bool:
-    """Tell whether a page from ``origin`` may open a connection.
+    """Return whether a page from ``origin`` may open a connection.
 
-    A web page anywhere can address 127.0.0.1 from the user's browser: only pages served by
-    this machine pass. Programs other than browsers send no origin. A server bound beyond
-    the loopback also accepts the page that it served itself.
+    Only the page that this server served: same host and port, as the browser was asked for. A
+    server on the loopback accepts no other name of the host, or a foreign name that resolves to
+    127.0.0.1 would do. Programs other than browsers send no origin.
     """
     if origin is None:
         return True
     page = urlsplit(origin)
-    if page.hostname and is_loopback(page.hostname):
-        return True
-    return not is_loopback(bound_host) and page.netloc == asked_host
+    if page.netloc != asked_host:
+        return False
+    return not is_loopback(bound_host) or is_loopback(page.hostname or "")
 
 
 def _check_address(host: str, port: int) -> None:

@@ -2,45 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import pi, sin
+from itertools import product
+from math import atan, pi, sin, tan
 from typing import Any
 
 import numpy as np
 
 from arm_dynamics.arrays import Vector
+from arm_dynamics.viewer.pose import Pose
 from arm_dynamics.viewer.skeleton import Skeleton
 from arm_dynamics.viewer.sliders import slider_range
 
 FIELD_OF_VIEW = 40 * pi / 180
-VIEW = np.array([0.80, -1.0, 0.52])
+VIEW = np.array([0.80, -1.0, 0.52]) / np.linalg.norm([0.80, -1.0, 0.52])
+FILLED = 0.86
+"""Radius of the sphere in view, as a fraction of that of the reach: few poses come to its edge."""
+FREE = 0.4
+"""Fraction of an upright screen's height that the panel leaves free, at the top."""
+SMALLEST = 1e-3
+"""Least radius [m] of the reach: of an arm without any extent."""
+POSES = 300
 TOP, BOTTOM = np.array([58, 68, 84]), np.array([20, 24, 31])
+
+Corners = Mapping[str, Vector]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A sphere around most of the places the arm gets to: centre [m], radius [m]."""
+    """A sphere around most of the places the arm gets to, and the floor below it [m]."""
 
     center: Vector
     radius: float
+    floor: float = 0.0
 
 
-def reach(skeleton: Skeleton, limits: Sequence[tuple[float, float]]) -> Reach:
-    """Return the sphere around the link frames in 300 poses drawn within ``limits``."""
+def reach(
+    skeleton: Skeleton, limits: Sequence[tuple[float, float]], initial: Vector, urdf: Any
+) -> Reach:
+    """Return the sphere around the links' visible geometry in poses drawn within ``limits``.
+
+    It contains the ``initial`` pose, and all but 2 % of the points at each end of each axis. The
+    floor is at the lowest point of what does not move, or of the initial pose if that is lower.
+    """
     ranges = [slider_range(low, high) for low, high in limits]
     lower, upper = np.array(ranges).reshape(-1, 2).T
-    poses = np.random.default_rng(0).uniform(lower, upper, (300, len(limits)))
-    placed = [skeleton.poses(q.tolist()).values() for q in poses]
-    points = np.array([[pose.position for pose in links] for links in placed]).reshape(-1, 3)
+    poses = np.random.default_rng(0).uniform(lower, upper, (POSES, len(limits)))
+    corners = _corners(skeleton, urdf)
+    points = np.concatenate([_placed(skeleton, corners, q) for q in poses])
+    start = _placed(skeleton, corners, initial)
     low, high = np.percentile(points, 2, axis=0), np.percentile(points, 98, axis=0)
-    low[2] = max(low[2], 0.0) if high[2] > 0.2 * np.ptp(points[:, 2]) else low[2]
-    radius = float(np.linalg.norm(high - low) / 2)
-    return Reach((low + high) / 2, max(radius, 0.1))
+    floor = min(start[:, 2].min(), _base(skeleton, corners, initial)[:, 2].min())
+    upright = high[2] - floor > 0.2 * np.ptp(points[:, 2])
+    low[2] = max(low[2], floor) if upright else low[2]
+    low, high = np.minimum(low, start.min(axis=0)), np.maximum(high, start.max(axis=0))
+    radius = max(float(np.linalg.norm(high - low) / 2), SMALLEST)
+    return Reach((low + high) / 2, radius, float(floor))
+
+
+def _corners(skeleton: Skeleton, urdf: Any) -> Corners:
+    """Corners (n, 3) [m] of the boxes around each link's geometry, and its frame's origin."""
+    links = (skeleton.base, *(link.name for link in skeleton.links))
+    found = {name: [np.zeros((1, 3))] for name in links}
+    graph = urdf.scene.graph
+    for name, mesh in urdf.scene.geometry.items():
+        box = np.array(list(product(*np.transpose(mesh.bounds))))
+        for node in graph.geometry_nodes[name]:
+            link = graph.transforms.parents[node]
+            matrix = graph.get(node, link)[0]
+            found[link].append(box @ matrix[:3, :3].T + matrix[:3, 3])
+    return {name: np.concatenate(boxes) for name, boxes in found.items()}
+
+
+def _placed(skeleton: Skeleton, corners: Corners, q: Vector) -> Vector:
+    """All corners (n, 3) [m] in the base frame at ``q``."""
+    poses = skeleton.poses(q.tolist()).items()
+    return np.concatenate([_applied(pose, corners[name]) for name, pose in poses])
+
+
+def _base(skeleton: Skeleton, corners: Corners, q: Vector) -> Vector:
+    """Corners (n, 3) [m] of the base and of what is fixed to it."""
+    fixed, poses = {skeleton.base}, skeleton.poses(q.tolist())
+    for link in skeleton.links:
+        if link.kind == "fixed" and link.parent in fixed:
+            fixed.add(link.name)
+    return np.concatenate([_applied(poses[name], corners[name]) for name in fixed])
+
+
+def _applied(pose: Pose, points: Vector) -> Vector:
+    """position + R points, (n, 3) each."""
+    w, u = pose.wxyz[0], np.array(pose.wxyz[1:])
+    turned = np.cross(u, points)
+    moved: Vector = points + 2 * (w * turned + np.cross(u, turned)) + pose.position
+    return moved
 
 
 def set_stage(server: Any, sphere: Reach) -> None:
-    """Add floor, grid and light to ``server``, and place the camera to see ``sphere``."""
+    """Add floor, grid and light to ``server``, and aim every page's camera at ``sphere``."""
     scene, size = server.scene, sphere.radius
     cell = 10.0 ** np.floor(np.log10(size))
     scene.add_grid(
@@ -48,11 +107,14 @@ def set_stage(server: Any, sphere: Reach) -> None:
         cell_size=cell / 4, section_size=cell, cell_color=(74, 84, 100),
         section_color=(98, 110, 130), plane_color=(44, 51, 63), plane_opacity=0.55,
         shadow_opacity=0.35, fade_distance=10 * size, fade_strength=1.5, fade_from="origin",
+        position=(0.0, 0.0, sphere.floor),
     )  # fmt: skip
     scene.configure_environment_map(hdri=None)
     scene.set_background_image(_gradient(), format="png")
     _light(scene, size)
-    _aim(server.initial_camera, sphere)
+    server.initial_camera.up = (0.0, 0.0, 1.0)
+    _aim(server.initial_camera, sphere, 1.0)
+    server.on_client_connect(lambda client: _aim_upright(client.camera, sphere))
 
 
 def _light(scene: Any, size: float) -> None:
@@ -68,11 +130,22 @@ def _light(scene: Any, size: float) -> None:
     )
 
 
-def _aim(camera: Any, sphere: Reach) -> None:
-    distance = 0.86 * sphere.radius / sin(FIELD_OF_VIEW / 2)
-    camera.look_at = sphere.center
-    camera.position = sphere.center + distance * VIEW / np.linalg.norm(VIEW)
-    camera.up = (0.0, 0.0, 1.0)
+def _aim_upright(camera: Any, sphere: Reach) -> None:
+    """Aim at ``sphere`` on a screen that is higher than wide, where the panel is below."""
+    if camera.aspect < 1:
+        _aim(camera, sphere, camera.aspect)
+
+
+def _aim(camera: Any, sphere: Reach, aspect: float) -> None:
+    """Have ``sphere`` fill a screen of width / height = ``aspect``, or its free part."""
+    half = tan(FIELD_OF_VIEW / 2)
+    free = FREE if aspect < 1 else 1.0
+    distance = FILLED * sphere.radius / sin(atan(half * min(aspect, free)))
+    side = np.cross(VIEW, (0.0, 0.0, 1.0))
+    up = np.cross(side / np.linalg.norm(side), VIEW)
+    center = sphere.center - (1 - free) * distance * half * up
+    camera.look_at = center
+    camera.position = center + distance * VIEW
     camera.fov = FIELD_OF_VIEW
     camera.near = distance / 100
     camera.far = distance * 100

@@ -14,7 +14,25 @@ STYLE = (
     "padding:2px 10px"
 )
 RIGHT = "text-align:right;padding:1px 0 1px 5px;white-space:nowrap"
+GRID = "width:100%;border-collapse:collapse"
+NAME = "max-width:9em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 DIM = "opacity:.62;font-weight:400;"
+
+
+LEGEND = (
+    f"<div style='{DIM}font-size:11px;padding-top:3px'>"
+    "<span style='color:#78aaff'>&#9644;</span> position between the joint's limits"
+    " &nbsp;<span style='color:#ff5c5c'>&#9644;</span> at a limit</div>"
+)
+"""What the bars below the rows mean."""
+LONGEST = 14
+"""Characters of a joint's name that the panel shows."""
+
+
+def short(name: str) -> str:
+    """Return ``name``, of a long one the beginning and the end; its whole is a tooltip's."""
+    tail = LONGEST // 2
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - tail - 1]}…{name[-tail:]}"
 
 
 def status_html(status: Mapping[str, str]) -> str:
@@ -27,26 +45,36 @@ def status_html(status: Mapping[str, str]) -> str:
     return f"<div style=\"{STYLE}\"><table style='width:100%'>{rows}</table></div>"
 
 
-def table_html(names: Sequence[str], limits: Sequence[tuple[float, float]], sample: Sample) -> str:
+def table_html(
+    names: Sequence[str],
+    limits: Sequence[tuple[float, float]],
+    sample: Sample,
+    units: Sequence[str] = (),
+) -> str:
     """Return the joints' table; columns that the sample does not have are left out."""
-    heads = ["rad", "deg"]
+    units = tuple(units) or ("rad",) * len(names)
+    both = {"rad", "m"} <= {*units}
+    unit = "rad, m" if both else units[0] if units else "rad"
+    heads = [unit, *(["deg"] if "rad" in units else [])]
     if sample.v is not None:
-        heads.append("rad/s")
+        heads.append(f"{'1' if both else unit}/s")
     if sample.effort is not None:
-        heads.append("N m")
+        heads.append("N·m, N" if both else "N·m" if unit == "rad" else "N")
     if sample.reference is not None:
         heads.append("error")
     head = "".join(f"<th style='{RIGHT};{DIM}'>{text}</th>" for text in heads)
-    rows = "".join(_row(i, name, limits[i], sample) for i, name in enumerate(names))
-    return (
-        f"<div style=\"{STYLE}\"><table style='width:100%;border-collapse:collapse'>"
-        f"<tr><th></th>{head}</tr>{rows}</table></div>"
-    )
+    rows = "".join(_row(i, name, limits[i], sample, units) for i, name in enumerate(names))
+    grid = f"<table style='{GRID}'><tr><th></th>{head}</tr>{rows}</table>"
+    return f'<div style="{STYLE};overflow-x:auto">{grid}{LEGEND}</div>'
 
 
-def _row(i: int, name: str, limits: tuple[float, float], sample: Sample) -> str:
+def _row(
+    i: int, name: str, limits: tuple[float, float], sample: Sample, units: Sequence[str]
+) -> str:
     q = float(sample.q[i])
-    cells = [f"{q:+.4f}", f"{degrees(q):+.1f}"]
+    cells = [f"{q:+.4f}"]
+    if "rad" in units:
+        cells.append(f"{degrees(q):+.1f}" if units[i] == "rad" else "")
     if sample.v is not None:
         cells.append(f"{sample.v[i]:+.3f}")
     if sample.effort is not None:
@@ -55,7 +83,8 @@ def _row(i: int, name: str, limits: tuple[float, float], sample: Sample) -> str:
         cells.append(f"{sample.reference[i] - q:+.4f}")
     text = "".join(f"<td style='{RIGHT}'>{cell}</td>" for cell in cells)
     dot = f"<span style='color:{color(i)}'>&#9632;</span>"
-    return f"<tr style='{_bar(q, limits)}'><td>{dot} {escape(name)}</td>{text}</tr>"
+    label = f"<td style='{NAME}' title='{escape(name)}'>{dot} {escape(short(name))}</td>"
+    return f"<tr style='{_bar(q, limits)}'>{label}{text}</tr>"
 
 
 def _bar(q: float, limits: tuple[float, float]) -> str:

@@ -1,0 +1,105 @@
+"""Joint goals of a page: each becomes a slow trajectory for the joint controller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.tour import INTERRUPTED, TOPIC, message
+from arm_dynamics.trajectories.joint_trajectory import Waypoint
+from arm_dynamics.viewer.controls import Controls
+from arm_dynamics.walk import move_time
+
+SETTLED = 0.15
+"""Time [s] without another change after which a goal is sent."""
+DRAGGED = 0.5
+"""Longest time [s] that a slider in motion keeps a goal back."""
+REACHED = 1e-6
+"""Distance of the reference [rad or m] from a goal that is reached."""
+
+
+class JointGoals:
+    """Goals from any thread; ``look`` sends the newest and reports what came of it.
+
+    ``clear`` is called before a goal is sent, again and again until it returns True: another
+    motion has ended. The sliders and the feedback of ``controls`` are those of the page.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        arm: ArmModel,
+        status: Status,
+        clear: Callable[[], bool],
+        controls: Controls,
+    ) -> None:
+        self._node, self._arm, self._status = node, arm, status
+        self._clear, self._feedback = clear, controls.feedback
+        self._sliders = controls.sliders
+        self._sliders.on_target(self.ask)
+        self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
+        self._asked: tuple[Vector, float, float] | None = None
+        """Goal, time [s] of the first change, and of the last one."""
+        self._goal: Vector | None = None
+        self._interrupted: tuple[float, ...] = ()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a goal of the page is neither reached nor rejected."""
+        return self._asked is not None or self._goal is not None
+
+    def ask(self, target: Sequence[float]) -> None:
+        """Have the arm moved to ``target`` (nv,) [rad or m] once it no longer changes."""
+        now = time.monotonic()
+        first = now if self._asked is None else self._asked[1]
+        self._asked = frozen(target), first, now
+
+    def forget(self) -> None:
+        """The arm was put elsewhere: what was asked for before no longer counts."""
+        self._asked = self._goal = None
+
+    def look(self, reference: Vector | None) -> None:
+        """Send a goal that is due; report on the one under way, by the controller's reference."""
+        self._send(reference)
+        if self._goal is None:
+            return
+        before, self._interrupted = self._interrupted, self._counts()
+        if reference is not None and np.abs(reference - self._goal).max() <= REACHED:
+            self._goal = None
+            self._feedback.done("joint targets reached")
+        elif before != self._interrupted:
+            self._goal = None
+            self._feedback.rejected(self._reason(before))
+
+    def _send(self, reference: Vector | None) -> None:
+        asked, now = self._asked, time.monotonic()
+        if asked is None or (now - asked[2] < SETTLED and now - asked[1] < DRAGGED):
+            return
+        if not self._clear():
+            return
+        self._asked = None
+        self._sliders.send_again()
+        self._goal, goal = None, asked[0]
+        if reference is None or not self._publisher.get_subscription_count():
+            self._feedback.rejected("no joint controller moves the arm yet")
+            return
+        duration = move_time(self._arm, reference, goal)
+        self._interrupted, self._goal = self._counts(), goal
+        still = frozen(np.zeros(goal.size))
+        self._publisher.publish(message(self._arm.joint_names, [Waypoint(duration, goal, still)]))
+        self._feedback.note(f"on the way to the joint targets, {duration:.1f} s")
+
+    def _counts(self) -> tuple[float, ...]:
+        return tuple(self._status.number(event) or 0.0 for event in INTERRUPTED)
+
+    def _reason(self, before: tuple[float, ...]) -> str:
+        events = zip(INTERRUPTED, before, self._interrupted, strict=True)
+        event = next(name for name, old, new in events if old != new)
+        return self._status.values.get(f"last {event}", event)

@@ -1,0 +1,88 @@
+"""Services of other nodes, called from threads that are free to wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Event
+from typing import Any
+
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from std_srvs.srv import SetBool, Trigger
+
+from arm_dynamics.errors import DriverFault, InvalidValue
+
+TIMEOUT = 15.0
+"""Time [s] that a service has for its answer."""
+PARAMETERS = {"list": ListParameters, "get": GetParameters, "set": SetParameters}
+
+
+class Remote:
+    """One service of another node; its node must be spun by another thread than the caller's."""
+
+    def __init__(self, node: Node, kind: type[Any], service: str) -> None:
+        self._kind, self._service = kind, service
+        self._client = node.create_client(kind, service)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the service is there."""
+        return bool(self._client.service_is_ready())
+
+    def call(self, request: Any = None) -> Any:
+        """The response; raises DriverFault where none comes within TIMEOUT."""
+        if not self.ready:
+            raise DriverFault(f"{self._service}: no node has this service")
+        future, done = self.ask(request), Event()
+        future.add_done_callback(lambda _: done.set())
+        if not done.wait(TIMEOUT):
+            self._client.remove_pending_request(future)
+            raise DriverFault(f"{self._service}: no answer within {TIMEOUT:g} s")
+        return future.result()
+
+    def ask(self, request: Any = None) -> Any:
+        """Send a request; the future of its response."""
+        return self._client.call_async(request or self._kind.Request())
+
+    def do(self, request: Trigger.Request | SetBool.Request | None = None) -> str:
+        """The message of a Trigger or SetBool; raises InvalidValue with it where it failed."""
+        response = self.call(request)
+        if not response.success:
+            raise InvalidValue(response.message)
+        return str(response.message)
+
+
+class RemoteParameters:
+    """The parameters of another node of this namespace."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._services = {
+            what: Remote(node, kind, f"{name}/{what}_parameters")
+            for what, kind in PARAMETERS.items()
+        }
+
+    @property
+    def ready(self) -> bool:
+        """Whether the node is there."""
+        return all(service.ready for service in self._services.values())
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Set parameters; raises InvalidValue with the node's reason for one it rejects."""
+        parameters = [Parameter(n, value=value).to_parameter_msg() for n, value in values.items()]
+        response = self._services["set"].call(SetParameters.Request(parameters=parameters))
+        for result in response.results:
+            if not result.successful:
+                raise InvalidValue(result.reason)
+
+    def numbers(self, *prefixes: str) -> dict[str, float]:
+        """Every parameter that is a number and below one of ``prefixes``, or has its name."""
+        listed = self._services["list"].call(ListParameters.Request(prefixes=list(prefixes)))
+        request = GetParameters.Request(names=listed.result.names)
+        values = self._services["get"].call(request).values
+        return {
+            name: parameter_value_to_python(value)
+            for name, value in zip(request.names, values, strict=False)
+            if value.type == ParameterType.PARAMETER_DOUBLE
+        }

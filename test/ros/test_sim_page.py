@@ -1,0 +1,200 @@
+"""The page of ``arm-dynamics sim`` is used as a browser does: by the messages that it sends."""
+
+import re
+from html import escape
+from math import nan
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="viser is not installed")
+from browser import Panel
+from websockets.exceptions import ConnectionClosed
+
+from .link import INITIAL, JOINTS, Motion
+
+FOUND = re.compile(r"the arm is shown at (http://\S+)")
+
+
+class Run:
+    """A simulation with its page, and what the arm does."""
+
+    def __init__(self, ros):
+        self.ros = ros
+        self.process = ros.launch("cli.main", "sim", "--port", "0")
+        url = ros.wait_for(lambda: FOUND.search(self.process.output), "no page")[1]
+        self.states = ros.states()
+        self.page = Panel(url)
+        self.page.wait_for(lambda: "Stop tour" in self.page.offered, "no controls", 180)
+        ros.wait_until(self.states, 0.5)
+
+    @property
+    def q(self):
+        return np.array(self.states.newest.position)
+
+    def at(self, goal, tolerance=0.01):
+        return self.page.wait_for(
+            lambda: np.abs(self.q - goal).max() < tolerance, f"not at {goal}, but at {self.q}"
+        )
+
+    def rest(self):
+        """End the tour; where the arm stands then."""
+        self.page.wait_for(lambda: self.page.offered, "no controls")
+        if "Stop tour" in self.page.offered:
+            self.page.push("Stop tour")
+        self.ros.wait_longer(self.states, 2.0)
+        return self.q
+
+    def says(self, words):
+        return self.page.wait_for(lambda: words in self.page.text, f"no '{words}'")
+
+    def lines(self, words):
+        return sum(words in line for line in self.process.output.splitlines())
+
+
+@pytest.fixture(scope="module")
+def sim(shared):
+    return Run(shared)
+
+
+def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
+    """The other joints go where their sliders stand; the tour starts again from there."""
+    page = sim.page
+    page.set("R1", 0.4)
+    page.wait_for(lambda: "Start tour" in page.offered, "the tour was not stopped")
+    sim.says("joint targets reached")
+    goal = [page.sliders[name] for name in JOINTS]
+    assert goal[0] == 0.4
+    sim.at(goal)
+    page.push("Start tour")
+    page.wait_for(lambda: "Stop tour" in page.offered, "the tour did not start")
+    sim.page.wait_for(lambda: np.abs(sim.q - goal).max() > 0.1, "the arm stands")
+    sim.page.wait_for(lambda: abs(page.sliders["R2"] - sim.q[1]) < 0.1, "the sliders stand")
+    page.push("Stop tour")
+    sim.says("tour stopped")
+
+
+def test_every_page_shows_the_same_and_each_can_act(sim):
+    with Panel(sim.page._url) as other:
+        other.wait_for(lambda: "R5" in other.sliders, "no sliders")
+        other.set("R5", -0.3)
+        sim.page.wait_for(lambda: sim.page.sliders["R5"] == -0.3, "the first page shows another")
+        sim.page.wait_for(lambda: abs(sim.q[4] + 0.3) < 0.01, "R5 did not move")
+
+
+def test_pause_and_continue(sim):
+    sim.page.push("Pause")
+    sim.page.wait_for(lambda: "Continue" in sim.page.offered, "no pause")
+    sim.ros.wait_for(lambda: sim.lines("time stands: paused") > 1, "no status line")
+    count = len(sim.states)
+    sim.ros.wait_for(lambda: sim.lines("time stands: paused") > 3, "no status line")
+    assert len(sim.states) <= count + 1
+    sim.page.push("Continue")
+    sim.page.wait_for(lambda: "Pause" in sim.page.offered, "no end of the pause")
+    sim.ros.wait_longer(sim.states, 0.1)
+
+
+def test_reset_puts_the_arm_at_its_initial_pose(sim):
+    sim.page.set("R1", -0.5)
+    sim.page.wait_for(lambda: sim.q[0] < -0.4, "R1 did not move")
+    sim.page.push("Reset")
+    sim.says("reset: at initial")
+    sim.at(INITIAL)
+    sim.page.wait_for(lambda: abs(sim.page.sliders["R1"]) < 0.01, "the slider stands")
+
+
+def test_an_emergency_stop_is_shown_and_released_and_the_run_goes_on(sim):
+    """For longer than the silence of an arm after which a run ends."""
+    sim.page.push("EMERGENCY STOP")
+    sim.says("emergency stop by topic emergency_stop")
+    words = "time stands: emergency stop by"
+    sim.ros.wait_for(lambda: sim.lines(words) > 12, "no status line")
+    assert sim.process.code is None
+    count = len(sim.states)
+    sim.page.push("Release")
+    sim.page.wait_for(lambda: sim.page.named("Release now"), "nobody asks back")
+    assert len(sim.states) == count
+    sim.page.push("Release now")
+    sim.says("emergency stop released")
+    sim.ros.wait_for(lambda: len(sim.states) > count + 100, "time stands")
+    assert "EMERGENCY" not in sim.process.output
+
+
+def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
+    before, start = sim.rest(), len(sim.states)
+    sim.page.push("Push")
+    sim.says("push of")
+    sim.ros.wait_longer(sim.states, 1.0)
+    motion = Motion(sim.states.messages(start))
+    assert 0.3 < np.abs(motion.v).max() < 1.5
+    sim.at(before)
+    sim.page.set("x [N·s]", "1e5")
+    sim.says("push: x [N·s] = 100000")
+    sim.page.push("Push")
+    sim.says("would change by")
+    assert np.abs(Motion(sim.states.messages(-10)).v).max() < 0.1
+
+
+def test_payload_of_the_arm_and_of_the_controllers_model(sim):
+    """A value that another client sets is shown, too."""
+    sim.rest()
+    sim.page.set("simulated arm [kg]", "0.5")
+    sim.says("simulated arm [kg] = 0.5")
+    assert sim.ros.get("simulator", "payload_mass") == 0.5
+    sim.ros.wait_longer(sim.states, 1.0)
+    loaded = abs(sim.states.newest.effort[1])
+    sim.page.set("controller's model [kg]", "0.5")
+    sim.says("controller&#x27;s model [kg] = 0.5")
+    assert sim.ros.get("joint_controller", "payload_mass") == 0.5
+    reason = sim.ros.set("simulator", payload_mass=-1.0)[0].reason
+    sim.page.set("simulated arm [kg]", "-1")
+    sim.says(f"rejected: {escape(reason)}")
+    assert sim.ros.get("simulator", "payload_mass") == 0.5
+    assert sim.ros.set("simulator", payload_mass=0.0)[0].successful
+    field = sim.page.named("simulated arm [kg]")[-1]
+    sim.page.wait_for(lambda: field["value"] == "0", "another client's value is not shown")
+    sim.ros.wait_longer(sim.states, 1.0)
+    assert loaded - abs(sim.states.newest.effort[1]) > 0.5  # [N m] of R2
+
+
+def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reason(sim):
+    node, name = "joint_controller", "gains.R5.p"
+    sim.page.wait_for(lambda: sim.page.named("p"), "no gains")
+    before = sim.ros.get(node, name)
+    sim.page.set("p", f"{0.9 * before:.6g}")  # of the last joint, R5
+    sim.says("R5: p = ")
+    assert sim.ros.get(node, name) == pytest.approx(0.9 * before, rel=1e-5)
+    reason = sim.ros.set(node, gains__R5__p=-5.0)[0].reason
+    sim.page.set("p", "-5")
+    sim.says(f"rejected: {escape(reason)}")
+    assert sim.ros.get(node, name) == pytest.approx(0.9 * before, rel=1e-5)
+    sim.page.set("p", "many")
+    sim.says("rejected: R5: p")
+    sim.page.set("p", f"{before:.10g}")
+    sim.says(f"R5: p = {before:g}")
+
+
+def test_what_no_control_sends_moves_nothing(sim):
+    before = sim.rest()
+    slider = sim.page.named("R1", "Slider")[0]
+    row = next(p for p in sim.page._parts.values() if "Pause" in p["props"].get("options", ()))
+    for value in (nan, float("inf"), "far", None, [1.0], True, {"a": 1}):
+        sim.page.send("GuiUpdateMessage", uuid=slider["uuid"], updates={"value": value})
+    for updates in ({"update_cb": []}, {"value": 1.0, "min": -9.0}, {}, {"removed": True}):
+        sim.page.send("GuiUpdateMessage", uuid=slider["uuid"], updates=updates)
+    for value in ("Explode", "Reset\0", 3, ["Reset"]):
+        sim.page.send("GuiUpdateMessage", uuid=row["uuid"], updates={"value": value})
+    sim.page.send("GuiUpdateMessage", uuid="no-such-control", updates={"value": 1.0})
+    with Panel(sim.page._url) as other:
+        other.send("GuiUpdateMessage", uuid=slider["uuid"], updates={"value": "9" * 100_000})
+        with pytest.raises(ConnectionClosed, match="1009"):
+            other.until_quiet(5.0)
+    sim.ros.wait_longer(sim.states, 1.0)
+    np.testing.assert_allclose(sim.q, before, atol=1e-3)
+    sim.page.set("R1", 0.2)
+    sim.page.wait_for(lambda: abs(sim.q[0] - 0.2) < 0.01, "the page no longer works")
+
+
+def test_the_run_ends_with_0(sim):
+    assert sim.process.stop() == 0
+    assert "Traceback" not in sim.process.output

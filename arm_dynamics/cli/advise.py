@@ -19,6 +19,7 @@ from arm_dynamics.cli.arm_options import (
     loaded,
 )
 from arm_dynamics.cli.waiting import waiting
+from arm_dynamics.config import PERIOD
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
@@ -34,8 +35,6 @@ from arm_dynamics.stability import (
 from arm_dynamics.stability.loops import PUBLISHED_DT, PUBLISHED_METHOD
 from arm_dynamics.stability.timed_gains import delay_margin
 
-PERIOD = 2e-3
-"""Control period [s] of ``Simulation``."""
 PUBLISHED = Path("published")
 AS_PUBLISHED = PUBLISHED_METHOD, PUBLISHED_DT, "initial"
 """Method, time step [s] and pose of the published step."""

@@ -8,7 +8,12 @@ from collections.abc import Callable, Collection
 from arm_dynamics import plugins
 from arm_dynamics.arrays import Vector
 from arm_dynamics.cli.path import path
-from arm_dynamics.config import build_controller, controller_name
+from arm_dynamics.config import (
+    PERIOD,
+    build_controller,
+    controller_name,
+    warn_of_thin_margin,
+)
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ConfigError, UnknownName
@@ -96,12 +101,15 @@ def loaded(arm: ArmModel, given: argparse.Namespace) -> ArmModel:
 def controller_of(arm: ArmModel, given: argparse.Namespace) -> Controller:
     """Build the controller; its model contains the payload where --payload-modeled says so.
 
-    Raises what ``build_controller`` and ``require_accepted`` raise.
+    Warns of thin stability margins on the arm with the payload, at --period. Raises what
+    ``build_controller`` and ``require_accepted`` raise.
     """
     require_accepted(arm, controller_name(arm, given.controller, given.gains))
-    controller = build_controller(arm, given.controller, given.gains)
+    controller = build_controller(arm, given.controller, given.gains, period=None)
     if given.payload and given.payload_modeled:
         controller.use_model(loaded(arm, given))
+    period = getattr(given, "period", None)
+    warn_of_thin_margin(controller, loaded(arm, given), PERIOD if period is None else period)
     return controller
 
 

@@ -164,7 +164,7 @@ def _task(given: argparse.Namespace) -> Task:
         given.payload, given.error, given.step, _numbers(given.dt), given.period, given.duration,
         interface=given.interface, delay=given.delay,
     )  # fmt: skip
-    law = build_controller(arm, given.controller, given.gains)
+    law = build_controller(arm, given.controller, given.gains, period=None)
     if given.search is None:
         names = tuple(p.name for p in law.parameters if p.name in SEARCHED)
     else:

@@ -18,10 +18,9 @@ from launch.actions import (
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from arm_dynamics import resources
-from arm_dynamics.config import controller_name
+from arm_dynamics.config import controller_name, parameter_file
 from arm_dynamics.errors import ConfigError
-from arm_dynamics.model.load import find_urdf, load_arm
+from arm_dynamics.model.load import load_arm
 from arm_dynamics.requirements import to_install
 from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
@@ -121,8 +120,8 @@ def params_files(given: Mapping[str, str]) -> list[str]:
     file = given["params_file"]
     if file and not Path(file).is_file():
         raise ConfigError(f"params_file {file}: no such file")
-    bundled = resources.folder("config") / f"{find_urdf(given['arm']).stem}.yaml"
-    return [file] if file else [str(bundled)] * bundled.is_file()
+    found = file or parameter_file(given["arm"])
+    return [str(found)] if found else []
 
 
 def positive(name: str, text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
@@ -13,6 +14,10 @@ from arm_dynamics.controllers.base import AXES, Controller
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.fault import suggest
+from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
+from arm_dynamics.model.load import find_urdf
+from arm_dynamics.model.source import parse, read_text
+from arm_dynamics.stability.timed_gains import thin_margin
 from arm_dynamics.yaml_file import read_yaml
 
 CONTROLLER_NODE = "joint_controller"
@@ -22,14 +27,35 @@ NAMELESS = "pid_gravity"
 """Controller of a parameter file that names none: files give it gains."""
 USUAL = ("computed_torque", "position")
 """Controllers of an arm without a parameter file; the first whose commands its actuators take."""
+PERIOD = 2e-3
+"""Control period [s] of a simulation."""
 NEAR = 0.85
 """Likeness of two names from which one is taken for a misspelt other."""
 
 
-def parameter_file(arm: str | Path) -> Path | None:
-    """The bundled parameter file of an arm's name or URDF path; None when there is none."""
-    path = resources.folder("config") / f"{Path(arm).stem}.yaml"
-    return path if path.is_file() else None
+def parameter_file(arm: str | Path | ArmModel) -> Path | None:
+    """Return the parameter file of a bundled arm, or None.
+
+    ``arm`` is its name, its URDF or a copy of that: a file of the same name, for a robot of the
+    same name and joints. Another robot in a file of that name has other motors and masses. Raises
+    what ``find_urdf`` and ``read_text`` raise.
+    """
+    given = (arm.source or arm.name) if isinstance(arm, ArmModel) else arm
+    name = Path(given).stem
+    path = resources.folder("config") / f"{name}.yaml"
+    if not path.is_file():
+        return None
+    same = _identity(arm) == _identity(resources.folder("urdf") / f"{name}.urdf")
+    return path if same else None
+
+
+def _identity(arm: str | Path | ArmModel) -> tuple[str | None, frozenset[str]]:
+    """Names of the robot and of its moving joints, locked ones included."""
+    if isinstance(arm, ArmModel):
+        return arm.name, frozenset([*arm.joint_names, *arm.locked])
+    robot = Robot(parse(read_text(find_urdf(arm))))
+    moving = (name for name, joint in robot.joints.items() if joint.get("type") in ONE_COORDINATE)
+    return robot.root.get("name"), frozenset(moving)
 
 
 def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
@@ -75,7 +101,11 @@ def _dotted(table: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def build_controller(
-    arm: ArmModel, name: str | None = None, file: str | Path | None = None
+    arm: ArmModel,
+    name: str | None = None,
+    file: str | Path | None = None,
+    *,
+    period: float | None = PERIOD,
 ) -> Controller:
     """The control law that the joint controller node runs for this arm and parameter file.
 
@@ -84,9 +114,10 @@ def build_controller(
     controller takes those of the file's gains that it has, finds
     the others from the model, and knows the file's payload_mass. Raises ConfigError for a file
     that cannot be read, a gain that no controller has or that is no number, UnknownName for a law
-    or joint that does not exist, InvalidValue for a number out of its range.
+    or joint that does not exist, InvalidValue for a number out of its range. Warns of a thin
+    stability margin in a loop with a control ``period`` [s]; None: it is checked elsewhere.
     """
-    file = parameter_file(arm.source or arm.name) if file is None else file
+    file = parameter_file(arm) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     name = controller_name(arm, name, file)
     law = plugins.load("controllers", name)
@@ -96,12 +127,21 @@ def build_controller(
     if "payload_mass" in given:
         mass = _number(given["payload_mass"], f"{file}: payload_mass")
         controller.use_model(arm.with_payload(mass))
+    if period is not None:
+        warn_of_thin_margin(controller, controller.arm, period)
     return controller
+
+
+def warn_of_thin_margin(controller: Controller, arm: ArmModel, period: float) -> None:
+    """Warn where a stability margin of ``controller`` on ``arm`` is thin, naming the joint."""
+    thin = thin_margin(controller, arm, period)
+    if thin:
+        warnings.warn(thin, RuntimeWarning, stacklevel=3)
 
 
 def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | None = None) -> str:
     """The registered name of the law that ``build_controller`` builds; errors as there."""
-    file = parameter_file(arm.source or arm.name) if file is None else file
+    file = parameter_file(arm) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     _require_no_near((key.partition(".")[0] for key in given), READ, f"{file}")
     if file is None:

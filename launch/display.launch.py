@@ -10,6 +10,7 @@ from arm_dynamics.ros import launch_parts as parts
 
 ARGUMENTS = (
     parts.ARM,
+    parts.LOCK,
     parts.RVIZ,
     ("port", "8080", "port of the page with the sliders; the next free one if taken", None),
     ("gui", "false", "joint_state_publisher_gui instead of the page", parts.SWITCH),

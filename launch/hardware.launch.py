@@ -15,6 +15,7 @@ OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_spac
 NOT_MOTORS = ("topic",)
 ARGUMENTS = (
     parts.ARM,
+    parts.LOCK,
     (
         "driver",
         "",
@@ -85,5 +86,5 @@ def _arm(given, files):
     law = given["controller"]
     asked = {"interface": plugins.load("controllers", law).interface} if _is_law(law) else {}
     motors = asked | {name: given[name] for name in names if given[name]}
-    start = {"arm": given["arm"], "autostart": given["autostart"] == "true"}
+    start = {**parts.model_parameters(given), "autostart": given["autostart"] == "true"}
     return parts.simulating("hardware", *files, start | motors | rate)

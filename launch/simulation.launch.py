@@ -9,6 +9,7 @@ from arm_dynamics.ros import launch_parts as parts
 OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 ARGUMENTS = (
     parts.ARM,
+    parts.LOCK,
     (
         "controller",
         "",

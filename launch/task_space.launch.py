@@ -6,6 +6,7 @@ from arm_dynamics.ros import launch_parts as parts
 
 ARGUMENTS = (
     parts.ARM,
+    parts.LOCK,
     (
         "controller",
         "",

@@ -8,11 +8,11 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from arm_dynamics import resources
-from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros import launch_parts as parts
 
 ARGUMENTS = (
     parts.ARM,
+    parts.LOCK,
     parts.RVIZ,
     ("use_sim_time", "false", "time comes from /clock", parts.SWITCH),
 )
@@ -24,7 +24,7 @@ def generate_launch_description():
 
 def _viewed(given):
     """What runs; an arm that cannot be loaded ends the launch here."""
-    arm = load_arm(given["arm"])
+    arm = parts.given_arm(given)
     time = {"use_sim_time": given["use_sim_time"] == "true"}
     # Without its type, launch would read the text as YAML.
     description = ParameterValue(arm.urdf, value_type=str)

@@ -1,5 +1,6 @@
 """The command ``arm-dynamics``, each call a process of its own."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from conftest import chain
 from packaging.requirements import Requirement
 
-from arm_dynamics import load_arm, resources
+from arm_dynamics import load_arm, plugins, resources
 from arm_dynamics.cli import advise, gains, list_arms, montecarlo, record, tune_search
 from arm_dynamics.cli import waiting as wait
 from arm_dynamics.cli.arm_options import ALL
@@ -238,3 +239,26 @@ def test_help_names_every_command():
     assert done.returncode == 0
     for name in ("audit", "list", "sim"):
         assert name in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("parser", "taken", "rejected"),
+    [
+        (tune_search.parser, {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
+         {"task_space", "resolved_rate", "impedance", "gravity_compensation", "position"}),
+        (montecarlo._parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),
+        (advise._parser, {"pid", "pid_gravity", "computed_torque", "gravity_compensation"},
+         {"task_space", "resolved_rate", "impedance", "lqr", "velocity_pid", "position"}),
+    ],
+)  # fmt: skip
+def test_help_offers_the_controllers_that_the_command_runs(parser, taken, rejected):
+    text = " ".join(parser().format_help().split())
+    offered = set(re.search(r"--controller NAME (.*?) \(default", text)[1].split(", "))
+    assert taken <= offered
+    assert not rejected & offered
+    for name in plugins.names("controllers"):
+        if name in offered:
+            assert parser().parse_args(["two_link", "--controller", name]).controller == name
+        else:
+            with pytest.raises(UnknownName, match=f"'{name}'; known: "):
+                parser().parse_args(["two_link", "--controller", name])

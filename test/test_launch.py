@@ -14,7 +14,7 @@ import arm_dynamics.ros
 from arm_dynamics import load_arm, plugins
 from arm_dynamics.config import node_parameters
 from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.errors import ArmDynamicsError, ConfigError, UnknownName
 from arm_dynamics.state import MIXED
 
 ROOT = Path(__file__).parent.parent
@@ -22,16 +22,16 @@ FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
 ARGUMENTS = {
     "simulation": {
-        "arm", "controller", "rate", "rviz", "viewer", "port", "composed", "lockstep",
+        "arm", "lock", "controller", "rate", "rviz", "viewer", "port", "composed", "lockstep",
         "use_sim_time", "params_file",
     },
     "hardware": {
-        "arm", "driver", "port", "settings", "interface", "controller", "rate", "autostart", "rviz",
-        "page", "page_port", "params_file",
+        "arm", "lock", "driver", "port", "settings", "interface", "controller", "rate", "autostart",
+        "rviz", "page", "page_port", "params_file",
     },
-    "display": {"arm", "rviz", "port", "gui"},
-    "task_space": {"arm", "controller", "rviz", "use_sim_time", "params_file"},
-    "view": {"arm", "rviz", "use_sim_time"},
+    "display": {"arm", "lock", "rviz", "port", "gui"},
+    "task_space": {"arm", "lock", "controller", "rviz", "use_sim_time", "params_file"},
+    "view": {"arm", "lock", "rviz", "use_sim_time"},
 }  # fmt: skip
 SWITCHES = {"autostart", "page", "rviz", "viewer", "composed", "use_sim_time", "gui"}
 LEFT_TO_THE_FILE = {"controller", "rate"}
@@ -292,6 +292,33 @@ def test_arguments_reach_the_nodes(stand_in, tmp_path):
     assert isinstance(parameters(simulator)["rate"], float)
     assert parameters(simulator)["lockstep"] is True
     assert parameters(controller)["controller"] == "pid"
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("simulation", {"viewer": "true"}),
+        ("simulation", {"composed": "true"}),
+        ("hardware", {"page": "true"}),
+        ("hardware", {"driver": "simulated"}),
+        ("display", {}),
+        ("task_space", {}),
+        ("view", {}),
+    ],
+)
+def test_joints_are_locked_in_every_node_of_the_arm(stand_in, name, given):
+    """Without its wrist; the included view.launch.py has the same arguments."""
+    found = nodes(started(name, arm="puma560", lock="J5,J6", **given))
+    of_the_arm = [node for node in found.values() if node.package == "arm_dynamics"]
+    assert all(parameters(node)["lock"] == ["J5", "J6"] for node in of_the_arm)
+    if name != "display":
+        with pytest.raises(ArmDynamicsError, match="J9"):
+            started(name, arm="puma560", lock="J9", **given)
+
+
+@pytest.mark.parametrize("name", ["simulation", "hardware", "task_space"])
+def test_without_a_locked_joint_the_nodes_have_no_such_parameter(stand_in, name):
+    assert not any("lock" in parameters(node) for node in nodes(started(name)).values())
 
 
 @pytest.mark.parametrize("composed", ["true", "false"])

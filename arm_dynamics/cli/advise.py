@@ -16,9 +16,11 @@ from arm_dynamics.cli.arm_options import (
     add_options,
     build_arm,
     controller_of,
+    linear_controllers,
     loaded,
 )
 from arm_dynamics.cli.waiting import waiting
+from arm_dynamics.config import PERIOD
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.integrators import INTEGRATORS
@@ -34,8 +36,6 @@ from arm_dynamics.stability import (
 from arm_dynamics.stability.loops import PUBLISHED_DT, PUBLISHED_METHOD
 from arm_dynamics.stability.timed_gains import delay_margin
 
-PERIOD = 2e-3
-"""Control period [s] of ``Simulation``."""
 PUBLISHED = Path("published")
 AS_PUBLISHED = PUBLISHED_METHOD, PUBLISHED_DT, "initial"
 """Method, time step [s] and pose of the published step."""
@@ -52,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     if given.method not in (None, *INTEGRATORS):
         raise UnknownName("integrator", given.method, tuple(INTEGRATORS))
     arm, published = build_arm(given), given.gains == PUBLISHED
-    controller = None if published else controller_of(arm, given)
+    controller = None if published else controller_of(arm, given, linear_controllers())
     with waiting(f"computing the margins of {arm.name}"):
         loop = _published(arm, given) if controller is None else _controlled(arm, controller, given)
         advices = {method: advise(loop, method) for method in methods}
@@ -73,7 +73,8 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics advise", description=__doc__)
     add_arm(parser)
-    add_options(parser, dt=None, gains=f"parameter file with gains, or '{PUBLISHED}' (five_dof)")
+    file = f"parameter file with gains, or '{PUBLISHED}' (five_dof)"
+    add_options(parser, controllers=linear_controllers, dt=None, gains=file)
     parser.add_argument("--method", metavar="NAME", help=f"one of {', '.join(INTEGRATORS)}")
     parser.add_argument(
         "--period", type=seconds("--period"), metavar="S", help=f"of control ({PERIOD:g} s)"

@@ -8,13 +8,19 @@ from collections.abc import Callable, Collection
 from arm_dynamics import plugins
 from arm_dynamics.arrays import Vector
 from arm_dynamics.cli.path import path
-from arm_dynamics.config import build_controller, controller_name
+from arm_dynamics.config import (
+    PERIOD,
+    build_controller,
+    controller_name,
+    warn_of_thin_margin,
+)
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.task import TaskController
 from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.number_option import LARGEST, Number, seconds
+from arm_dynamics.stability.loops import LINEAR
 
 ALL = ("lock", "payload", "pose", "gains", "controller", "dt")
 KERNELS = ("pid_gravity", "pid")
@@ -93,15 +99,20 @@ def loaded(arm: ArmModel, given: argparse.Namespace) -> ArmModel:
     return arm.with_payload(given.payload) if given.payload else arm
 
 
-def controller_of(arm: ArmModel, given: argparse.Namespace) -> Controller:
+def controller_of(
+    arm: ArmModel, given: argparse.Namespace, among: Collection[str] | None = None
+) -> Controller:
     """Build the controller; its model contains the payload where --payload-modeled says so.
 
-    Raises what ``build_controller`` and ``require_accepted`` raise.
+    Warns of thin stability margins on the arm with the payload, at --period. Raises what
+    ``build_controller`` and ``require_accepted`` raise.
     """
-    require_accepted(arm, controller_name(arm, given.controller, given.gains))
-    controller = build_controller(arm, given.controller, given.gains)
+    require_accepted(arm, controller_name(arm, given.controller, given.gains), among)
+    controller = build_controller(arm, given.controller, given.gains, period=None)
     if given.payload and given.payload_modeled:
         controller.use_model(loaded(arm, given))
+    period = getattr(given, "period", None)
+    warn_of_thin_margin(controller, loaded(arm, given), PERIOD if period is None else period)
     return controller
 
 
@@ -116,10 +127,20 @@ def read_pose(arm: ArmModel, option: str, text: str) -> Vector:
     return arm.check_position(option, numbers)
 
 
-def effort_controllers() -> tuple[str, ...]:
-    """Names of the controllers that command efforts."""
+def tuned_controllers() -> tuple[str, ...]:
+    """Names of the controllers that tune runs: joints' efforts along a joint-space reference."""
     every = plugins.sound("controllers").items()
-    return tuple(name for name, controller in every if controller.interface == "effort")
+    return tuple(
+        name
+        for name, kind in every
+        if kind.interface == "effort" and kind.follows and not issubclass(kind, TaskController)
+    )
+
+
+def linear_controllers() -> tuple[str, ...]:
+    """Names of the controllers that advise linearizes."""
+    every = plugins.sound("controllers").items()
+    return tuple(name for name, kind in every if issubclass(kind, LINEAR))
 
 
 def joint_controllers() -> tuple[str, ...]:

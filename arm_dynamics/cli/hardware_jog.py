@@ -128,7 +128,7 @@ def _driver(given: argparse.Namespace, arm: ArmModel, speed: float) -> MotorArm:
 
 
 def _law(given: argparse.Namespace, arm: ArmModel) -> Controller:
-    law = build_controller(arm, "position" if given.interface == "position" else None)
+    law = build_controller(arm, "position" if given.interface == "position" else None, period=None)
     if law.interface != given.interface:
         raise ConfigError(f"--interface {given.interface}: the arm's law sets {law.interface}")
     return law

@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
     node = node_parameters(file, "hardware") if file else {}
     if given.controller is None and node.get("interface") == "position":
         given.controller = "position"
-    controller = build_controller(arm, given.controller, file)
+    controller = build_controller(arm, given.controller, file, period=None)
     if given.payload and given.payload_modeled:
         controller.use_model(arm_options.loaded(arm, given))
     given.rate = given.rate or float(node.get("rate", RATE))

@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     check_steps("--runs times --duration / --dt", given.runs * given.duration / given.dt)
     nominal = build_arm(given)
     given.controller = controller_of_kernels(nominal, given)
-    arm, law = loaded(nominal, given), controller_of(nominal, given)
+    arm, law = loaded(nominal, given), controller_of(nominal, given, KERNELS)
     spread, motion = _spread(arm, given), _motion(arm, given)
     place, began = folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()

@@ -17,7 +17,8 @@ from arm_dynamics.cli.arm_options import (
     add_options,
     build_arm,
     controller_of_kernels,
-    effort_controllers,
+    require_accepted,
+    tuned_controllers,
 )
 from arm_dynamics.cli.path import path
 from arm_dynamics.cli.progress_lines import ProgressLines
@@ -81,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     add_arm(made)
     only = ("lock", "pose", "gains", "controller")
     add_options(
-        made, only, controllers=effort_controllers, gains="gains to start from", usual=KERNELS[0]
+        made, only, controllers=tuned_controllers, gains="gains to start from", usual=KERNELS[0]
     )
     add("--search", metavar="NAMES", help=f"gains to search (those of {', '.join(SEARCHED)})")
     add(
@@ -160,17 +161,22 @@ def parser() -> argparse.ArgumentParser:
 def _task(given: argparse.Namespace) -> Task:
     arm = build_arm(given)
     given.controller = controller_of_kernels(arm, given)
+    require_accepted(arm, given.controller, tuned_controllers())
     conditions = Conditions(
         given.payload, given.error, given.step, _numbers(given.dt), given.period, given.duration,
         interface=given.interface, delay=given.delay,
     )  # fmt: skip
-    law = build_controller(arm, given.controller, given.gains)
+    law = build_controller(arm, given.controller, given.gains, period=None)
     if given.search is None:
         names = tuple(p.name for p in law.parameters if p.name in SEARCHED)
     else:
         names = tuple(name for name in given.search.split(",") if name)
     if not names:
-        raise ConfigError(f"--search '{given.search}': names of gains with commas between expected")
+        own = ", ".join(p.name for p in law.parameters) or "none"
+        raise ConfigError(
+            f"--search {given.search or ''}: no gain of {given.controller}; expected names of its"
+            f" gains with commas between them: {own}"
+        )
     cases, shortest = max(given.cases, given.validate), min(conditions.dts)
     check_steps("cases times --duration / --dt", cases * given.duration / shortest)
     return Task(arm, law, names, conditions, cases=given.cases, seed=given.seed)

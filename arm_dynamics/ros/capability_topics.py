@@ -20,6 +20,7 @@ from arm_dynamics.ros import qos
 from arm_dynamics.ros.diagnostics import OK, status
 from arm_dynamics.ros.listen import listen
 from arm_dynamics.safety.events import Events
+from arm_dynamics.stability.timed_gains import thin_margin
 from arm_dynamics.state import MIXED
 from arm_dynamics.timing import LATEST, LoopTiming
 
@@ -45,13 +46,15 @@ class CapabilityPublisher:
         takes: Sequence[str] = (),
         servos: tuple[int, Vector | None] | None = None,
         timing: LoopTiming | None = None,
+        period: float | None = None,
     ) -> None:
         """``takes`` are the interfaces open now, by default all that a joint has.
 
         ``servos`` are BEGUN and the GOALs (nv,) of position servos. ``timing`` is that of the
-        driver; the answer over the topics comes ANSWER later.
+        driver; the answer over the topics comes ANSWER later. A simulator has a ``period`` [s].
         """
-        shared = {} if timing is None else _timed(timing)
+        shared = {} if period is None else {PERIOD: f"{period:.6g}"}
+        shared |= {} if timing is None else _timed(timing)
         extra = [dict(shared) for _ in capabilities]
         if servos is not None:
             begun, goals = servos
@@ -123,6 +126,8 @@ class Capabilities:
         self._takes: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
         """BEGUN and the GOALs [rad or m] by joint as the arm said last; None before."""
+        self.period: float | None = None
+        """Control period [s] of the arm; None before it is published."""
         refuse = partial(events.report, "capabilities_refused")
         listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
 
@@ -134,8 +139,10 @@ class Capabilities:
             begun = values.get(BEGUN, begun)
             with suppress(ValueError):
                 goals[joint.name] = float(values.get(GOAL, ""))
-            if PERIOD in values and DELAY in values:
-                timing = _timing(values[PERIOD], values[DELAY]) or timing
+            found = _timing(values.get(PERIOD, ""), values.get(DELAY, "0"))
+            if found is not None:
+                self.period = found.period
+                timing = found if DELAY in values else timing
         self._takes = read_takes(message)
         self._timed(timing)
         self.servos = (begun, goals)
@@ -154,6 +161,12 @@ class Capabilities:
                     f" {', '.join(takes)}: {self._able(takes)}"
                 )
         return ""
+
+    def check_margins(self, controller: Controller) -> None:
+        """Log a thin stability margin at the published period, which is a simulator's."""
+        thin = thin_margin(controller, controller.arm, self.period) if self.period else ""
+        if thin:
+            self._node.get_logger().warning(thin)
 
     def require(self, law: type[Controller]) -> None:
         """Raise ConfigError where the arm cannot follow ``law``."""

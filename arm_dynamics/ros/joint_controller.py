@@ -93,7 +93,12 @@ class JointControllerNode(Node):
         return command is not None
 
     def _fit(self, timing: LoopTiming | None) -> None:
-        """Gains that the arm's period and delay allow; none are in force while they are found."""
+        """Gains that the arm's period and delay allow; none are in force while they are found.
+
+        A simulator publishes no delay: the gains are checked only.
+        """
+        if timing is None:
+            self._capabilities.check_margins(self.loop.controller)
         if isinstance(self._driver, TopicDriver):
             with self.loop.fit.under_way():
                 self._driver.take_timing(timing)

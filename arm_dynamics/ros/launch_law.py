@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from arm_dynamics import plugins
 from arm_dynamics.config import NAMELESS, controller_name, node_parameters
-from arm_dynamics.model.load import load_arm
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.launch_parts import given_arm
 from arm_dynamics.state import MIXED
 
 SIMULATED = "simulated"
@@ -24,8 +25,8 @@ def law_for(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
     asked, simulated = given["controller"], given["driver"] == SIMULATED
     if asked and not simulated:
         return asked, ""
-    own = controller_name(load_arm(given["arm"]), file=files[0] if files else None)
-    takes = _simulated(given["arm"]) if simulated else (_interface(given, files),)
+    own = controller_name(given_arm(given), file=files[0] if files else None)
+    takes = _simulated(given_arm(given)) if simulated else (_interface(given, files),)
     wanted = asked or own
     found = next((law for law in (wanted, own, *USUAL) if _follows(law, takes)), wanted)
     if found == wanted:
@@ -43,9 +44,9 @@ def _interface(given: Mapping[str, str], files: Sequence[str]) -> str:
     return given["interface"] or str(told.get("interface", "effort"))
 
 
-def _simulated(arm: str) -> tuple[str, ...]:
+def _simulated(arm: ArmModel) -> tuple[str, ...]:
     """What every joint of the simulated arm takes."""
-    first, *others = (actuator.interfaces for actuator in load_arm(arm).actuators)
+    first, *others = (actuator.interfaces for actuator in arm.actuators)
     return tuple(one for one in first if all(one in other for other in others))
 
 

@@ -18,10 +18,10 @@ from launch.actions import (
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from arm_dynamics import resources
-from arm_dynamics.config import controller_name
+from arm_dynamics.config import controller_name, parameter_file
 from arm_dynamics.errors import ConfigError
-from arm_dynamics.model.load import find_urdf, load_arm
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.load import load_arm
 from arm_dynamics.requirements import to_install
 from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
@@ -30,6 +30,7 @@ Argument = tuple[str, str, str, "list[str] | None"]
 
 SWITCH = ["true", "false"]
 ARM: Argument = ("arm", "five_dof", "bundled arm or URDF file", None)
+LOCK: Argument = ("lock", "", "joints to hold still, with commas between them", None)
 RVIZ: Argument = ("rviz", "true", "show the arm in RViz", SWITCH)
 USE_SIM_TIME: Argument = (
     "use_sim_time",
@@ -81,10 +82,26 @@ def simulating(executable: str, *parameters: Any) -> Node:
     return node(executable, *parameters, on_exit=_arm_ended)
 
 
+def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters of every node that loads the arm: its URDF and its locked joints."""
+    lock = locked(given)
+    return {"arm": given["arm"], **({"lock": lock} if lock else {})}
+
+
+def locked(given: Mapping[str, str]) -> list[str]:
+    """Names of the locked joints."""
+    return given["lock"].replace(",", " ").split()
+
+
+def given_arm(given: Mapping[str, str]) -> ArmModel:
+    """Load the arm with its joints locked; raises what ``load_arm`` raises."""
+    return load_arm(given["arm"], locked(given))
+
+
 def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     """Those of a simulator that is the source of /clock or has the computer's time."""
     return {
-        "arm": given["arm"],
+        **model_parameters(given),
         "publish_clock": given["use_sim_time"] == "true",
         "use_sim_time": False,  # it would wait for its own /clock
     }
@@ -103,13 +120,13 @@ def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str
     """The argument ``controller`` of an arm that has no parameter file, where none is given."""
     if files or given["controller"]:
         return {}
-    return {"controller": controller_name(load_arm(given["arm"]))}
+    return {"controller": controller_name(given_arm(given))}
 
 
 def controller_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     """Those of a controller; a law that is not given is left to the parameter file."""
     law = {"controller": given["controller"]} if given["controller"] else {}
-    return {"arm": given["arm"], **law}
+    return {**model_parameters(given), **law}
 
 
 def params_files(given: Mapping[str, str]) -> list[str]:
@@ -117,12 +134,12 @@ def params_files(given: Mapping[str, str]) -> list[str]:
 
     Raises ConfigError for a file that is not there, and what ``load_arm`` raises for a bad arm.
     """
-    load_arm(given["arm"])
+    given_arm(given)
     file = given["params_file"]
     if file and not Path(file).is_file():
         raise ConfigError(f"params_file {file}: no such file")
-    bundled = resources.folder("config") / f"{find_urdf(given['arm']).stem}.yaml"
-    return [file] if file else [str(bundled)] * bundled.is_file()
+    found = file or parameter_file(given["arm"])
+    return [str(found)] if found else []
 
 
 def positive(name: str, text: str) -> float:
@@ -146,7 +163,7 @@ def page(executable: str, given: Mapping[str, str], shows: str, **more: Any) -> 
     port = given["port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"port '{port}': a whole number is expected")
-    return node(executable, {"arm": given["arm"], "port": int(port), **more})
+    return node(executable, {**model_parameters(given), "port": int(port), **more})
 
 
 def _arm_ended(event: Any, context: Any) -> Any:

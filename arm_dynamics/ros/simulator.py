@@ -76,7 +76,7 @@ class SimulatorNode(Node):
         self.emergency = EmergencyStop(self, self._requests, events, self._stand, self._go_on)
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
-        self._capabilities.publish(simulated(self._nominal))
+        self._capabilities.publish(simulated(self._nominal), period=self.simulation.period)
         self.control = SimulationServices(
             self, self.simulation, self._nominal, self._requests, self._reset_to
         )

@@ -93,7 +93,12 @@ class TaskSpaceControllerNode(Node):
             self._watch.look()
 
     def _fit(self, timing: LoopTiming | None) -> None:
-        """Gains that the arm's period and delay allow; none are in force while they are found."""
+        """Gains that the arm's period and delay allow; none are in force while they are found.
+
+        A simulator publishes no delay: the gains are checked only.
+        """
+        if timing is None:
+            self._capabilities.check_margins(self._law)
         with self.loop.fit.under_way():
             self._driver.take_timing(timing)
         show_gains(self, self._law)

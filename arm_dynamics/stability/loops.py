@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.computed_torque import ComputedTorque
+from arm_dynamics.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.controllers.pid import Pid
 from arm_dynamics.dynamechs import objective, published_arm
 from arm_dynamics.equilibrium import holding
 from arm_dynamics.linearization import linearize
@@ -18,6 +20,8 @@ from arm_dynamics.stability.advice import Loop
 from arm_dynamics.stability.law import law_of, voltage_law
 from arm_dynamics.stability.timed_gains import linear_law
 
+LINEAR = (Pid, GravityCompensation, ComputedTorque)
+"""Controllers whose linear form is known, and whose subclasses' is."""
 PUBLISHED_P: Mapping[str, float] = MappingProxyType(
     {"R2": 1688.61035631972, "R3": 5529.51939064412, "R5": 5578.2466209947}
 )

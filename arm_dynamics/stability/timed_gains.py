@@ -10,7 +10,7 @@ import numpy as np
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.dynamics import mass_matrix
+from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.linearization import held_step
 from arm_dynamics.model.arm_model import ArmModel
@@ -24,6 +24,8 @@ MARGIN = 1.5
 """Gain margin: all gains together may be this many times as large, and the loop is stable."""
 DESIGN = 2.0
 """Gain margin that defaults are slowed down to."""
+LEAST_DELAY = 2.0
+"""Delay margin [periods] below which a controller is warned of."""
 POSES = 12
 """Random poses that are tried in addition to the initial and the present one."""
 STEPS = 8
@@ -39,10 +41,14 @@ STEP = 1e-6
 
 
 class TimedArm:
-    """An arm at several poses, sampled with a ``timing``: exact steps of its linearization."""
+    """An arm at several poses, sampled with a ``timing``: exact steps of its linearization.
+
+    Poses whose gravity torque exceeds an effort limit are omitted: no gains hold the arm there.
+    """
 
     def __init__(self, arm: ArmModel, timing: LoopTiming, poses: Sequence[Vector]) -> None:
-        self.timing, self.poses = timing, poses
+        self.arm, self.timing = arm, timing
+        self.poses = [p for p in poses if (np.abs(gravity(arm, p)) <= arm.effort_limit).all()]
         step = timing.period / STEPS
         self._maps = [held_step(*equations(arm, pose), step) for pose in self.poses]
 
@@ -63,7 +69,7 @@ class TimedArm:
         return ""
 
     def _growing(self, closed: Vector) -> str:
-        """The fastest growing oscillation of a closed loop, in words."""
+        """The fastest growing oscillation of a closed loop, and its joint, in words."""
         if not np.isfinite(closed).all():
             return "oscillation that overflows"
         z, T = np.linalg.eigvals(closed), self.timing.period
@@ -73,7 +79,12 @@ class TimedArm:
         k = int(np.argmax(bad))
         if bad[k] == -np.inf:
             return ""
-        return f"oscillation of {frequency[k]:.3g} Hz grows by {growth[k]:.3g} 1/s"
+        values, vectors = np.linalg.eig(closed)
+        part = np.abs(vectors[: self.arm.nv, np.argmin(np.abs(values - z[k]))])
+        return (
+            f"oscillation of joint '{self.arm.joint_names[int(np.argmax(part))]}' at"
+            f" {frequency[k]:.3g} Hz grows by {growth[k]:.3g} 1/s"
+        )
 
 
 def fit_gains(
@@ -141,6 +152,33 @@ def delay_margin(
             return held, found
         held += 0.5
     return held, ""
+
+
+def thin_margin(controller: Controller, arm: ArmModel, period: float) -> str:
+    """Return what is thin of the gain and delay margins of a controller of ``arm``, "" if nothing.
+
+    No mode oscillates with all gains 1 to MARGIN times as large, nor with a delay of LEAST_DELAY
+    control periods, about the configurations of ``fit_gains``. ``arm`` has the payload. "" also
+    for a controller that does not command efforts; what a controller raises is in the text.
+    """
+    if controller.interface != "effort":
+        return ""
+    where = f"{type(controller).__name__} of arm '{arm.name}'"
+    try:
+        sampled, trial = TimedArm(arm, LoopTiming(period), _poses(arm, None)), _copy(controller)
+        thin, found = f"gain margin < {MARGIN:g}", sampled.oscillation(trial, MARGIN)
+        if not found:
+            sampled.timing = LoopTiming(period, LEAST_DELAY)
+            thin = f"delay margin < {LEAST_DELAY:g} control periods"
+            found = sampled.oscillation(trial, 1.0)
+    except Exception as error:
+        return f"{where}: stability margins not computed: {type(error).__name__}: {error}"
+    if not found:
+        return ""
+    return (
+        f"{where}: {thin} with a control period of {period:g} s: {found}; expected no oscillation;"
+        " lower the gains or the period (see `arm-dynamics advise`)"
+    )
 
 
 def linear_law(controller: Controller, q: Vector, period: float) -> Law:

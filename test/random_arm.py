@@ -1,0 +1,82 @@
+"""Random serial arms: URDFs of 2 to 9 joints whose motors carry what they are to move."""
+
+import numpy as np
+
+from arm_dynamics import dynamics
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.walk import walk
+
+STEP = 0.02
+"""Step [rad or m] that the motors can follow."""
+RESERVE = 2.0
+"""Effort limits over the largest effort that the model needs."""
+JOINT = """<joint name="J{i}" type="{kind}"><parent link="L{parent}"/><child link="L{i}"/>
+<origin xyz="0 0 {before:.6g}" rpy="{rpy}"/><axis xyz="{axis}"/>
+<limit lower="{lower:.6g}" upper="{upper:.6g}" effort="{effort:.6g}" velocity="{speed:.6g}"/>
+<dynamics damping="{damping:.6g}" friction="{friction:.6g}"/></joint>"""
+LINK = """<link name="L{i}"><inertial><origin xyz="0 0 {middle:.6g}"/><mass value="{mass:.6g}"/>
+<inertia ixx="{across:.6g}" iyy="{across:.6g}" izz="{along:.6g}" ixy="0" ixz="0" iyz="0"/>
+</inertial></link>"""
+TOOL = """<link name="tool"/><joint name="tool" type="fixed"><parent link="L{i}"/>
+<child link="tool"/><origin xyz="0 0 {before:.6g}"/></joint>"""
+
+
+def random_arm(seed, payload):
+    """An arm with motors for its tour and a step with ``payload`` [kg], times RESERVE."""
+    joints = random_joints(np.random.default_rng(seed))
+    strong = parse_arm(urdf(seed, joints, [1e6] * len(joints))).with_payload(payload)
+    return parse_arm(urdf(seed, joints, RESERVE * needed_effort(strong)))
+
+
+def needed_effort(arm):
+    """Largest |effort| (nv,) along the tour, and of computed torque's first answer to a step."""
+    way = JointTrajectory(walk(arm))
+    along = [way.at(t) for t in np.linspace(0, way.end, 400)]
+    moving = [np.abs(dynamics.rnea(arm, r.q, r.v, r.a)) for r in along]
+    step = 900.0 * STEP * np.abs(dynamics.mass_matrix(arm, arm.pose("initial"))).sum(axis=1)
+    friction = [joint.friction + joint.damping * joint.velocity for joint in arm.joints]
+    return np.max(moving, axis=0) + step + friction
+
+
+def random_joints(rng):
+    """Numbers of each joint and of the rod that it moves; one in five is prismatic.
+
+    Rods of 0.05 to 0.4 m and up to 6 kg, lighter towards the tool; axes along and across the rod or
+    anywhere; limits that leave out zero now and then; half the joints with viscous, half with dry
+    friction.
+    """
+    joints, before = [], 0.0
+    for i in range(1, int(rng.integers(2, 10)) + 1):
+        prismatic, length = rng.random() < 0.2, rng.uniform(0.05, 0.4)
+        axis = np.eye(3)[rng.integers(3)] if rng.random() < 0.7 else rng.normal(size=3)
+        mass, radius = rng.uniform(0.2, 6.0) * 0.75 ** (i - 1), rng.uniform(0.02, 0.05)
+        low, high = rng.uniform(0.1, 0.4, 2) if prismatic else rng.uniform(0.5, 3.0, 2)
+        beyond_zero = rng.random() < 0.15
+        friction = rng.uniform(0, 1, 2) * rng.integers(0, 2, 2) * 0.8**i
+        joints.append({
+            "i": i, "parent": i - 1, "kind": "prismatic" if prismatic else "revolute",
+            "before": before, "rpy": spaced(rng.choice([-np.pi / 2, 0, np.pi / 2], 3)),
+            "axis": spaced(axis / np.linalg.norm(axis)), "mass": mass, "middle": length / 2,
+            "lower": 0.2 * high if beyond_zero else -low, "upper": high,
+            "speed": rng.uniform(1.0, 3.5) * (0.5 if prismatic else 1.0),
+            "damping": friction[0], "friction": friction[1],
+            "across": mass * (3 * radius**2 + length**2) / 12, "along": mass * radius**2 / 2,
+        })  # fmt: skip
+        before = length
+    return joints
+
+
+def urdf(seed, joints, efforts):
+    """Text of a random arm with these effort limits (nv,)."""
+    parts = [
+        part.format(**joint, effort=effort)
+        for joint, effort in zip(joints, efforts, strict=True)
+        for part in (JOINT, LINK)
+    ]
+    end = TOOL.format(i=len(joints), before=2 * joints[-1]["middle"])
+    return f'<robot name="random_{seed}"><link name="L0"/>{"".join(parts)}{end}</robot>'
+
+
+def spaced(numbers):
+    return " ".join(f"{number:.9f}" for number in numbers)

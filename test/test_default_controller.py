@@ -1,0 +1,181 @@
+"""The controller of an arm without a parameter file holds it: tours and steps of many arms.
+
+ARM_DYNAMICS_MANY_ARMS=200 tries 200 random arms instead of 6, and every variant of real ones.
+"""
+
+import os
+import warnings
+from dataclasses import replace
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_arm import needed_effort, random_arm
+
+from arm_dynamics import ControlLoop, Simulation, load_arm
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.computed_torque import ComputedTorque
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.walk import walk
+
+STEP, OVERSHOOT, TOUR = 0.02, 0.2, 0.01
+"""Step [rad or m], largest overshoot as a fraction of it, largest error along a tour."""
+KILOGRAM = 1.0
+MANY = int(os.environ.get("ARM_DYNAMICS_MANY_ARMS", "0"))
+FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
+TALOS = tuple(
+    f"gripper_left_{name}_joint"
+    for name in (
+        "inner_double", "fingertip_1", "fingertip_2", "fingertip_3", "motor_single", "inner_single",
+    )
+)  # fmt: skip
+# The gripper of talos_left_arm has as much dry friction, 1 N·m, as effort.
+ARMS = {
+    "panda": FINGERS, "ur3_robot": (), "ur5_robot": (), "ur10_robot": (), "kinova": (), "xarm7": (),
+    "z1": (), "TwoDofs": (), "so100": (), "so101": (), "finger_edu": (),
+    "talos_left_arm": (*TALOS, "gripper_left_joint"),
+}  # fmt: skip
+VARIANTS = {
+    "panda_collision": FINGERS,
+    "ur3_gripper": (), "ur3_joint_limited_robot": (),
+    "ur5_gripper": (), "ur5_joint_limited_robot": (), "ur10_joint_limited_robot": (),
+    "baxter": ("l_gripper_r_finger_joint", "r_gripper_r_finger_joint"),
+}  # fmt: skip
+"""Arms that differ from one above in limits or in a gripper, and a pair of arms."""
+MOTORLESS = ("double_pendulum", "double_pendulum_continuous", "double_pendulum_simple")
+"""Effort and speed limits of 0: tried with motors of MOTOR."""
+MOTOR = {"effort": 1.0, "velocity": 2.0}
+EXCLUDED = {
+    "a legged robot: its base moves": (
+        "a1", "anymal", "b1", "bolt", "go1", "go2", "hyq_no_sensors", "laikago", "quadruped",
+        "solo", "solo12",
+    ),
+    "an arm on a legged or wheeled robot: its base moves": (
+        "anymal-kinova", "b1-z1", "centauro", "pr2", "tiago", "tiago_dual", "tiago_no_hand",
+        "tiago_pro",
+    ),
+    "a humanoid: its base moves": (
+        "alex_nub_hands", "alex_psyonic_hands", "alex_sake_hands", "alexander_v1.lowerBodyOnly",
+        "g1_29dof_rev_1_0", "g1_29dof_with_hand_rev_1_0", "human", "icub", "icub_reduced", "romeo",
+        "romeo_laas_small", "romeo_small", "simple_humanoid", "simple_humanoid_classical",
+        "talos_full_v2", "talos_full_v2_box", "talos_reduced", "talos_reduced_box",
+        "talos_reduced_corrected",
+    ),
+    "a flying robot: its base moves": (
+        "borinot_flying_arm_2", "hextilt_flying_arm_5", "iris", "iris_simple", "quadrotor_base",
+    ),
+    "a hand": ("allegro_left_hand", "allegro_right_hand"),
+    "no links: a xacro file": ("ur3",),
+}  # fmt: skip
+COARSE = 5e-4
+"""Time step [s] for most arms; ten times the usual one is as exact here as errors show."""
+STIFF = {"xarm7": 1e-4}
+"""xArm7's last joint: 2 N·m·s/rad of damping on 1.4e-4 kg·m²."""
+SPARE = 0.8
+"""Fraction of the effort limits that payloads are chosen to need."""
+
+
+def descriptions():
+    """Name → paths of all URDFs of the package example-robot-data."""
+    try:
+        files = metadata.files("example-robot-data") or ()
+    except metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed (extra: test)")
+    found = {}
+    for file in files:
+        if file.suffix == ".urdf":
+            found.setdefault(file.stem, []).append(Path(file.locate()))
+    return found
+
+
+@cache
+def real_arm(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        arm = load_arm(descriptions()[name][0], (ARMS | VARIANTS).get(name, ()))
+    if name not in MOTORLESS:
+        return arm
+    return replace(arm, joints=tuple(replace(joint, **MOTOR) for joint in arm.joints))
+
+
+def payload_of(arm):
+    """1 kg, or what the motors carry: less where gravity along the tour needs more than SPARE."""
+    mass = KILOGRAM
+    while (needed_effort(arm.with_payload(mass)) > SPARE * arm.effort_limit).any() and mass > 1e-3:
+        mass /= 2
+    return mass
+
+
+def loop_of(arm, dt):
+    """The loop that sim and record run, with the default controller."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of thin margins
+        controller = build_controller(arm)
+    assert isinstance(controller, ComputedTorque)
+    loop = ControlLoop(Simulated(arm, Simulation(arm, dt=dt)), controller)
+    loop.step()
+    return loop
+
+
+def run(loop, seconds):
+    """Positions less references (periods, nv) of a run without an event."""
+    errors = []
+    for _ in range(round(seconds / 2e-3)):
+        assert loop.step() is not None, loop.events.latest
+        errors.append(loop.state.q - loop.reference.q)
+    assert not loop.events.counts
+    return np.array(errors)
+
+
+def tour_error(arm, dt=COARSE):
+    """Largest error [rad or m] along one round of the tour, and a second at its end."""
+    loop, points = loop_of(arm, dt), walk(arm)
+    now = loop.state.time
+    loop.follow(JointTrajectory(tuple(replace(w, time=w.time + now) for w in points)))
+    return np.abs(run(loop, points[-1].time + 1.0)).max()
+
+
+def overshoot(arm, dt=COARSE):
+    """Largest overshoot, as a fraction of a step of all joints at once, and the error after it."""
+    loop, start = loop_of(arm, dt), arm.pose("initial")
+    step = np.where(start + STEP <= arm.upper, STEP, -STEP)
+    loop.hold(dict(zip(arm.joint_names, (start + step).tolist(), strict=True)))
+    errors = run(loop, 1.5)
+    return (errors[1:] / step).max(), np.abs(errors[-1]).max()
+
+
+def check(arm, dt=COARSE, *, tours=("loaded",)):
+    """Steps with and without the payload, that the controller's model has, and tours."""
+    cases = {"bare": arm, "loaded": arm.with_payload(payload_of(arm))}
+    for case, each in cases.items():
+        found, end = overshoot(each, dt)
+        error = tour_error(each, dt) if case in tours else 0.0
+        print(f"{arm.name} {case} {each.nv} joints: {found:.3f} {end:.2g} {error:.2g}")
+        assert found < OVERSHOOT
+        assert end < 0.2 * STEP
+        assert error < TOUR
+
+
+def test_every_description_is_an_arm_or_excluded_for_a_reason():
+    known = [*ARMS, *VARIANTS, *MOTORLESS, *(name for names in EXCLUDED.values() for name in names)]
+    assert len(known) == len(set(known))
+    assert set(known) == set(descriptions())
+
+
+@pytest.mark.parametrize("name", [*ARMS, MOTORLESS[1]])
+def test_real_arms_tour_and_step(name):
+    check(real_arm(name), STIFF.get(name, COARSE))
+
+
+@pytest.mark.parametrize("seed", range(MANY or 6))
+def test_random_arms_tour_and_step(seed):
+    check(random_arm(seed, KILOGRAM), tours=("bare", "loaded") if MANY else ("loaded",))
+
+
+@pytest.mark.skipif(not MANY, reason="ARM_DYNAMICS_MANY_ARMS is not set")
+@pytest.mark.parametrize("name", [*ARMS, *VARIANTS, *MOTORLESS])
+def test_all_real_arms_tour_and_step_at_the_usual_time_step(name):
+    check(real_arm(name), 1e-4, tours=("bare", "loaded"))

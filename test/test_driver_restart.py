@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+from breaking.bench import Bench
 from emulators.makers import CUBEMARS, MAKERS
 from emulators.memory import MemoryPort
 from emulators.small_arm import small_arm
@@ -171,3 +172,20 @@ def test_slow_replies_are_waited_for_once_the_setting_is_raised_as_the_message_s
     driver.configure()
     driver.activate()
     assert works(shop, driver)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_closed_arm_has_released_its_port(name):
+    """Whether it was active, lost or never found whole: the next program gets the port."""
+    bench = Bench(MAKERS[name]).up()
+    bench.driver.close()
+    assert not bench.port.opened
+    bench.shafts[1].silent = True
+    with pytest.raises(DriverFault):
+        bench.driver.configure()
+    assert not bench.port.opened
+    bench.shafts[1].silent = False
+    bench.driver.configure()
+    assert bench.port.opened
+    bench.driver.close()
+    assert not bench.port.opened

@@ -770,3 +770,11 @@ def test_a_reset_clears_the_fault_of_each_motor_once():
     with pytest.raises(DriverFault, match="overload"):
         rig.driver.reset()
     assert asked == [[2]]
+
+
+def test_a_lost_port_is_released_before_it_is_tried_again():
+    rig = Rig().up()
+    rig.bus.gone = True
+    rig.cycle()
+    assert rig.driver.status is Status.ERROR
+    assert not rig.bus.is_open

@@ -216,6 +216,8 @@ def test_reversals_are_counted_at_speed_and_close_together():
     assert len(found) == len(SOFTER)
     assert GRACE <= 0.05 * found[0] < 0.05 * found[-1] <= 1.0
     assert settling.exhausted
+    settling.restart(0.0)
+    assert (settling.softer, settling.exhausted) == (SOFTER[0], False)
     assert not counted(0.9 / 2 * fast, 0.05)
     assert not counted(fast, 1.1 * PAUSE)
     assert not counted(np.abs(fast), 0.05)

@@ -160,6 +160,15 @@ def test_many_steps_at_once_equal_many_calls(arm):
     assert at_once.time == pytest.approx(state.time, rel=1e-12)
 
 
+@pytest.mark.parametrize("arm", [five_dof(), chain({"friction": 0.5})], ids=["smooth", "rough"])
+def test_a_state_is_as_much_later_as_its_steps_took_or_at_the_given_time(arm):
+    plant, start = Plant(arm), State.of(np.zeros(arm.nv), time=2.5)
+    idle = Command.checked("effort", [0.0] * arm.nv, arm.nv)
+    assert plant.step(start, idle, 1e-3).time == pytest.approx(2.501, abs=1e-12)
+    assert plant.step(start, idle, 1e-3, 40).time == pytest.approx(2.54, abs=1e-12)
+    assert plant.step(start, idle, 1e-3, 40, end=7.0).time == 7.0
+
+
 def test_a_step_depends_on_its_arguments_alone():
     plant, other = Plant(rough()), Plant(five_dof())
     start, tell = State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3.0, -4, 2, 1, -1]

@@ -542,3 +542,34 @@ def test_settings_that_are_unknown_are_named():
         SafetySettings.of({"watchdogs": 1})
     with pytest.raises(UnknownName, match="'fall'; known: damp, disable, hold, ramp"):
         SafetySettings(policy="fall")
+
+
+@pytest.mark.parametrize(("enabled", "lost"), [
+    ([False] * 3, ["J1", "J2", "J3"]), ([True, False, None], ["J2"]), ([True] * 3, []),
+    ([None] * 3, []), ([], []),
+])  # fmt: skip
+def test_every_joint_that_lost_its_torque_trips_and_one_that_tells_nothing_does_not(enabled, lost):
+    found = Judgement(arm(), SAFETY).faults(1.0, [""] * 3, enabled)
+    assert [(trip.kind, trip.joint) for trip in found] == [("torque_lost", n) for n in lost]
+
+
+@pytest.mark.parametrize(("room", "zone", "share"), [
+    (0.05, 0.1, 0.5), (0.2, 0.1, 1.0), (-0.01, 0.1, 0.0),
+    (0.3, 0.0, 1.0), (1e-9, 0.0, 1.0), (0.0, 0.0, 0.0), (-0.3, 0.0, 0.0),
+])  # fmt: skip
+def test_the_share_of_an_effort_is_the_share_of_the_zone_that_is_left(room, zone, share):
+    """Without a zone the whole effort, up to the limit itself."""
+    assert room_share(room, zone) == pytest.approx(share, abs=1e-12)
+
+
+def test_settings_may_be_small_or_none_at_all():
+    """Any share, slow efforts, no zone or margin, patience of minutes."""
+    small = dict.fromkeys(("effort_share", "velocity_share", "effort_rate"), 0.01)
+    none = dict.fromkeys(("soft_zone", "position_margin", "velocity_margin", "derate_to"), 0.0)
+    long = dict.fromkeys(("command_timeout", "watchdog", "silent_time", "reopen_period"), 60.0)
+    many = dict.fromkeys(("silent_cycles", "fresh_cycles", "recovery_cycles"), 10_000)
+    found = SafetySettings(**small, **none, **long, **many)
+    assert found.effort_rate == 0.01
+    for name in (*small, "silent_cycles"):
+        with pytest.raises(InvalidValue, match=name):
+            SafetySettings(**{name: -1})

@@ -22,8 +22,8 @@ ITEMS = 10_000
 """Texts, parameters and numbers in the sequences of a request."""
 TEXT = 2**16
 """Characters in all texts of a request."""
-TAKEN, NOTHING = 0, 601
-"""rcl's return codes RCL_RET_OK and RCL_RET_SERVICE_TAKE_FAILED."""
+DONE = 0
+"""rcl's return code RCL_RET_OK."""
 
 
 class _Info(ctypes.Structure):
@@ -62,7 +62,7 @@ class LimitedExecutor(SingleThreadedExecutor):
             code = _rcl().rcl_take_request_with_info(
                 service.handle.pointer, ctypes.byref(info), address
             )
-            if code != TAKEN:
+            if code != DONE:
                 _rcl().rcutils_reset_error()
                 return _nothing
             try:
@@ -79,7 +79,7 @@ class LimitedExecutor(SingleThreadedExecutor):
             with service.handle, new(kind.Response) as address:
                 to_c(response, address)
                 request_id = ctypes.addressof(info) + REQUEST_ID
-                if _rcl().rcl_send_response(service.handle.pointer, request_id, address) != TAKEN:
+                if _rcl().rcl_send_response(service.handle.pointer, request_id, address) != DONE:
                     _rcl().rcutils_reset_error()  # the client is gone
 
         return execute

@@ -64,7 +64,13 @@ setup(
         # Motors on serial ports and CAN; python-can's udp_multicast needs msgpack.
         "hardware": ["pyserial>=3.5", "python-can>=4.4", "msgpack>=1.0"],
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
-        "bench": ["mujoco>=3.2", "casadi>=3.6", "example-robot-data==6.0.0", "dynamixel-sdk>=4.0"],
+        "bench": [
+            "mujoco>=3.2",
+            "casadi>=3.6",
+            "example-robot-data==6.0.0",
+            "dynamixel-sdk>=4.0",
+            "roboticstoolbox-python>=1.4",  # inverse kinematics in C++
+        ],
         "unit": UNIT,
         "test": [
             *UNIT,

@@ -12,11 +12,20 @@ from arm_dynamics.model.arm_model import ArmModel
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
 
+def _file(name: str) -> Path:
+    """A URDF of example-robot-data."""
+    urdf = next(f for f in files("example-robot-data") or () if str(f).endswith(name)).locate()
+    return Path(str(urdf))
+
+
 def panda() -> ArmModel:
     """The 7-DOF Panda with its fingers locked."""
-    name = "panda_description/urdf/panda.urdf"
-    urdf = next(f for f in files("example-robot-data") or () if str(f).endswith(name)).locate()
-    return load_arm(Path(str(urdf)), lock=FINGERS)
+    return load_arm(_file("panda_description/urdf/panda.urdf"), lock=FINGERS)
+
+
+def ur5() -> ArmModel:
+    """The 6-DOF UR5."""
+    return load_arm(_file("ur_description/urdf/ur5_robot.urdf"))
 
 
 ARMS: dict[str, tuple[Callable[[], ArmModel], str]] = {

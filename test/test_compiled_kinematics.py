@@ -1,4 +1,4 @@
-"""The compiled solver of inverse kinematics: on random chains, against Pinocchio and SciPy."""
+"""The compiled solver of inverse kinematics: on random chains, against Pinocchio."""
 
 import subprocess
 import sys
@@ -12,7 +12,6 @@ import pytest
 from conftest import chain
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import least_squares
 
 from arm_dynamics import inverse_kinematics, load_arm, nearest_reachable
 from arm_dynamics.kinematics import jacobian, pose
@@ -142,7 +141,7 @@ def arm_of(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "alone"), [("panda", 500), ("ur5", 850), ("puma560", 630), ("five_dof", 750)]
+    ("name", "alone"), [("panda", 650), ("ur5", 870), ("puma560", 700), ("five_dof", 750)]
 )
 def test_a_thousand_reachable_poses_are_all_found_and_most_from_one_start(name, alone):
     """Of five_dof, which has five joints, the positions; of the others whole poses."""
@@ -178,26 +177,24 @@ def test_poses_of_random_chains_are_found(joints, part, turned):
     assert (found.q <= arm.upper).all()
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(st.lists(joint, min_size=2, max_size=8), shares, st.tuples(number, number, number))
-def test_no_step_within_the_limits_leads_nearer_to_an_unreachable_pose(joints, part, away):
-    """SciPy's bounded least squares, from where the search ended, gains nothing."""
+def test_no_small_motion_leads_nearer_to_an_unreachable_pose(joints, part, away):
+    """The gradient of |e|² by Pinocchio is 0, but for joints that their limits stop."""
     arm = random_chain(joints)
     position, rotation = pose(arm, within(arm, part))
     assume(np.linalg.norm(away) > 0.1)
-    target = position + 20 * np.array(away)
+    target = position + 3 * np.array(away)
     found = nearest_reachable(arm, target, rotation, restarts=3)
-
-    def error(q):
-        there = pose(arm, q)
-        return np.r_[target - there[0], pin.log3(rotation @ there[1].T)]
-
-    cost = found.missed**2 + found.turned**2
-    assert cost == pytest.approx(np.sum(error(found.q) ** 2), rel=1e-9)
-    lower, upper = (np.clip(x, -1e3, 1e3) for x in (arm.lower, arm.upper))
-    inside = np.clip(found.q, lower + 1e-9, upper - 1e-9)
-    other = least_squares(error, inside, bounds=(lower, upper), xtol=1e-12, ftol=1e-12)
-    assert cost <= 2 * other.cost * (1 + 1e-6)
+    there, turned = pose(arm, found.q)
+    log = pin.log3(rotation @ turned.T)
+    assert found.missed == pytest.approx(np.linalg.norm(target - there), abs=1e-9)
+    assert found.turned == pytest.approx(np.linalg.norm(log), abs=1e-9)
+    J = jacobian(arm, found.q)
+    down = J[:3].T @ (target - there) + J[3:].T @ pin.Jlog3(rotation @ turned.T).T @ log
+    down[(found.q <= arm.lower) & (down < 0)] = 0.0
+    down[(found.q >= arm.upper) & (down > 0)] = 0.0
+    np.testing.assert_allclose(down, 0.0, atol=1e-4)
 
 
 # --- turns, joints beside the chain, and frames that do not move ---

@@ -253,6 +253,7 @@ def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
         ({"rotation": np.ones((3, 3))}, "rotation: no rotation matrix"),
         ({"rotation": -np.eye(3)}, "determinant -1"),
         ({"rotation": np.full((3, 3), np.inf)}, r"rotation\[0\] = inf"),
+        ({"rotation": [[1, np.nan, 0], [0, 1, 0], [0, 0, 1]]}, r"rotation\[1\] = nan"),
         ({"weights": [1] * 5}, r"weights: shape \(5,\)"),
         ({"weights": [0] * 6}, "weights .* are expected"),
         ({"weights": [1, 1, -1, 0, 0, 0]}, "none below 0"),

@@ -49,7 +49,7 @@ def descend(
     (JᵀJ + μ 1) δ = Jᵀ e over the joints that no limit stops, x ← clip(x + δ) where that lowers
     the cost, μ = κ |e|²: quadratic convergence where e reaches 0, also where J has less than full
     rank. κ follows the share of the foreseen decrease that came true. It ends within ``tolerance``
-    [m] and [rad], or where a step is foreseen to lower the cost by no more than the share
+    [m] and [rad], or where a whole step is foreseen to lower the cost by no more than the share
     ``stalled`` of it, or HOPELESS of what it is above ``least``.
     ``free``: before that, steps regardless of the limits with μ = λ |e|², all of which are taken,
     so that x passes local minima; then joints are turned by whole turns to the middle of their
@@ -75,7 +75,7 @@ def descend(
         reached = 0.0
         for k in range(6):
             reached += there[k] * there[k]
-        if reached < cost or free:
+        if free or (reached < cost and foreseen > 0.0):
             if foreseen < math.inf:
                 share *= max(1.0 / 3.0, 1.0 - (2.0 * (cost - reached) / foreseen - 1.0) ** 3)
             growth, cost = 2.0, reached
@@ -96,10 +96,10 @@ def descend(
         ends = max(far, angle) <= tolerance or steps >= most or damping > GIVE_UP
         if not free and (ends or not trace > 0.0):
             return cost, far, angle, steps
-        damped_step(J, down, damping, x, lower, upper, free, trial)
+        clipped = damped_step(J, down, damping, x, lower, upper, free, trial)
         if not free:
             foreseen = cost - linear_cost(J, e, x, trial)
-            if foreseen <= max(stalled * cost, HOPELESS * (cost - least)):
+            if not clipped and foreseen <= max(stalled * cost, HOPELESS * (cost - least)):
                 return cost, far, angle, steps
         steps += 1
 
@@ -159,9 +159,12 @@ def damped_step(
     upper: Vector,
     free: bool,
     trial: Vector,
-) -> None:
-    """Write x + δ; unless ``free``, a joint at its limit stays, and none goes beyond."""
-    n = x.size
+) -> bool:
+    """Write x + δ; unless ``free``, a joint at its limit stays, and none goes beyond.
+
+    Whether a limit cut the step short: it may then lead uphill, unless the damping is high.
+    """
+    n, clipped = x.size, False
     A, step = np.empty((n, n)), np.empty((n, 1))
     for i in range(n):
         outward = x[i] <= lower[i] if down[i] < 0.0 else x[i] >= upper[i]
@@ -174,5 +177,6 @@ def damped_step(
     step = solve_positive(A, step)
     for i in range(n):
         trial[i] = x[i] + step[i, 0]
-        if not free:
-            trial[i] = clip(trial[i], lower[i], upper[i])
+        if not free and not lower[i] <= trial[i] <= upper[i]:
+            trial[i], clipped = clip(trial[i], lower[i], upper[i]), True
+    return clipped

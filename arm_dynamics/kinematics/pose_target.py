@@ -77,14 +77,13 @@ def rotation_matrix(name: str, value: ArrayLike) -> Vector:
     R = frozen(value)
     if R.shape != (3, 3):
         raise InvalidValue(f"{name}: shape {R.shape} given, (3, 3) expected")
-    a, b, c = zip(*R.tolist(), strict=True)  # floats: some hundred operations less than arrays
-    off = max(
-        abs(_dot(u, v) - (u is v)) for u, v in ((a, a), (b, b), (c, c), (a, b), (b, c), (c, a))
-    )
+    a, b, c = zip(*R.tolist(), strict=True)  # for nine numbers faster than numpy
+    lengths = max(abs(_dot(a, a) - 1.0), abs(_dot(b, b) - 1.0), abs(_dot(c, c) - 1.0))
+    off = max(lengths, abs(_dot(a, b)), abs(_dot(b, c)), abs(_dot(c, a)))
     determinant = _dot(
         a, (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
     )
-    if not off <= ORTHONORMAL or determinant < 0:
+    if not (off <= ORTHONORMAL and determinant > 0):
         vector(name, R.ravel())  # raises for what is not finite
         raise InvalidValue(
             f"{name}: no rotation matrix (RᵀR is off by {off:.3g}, determinant {determinant:.3g});"

@@ -1,0 +1,145 @@
+"""Inverse kinematics beside the Robotics Toolbox's ``ik_LM``, compiled from C++, in the same run.
+
+    pip install 'arm_dynamics[bench]' && python benchmarks/inverse_kinematics.py
+
+Both get the same chains, limits, targets and starts: poses of random configurations within the
+limits, whole pose, a random start; a warm start is up to 0.01 rad from a solution. Both end at
+the same error. Calls of both are interleaved, so that a busy machine shifts all alike; the median
+is little changed by other processes, the mean is.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from arms import panda, ur5
+from machine import machine
+from roboticstoolbox import ET, ETS
+
+from arm_dynamics import load_arm, nearest_reachable
+from arm_dynamics.arrays import Vector
+from arm_dynamics.kinematics import pose
+from arm_dynamics.kinematics.chain import chain_of
+from arm_dynamics.kinematics.inverse import joint_ranges
+from arm_dynamics.model.arm_model import ArmModel
+
+POSES, WARM = 1000, 0.01
+TOLERANCES = (1e-9, 1e-3)
+"""Errors [m] and [rad] that count as reached: ours by default, about the toolbox's by default."""
+CASES = ("many starts", "one start", "warm start")
+
+
+@dataclass
+class Row:
+    """Times [s] of one solver in one case, and how many of its poses it reached."""
+
+    times: list[float] = field(default_factory=list)
+    reached: int = 0
+
+    def measure(
+        self, call: Callable[[], tuple[Vector, bool]], holds: Callable[[Vector], bool]
+    ) -> None:
+        """One call, which counts as a success where its configuration ``holds`` too."""
+        begin = time.perf_counter()
+        q, success = call()
+        self.times.append(time.perf_counter() - begin)
+        self.reached += success and holds(q)
+
+
+def toolbox_chain(arm: ArmModel) -> ETS:
+    """The arm's tool as the toolbox's elementary transforms, limits included."""
+    chain = chain_of(arm, None)
+    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    parts = []
+    for i, numbers in enumerate(chain.placements):
+        placement = np.eye(4)
+        placement[:3, :3], placement[:3, 3] = numbers[:9].reshape(3, 3).T, numbers[9:]
+        parts.append(ET.SE3(placement))
+        if i < arm.nv:
+            moves = ET.tz if chain.slides[i] else ET.Rz
+            parts.append(moves(jindex=i, qlim=np.array([lower[i], upper[i]])))
+    return ETS(parts)
+
+
+def measure(arm: ArmModel, tolerance: float) -> dict[tuple[str, str], Row]:
+    """Rows by case and solver."""
+    peer, random = toolbox_chain(arm), np.random.default_rng(1)
+    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    rows = {(case, who): Row() for case in CASES for who in ("toolbox", "arm_dynamics")}
+    for _ in range(POSES):
+        wanted, start = random.uniform(lower, upper, (2, arm.nv))
+        near = np.clip(wanted + random.uniform(-WARM, WARM, arm.nv), lower, upper)
+        position, rotation = pose(arm, wanted)
+        target = np.eye(4)
+        target[:3, :3], target[:3, 3] = rotation, position
+        holds = partial(is_solution, arm, target, tolerance)
+        for case in CASES:
+            first, more = near if case == "warm start" else start, 100 * (case == "many starts")
+            rows[case, "toolbox"].measure(
+                partial(by_toolbox, peer, target, first, tolerance, more), holds
+            )
+            rows[case, "arm_dynamics"].measure(
+                partial(by_arm_dynamics, arm, position, rotation, first, tolerance, more), holds
+            )
+    return rows
+
+
+def by_toolbox(
+    peer: ETS, target: Vector, start: Vector, tolerance: float, restarts: int
+) -> tuple[Vector, bool]:
+    """Its residual is |e|² / 2, and its searches count the first one too."""
+    found = peer.ik_LM(target, start, tol=tolerance**2 / 2, slimit=restarts + 1)
+    return found.q, found.success
+
+
+def by_arm_dynamics(
+    arm: ArmModel,
+    position: Vector,
+    rotation: Vector,
+    start: Vector,
+    tolerance: float,
+    restarts: int,
+) -> tuple[Vector, bool]:
+    """Through the public function."""
+    found = nearest_reachable(
+        arm, position, rotation, start=start, tolerance=tolerance, restarts=restarts
+    )
+    return found.q, max(found.missed, found.turned) <= tolerance
+
+
+def is_solution(arm: ArmModel, target: Vector, tolerance: float, q: Vector) -> bool:
+    """Whether q lies within the limits, and its pose is the target."""
+    position, rotation = pose(arm, q)
+    off = max(np.abs(position - target[:3, 3]).max(), np.abs(rotation - target[:3, :3]).max())
+    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    return bool(off < 2 * tolerance and (lower <= q).all() and (q <= upper).all())
+
+
+def main() -> None:
+    """Print success, and mean and median times."""
+    arms = {"panda": panda(), "ur5": ur5(), "puma560": load_arm("puma560")}
+    begin = time.perf_counter()
+    nearest_reachable(arms["panda"], (0.3, 0.0, 0.4))
+    print(machine())
+    print(f"first call of the process: {time.perf_counter() - begin:.2f} s\n")
+    print("| arm | error | case | solver | reached | mean µs | median µs | ratio of medians |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, arm in arms.items():
+        for tolerance in TOLERANCES:
+            rows = measure(arm, tolerance)
+            for (case, who), row in rows.items():
+                middle = statistics.median(row.times)
+                ratio = middle / statistics.median(rows[case, "toolbox"].times)
+                print(
+                    f"| {name} | {tolerance:g} | {case} | {who} | {row.reached / POSES:.1%} |"
+                    f" {statistics.mean(row.times) * 1e6:.0f} | {middle * 1e6:.0f} | {ratio:.2f} |"
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -30,9 +30,11 @@ class SimulationReport:
         pacer: Pacer,
         round_trip: RoundTrip,
         post: Callable[[Callable[[], object]], None],
+        *,
+        lockstep: bool,
     ) -> None:
         self._simulation, self._control, self._post = simulation, control, post
-        self._pacer, self._round_trip = pacer, round_trip
+        self._pacer, self._round_trip, self._lockstep = pacer, round_trip, lockstep
         self._factor, self._commands = Rate(), Rate()
         self._efforts: dict[str, str] = {}
         self._motors: MotorValues | None = None
@@ -50,6 +52,7 @@ class SimulationReport:
             "real-time factor": f"{self._factor.of(simulation.state.time):.3f}",
             "commands per second": f"{self._commands.of(watch.accepted):.0f}",
             "round trip p50 / p99 [ms]": self._round_trip.summary(),
+            "lockstep": str(self._lockstep).lower(),
             "deadlines missed": str(self._pacer.missed),
             "paused": str(paused).lower(),
             **(queue.values() if queue else {}),

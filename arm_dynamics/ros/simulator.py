@@ -84,7 +84,12 @@ class SimulatorNode(Node):
             self, self._nominal, lambda: self.simulation.state, lambda: self.states.stamp
         )
         report = SimulationReport(
-            self.simulation, self.control, self.pacer, self.round_trip, self._requests.post
+            self.simulation,
+            self.control,
+            self.pacer,
+            self.round_trip,
+            self._requests.post,
+            lockstep=self.lockstep,
         )
         self._sole = [sole_arm(self, events), *([sole_clock(self, events)] if clock else [])]
         self._recording: Recorder | None = None

@@ -144,8 +144,8 @@ def _aim(camera: Any, sphere: Reach, aspect: float) -> None:
     side = np.cross(VIEW, (0.0, 0.0, 1.0))
     up = np.cross(side / np.linalg.norm(side), VIEW)
     center = sphere.center - (1 - free) * distance * half * up
-    camera.look_at = center
     camera.position = center + distance * VIEW
+    camera.look_at = center  # after the position, which takes it along
     camera.fov = FIELD_OF_VIEW
     camera.near = distance / 100
     camera.far = distance * 100

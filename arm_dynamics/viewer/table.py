@@ -19,13 +19,15 @@ NAME = "max-width:9em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 DIM = "opacity:.62;font-weight:400;"
 
 
+NARROW = "<style>@container (max-width:330px) {.deg {display:none}}</style>"
+"""A telephone has no room for degrees."""
 LEGEND = (
     f"<div style='{DIM}font-size:11px;padding-top:3px'>"
     "<span style='color:#78aaff'>&#9644;</span> position between the joint's limits"
     " &nbsp;<span style='color:#ff5c5c'>&#9644;</span> at a limit</div>"
 )
 """What the bars below the rows mean."""
-LONGEST = 14
+LONGEST = 12
 """Characters of a joint's name that the panel shows."""
 
 
@@ -55,17 +57,21 @@ def table_html(
     units = tuple(units) or ("rad",) * len(names)
     both = {"rad", "m"} <= {*units}
     unit = "rad, m" if both else units[0] if units else "rad"
-    heads = [unit, *(["deg"] if "rad" in units else [])]
+    heads = [unit]
     if sample.v is not None:
         heads.append(f"{'1' if both else unit}/s")
     if sample.effort is not None:
         heads.append("N·m, N" if both else "N·m" if unit == "rad" else "N")
     if sample.reference is not None:
         heads.append("error")
-    head = "".join(f"<th style='{RIGHT};{DIM}'>{text}</th>" for text in heads)
+    cells = [f"<th style='{RIGHT};{DIM}'>{text}</th>" for text in heads]
+    if "rad" in units:
+        cells.insert(1, f"<th class='deg' style='{RIGHT};{DIM}'>deg</th>")
+    head = "".join(cells)
     rows = "".join(_row(i, name, limits[i], sample, units) for i, name in enumerate(names))
     grid = f"<table style='{GRID}'><tr><th></th>{head}</tr>{rows}</table>"
-    return f'<div style="{STYLE};overflow-x:auto">{grid}{LEGEND}</div>'
+    box = f'<div style="{STYLE};container-type:inline-size;overflow-x:auto">'
+    return f"{NARROW}{box}{grid}{LEGEND}</div>"
 
 
 def _row(
@@ -73,15 +79,17 @@ def _row(
 ) -> str:
     q = float(sample.q[i])
     cells = [f"{q:+.4f}"]
-    if "rad" in units:
-        cells.append(f"{degrees(q):+.1f}" if units[i] == "rad" else "")
     if sample.v is not None:
         cells.append(f"{sample.v[i]:+.3f}")
     if sample.effort is not None:
         cells.append(f"{sample.effort[i]:+.2f}")
     if sample.reference is not None:
         cells.append(f"{sample.reference[i] - q:+.4f}")
-    text = "".join(f"<td style='{RIGHT}'>{cell}</td>" for cell in cells)
+    columns = [f"<td style='{RIGHT}'>{cell}</td>" for cell in cells]
+    if "rad" in units:
+        turned = f"{degrees(q):+.1f}" if units[i] == "rad" else ""
+        columns.insert(1, f"<td class='deg' style='{RIGHT}'>{turned}</td>")
+    text = "".join(columns)
     dot = f"<span style='color:{color(i)}'>&#9632;</span>"
     label = f"<td style='{NAME}' title='{escape(name)}'>{dot} {escape(short(name))}</td>"
     return f"<tr style='{_bar(q, limits)}'>{label}{text}</tr>"

@@ -174,6 +174,17 @@ def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reas
     sim.says(f"R5: p = {before:g}")
 
 
+def test_voltages_of_the_motors_can_be_plotted(sim):
+    """As the simulator reports them; five_dof's motors have no thermal model."""
+    choice = sim.page.wait_for(lambda: sim.page.named("Plot"), "no plot")[0]
+    options = choice["props"]["options"]
+    sim.page.wait_for(lambda: "voltage [V]" in choice["props"]["options"], f"only {options}")
+    assert "temperature [°C]" not in choice["props"]["options"]
+    told = sim.ros.diagnosis("simulator: R2", lambda values: "voltage [V]" in values)
+    assert 0.1 < abs(float(told["voltage [V]"])) <= 12  # carries the arm's weight
+    sim.page.update(choice, value="voltage [V]")
+
+
 def test_what_no_control_sends_moves_nothing(sim):
     before = sim.rest()
     slider = sim.page.named("R1", "Slider")[0]

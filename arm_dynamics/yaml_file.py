@@ -3,6 +3,7 @@
 Keys are text as it is written, each once. Unquoted decimal numbers are numbers, ``1e3`` too, as ROS
 reads them. Aliases are rejected, which ROS does not read and which can unfold without bound, and
 so are tags of other programs, several documents, and tables nested deeper than any parameter.
+launch_ros writes lists with the tag of a Python tuple: that one is read.
 """
 
 from __future__ import annotations
@@ -88,6 +89,9 @@ class _Loader(yaml.SafeLoader):
             _reject(node, f"'{text}' can be read in several ways; write a decimal number")
         return float(text) if set(text) & set(".eE") else int(text)
 
+    def sequence(self, node: yaml.SequenceNode) -> list[Any]:
+        return self.construct_sequence(node, deep=True)
+
     def text(self, node: yaml.ScalarNode) -> str | float:
         plain = node.style is None and _DECIMAL.fullmatch(node.value)
         return float(node.value) if plain else str(node.value)
@@ -99,5 +103,6 @@ def _reject(where: Any, problem: str) -> None:
 
 for _tag in _NUMBERS:
     _Loader.add_constructor(_tag, _Loader.decimal)
+_Loader.add_constructor("tag:yaml.org,2002:python/tuple", _Loader.sequence)
 _Loader.add_constructor(_TEXT, _Loader.text)
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.table)

@@ -5,12 +5,14 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+import yaml
 from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import plugins
+from arm_dynamics import load_arm, plugins, resources
 from arm_dynamics.config import build_controller, node_parameters, parameter_file
+from arm_dynamics.controllers.computed_torque import ComputedTorque
 from arm_dynamics.controllers.pid import Pid
 from arm_dynamics.controllers.pid_gravity import PidGravity
 from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
@@ -164,3 +166,28 @@ def test_no_bytes_of_a_file_end_in_another_error(tmp_path_factory, data):
     file.write_bytes(data if isinstance(data, bytes) else data.encode())
     with suppress(ConfigError):
         node_parameters(file, "joint_controller")
+
+
+def test_a_list_is_read_as_launch_writes_it(tmp_path):
+    file = tmp_path / "launch_params.yaml"
+    file.write_text(yaml.dump({"/**": {"ros__parameters": {"lock": ("J5", "J6"), "x": (1.5,)}}}))
+    assert "!!python/tuple" in file.read_text()
+    assert node_parameters(file, "simulator") == {"lock": ["J5", "J6"], "x": [1.5]}
+
+
+def test_the_bundled_file_is_of_the_bundled_robot_and_its_copies(tmp_path):
+    """Another robot in a file of the same name has gains of its own model."""
+    text = resources.folder("urdf").joinpath("so101.urdf").read_text()
+    copy = tmp_path / "so101.urdf"
+    copy.write_text(text)
+    assert parameter_file(copy) == parameter_file("so101")
+    assert isinstance(build_controller(load_arm(copy)), PidGravity)
+    for changed in (
+        text.replace('<robot name="so101"', '<robot name="so101_new_calib"'),
+        text.replace('"gripper"', '"jaw"'),
+    ):
+        assert changed != text
+        copy.write_text(changed)
+        assert parameter_file(copy) is None
+        assert isinstance(build_controller(load_arm(copy)), ComputedTorque)
+    assert parameter_file(tmp_path / "absent.urdf") is None

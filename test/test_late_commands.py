@@ -1,15 +1,21 @@
 """Commands that come late: what the default controllers of the bundled arms bear."""
 
+import warnings
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 
-from arm_dynamics import ControlLoop, Simulation, load_arm
-from arm_dynamics.cli import advise
+from arm_dynamics import ControlLoop, Simulation, load_arm, resources
+from arm_dynamics.cli import advise, record
+from arm_dynamics.cli.arm_options import controller_of
 from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.computed_torque import ComputedTorque
 from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.stability.timed_gains import delay_margin
+from arm_dynamics.dynamics import gravity
+from arm_dynamics.stability.timed_gains import delay_margin, thin_margin
 
 ARMS = (
     "five_dof", "four_joint", "puma560", "seven_dof_can", "so101", "three_link", "two_link",
@@ -65,3 +71,76 @@ def test_advise_states_the_delay_margin_in_periods_and_seconds(capsys):
     assert "Delay margin: at least 10 control periods, 0.02 s." in capsys.readouterr().out
     assert advise.run(["two_link", "--controller", "pid_gravity"]) == 0
     assert "Delay margin: 1 control periods, 0.002 s; beyond it, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", resources.names("urdf", ".urdf"))
+def test_no_bundled_arm_is_warned_of_with_its_default_gains(name):
+    arm = load_arm(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        build_controller(arm)
+
+
+def test_a_thin_delay_margin_is_warned_of_with_the_joint():
+    """PID's gains from the model: a delay of 1 period is its limit at 2 ms, not at 1 ms."""
+    arm = load_arm("two_link")
+    words = (
+        "PidGravity of arm 'two_link': delay margin < 2 control periods .* joint 'J2' at 48.7 Hz"
+    )
+    with pytest.warns(RuntimeWarning, match=words):
+        law = build_controller(arm, "pid_gravity")
+    assert delay_margin(law, arm, PERIOD)[0] < 2 <= delay_margin(law, arm, PERIOD / 2)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        build_controller(arm, "pid_gravity", period=PERIOD / 2)
+        build_controller(arm, "pid_gravity", period=None)  # whoever calls checks
+
+
+def test_a_thin_gain_margin_of_a_file_is_warned_of(tmp_path):
+    file = tmp_path / "stiff.yaml"
+    gains = {"gains": {joint: {"kd": 900.0} for joint in ("J1", "J2")}}
+    given = {"controller": "computed_torque", **gains}
+    file.write_text(yaml.safe_dump({"joint_controller": {"ros__parameters": given}}))
+    with pytest.warns(RuntimeWarning, match=r"gain margin < 1.5 .* joint 'J1' at 250 Hz"):
+        build_controller(load_arm("two_link"), file=file)
+
+
+def test_a_payload_that_the_model_does_not_contain_counts(tmp_path):
+    """The SO-101's gains hold 0.2 kg that they are not made for, and not 1 kg."""
+
+    def warned(*options):
+        given = record._parser().parse_args([str(tmp_path / "new"), "--arm", "so101", *options])
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            controller_of(load_arm("so101"), given)
+        return [str(one.message) for one in said]
+
+    assert warned() == warned("--payload", "0.2") == []
+    (text,) = warned("--payload", "1")
+    assert "joint 'shoulder_lift'" in text
+
+
+def test_a_pose_that_no_motor_holds_is_no_matter_of_gains():
+    arm = load_arm("two_link").with_actuator("ideal")
+    weight = 0.8 * np.abs(gravity(arm, [np.pi / 2, 0.0]))
+    weak = replace(
+        arm,
+        joints=tuple(
+            replace(joint, effort=effort)
+            for joint, effort in zip(arm.joints, weight.tolist(), strict=True)
+        ),
+    )
+    law = ComputedTorque(weak)
+    assert thin_margin(law, weak, PERIOD) == ""
+    assert thin_margin(ComputedTorque(weak, {"J2": {"kd": 900.0}}), weak, PERIOD)
+
+
+def test_margins_of_a_controller_that_raises_are_said_to_be_unknown():
+    class Broken(ComputedTorque):
+        def update(self, state, reference, dt):
+            raise ZeroDivisionError("in update")
+
+    arm = load_arm("two_link")
+    assert thin_margin(Broken(arm), arm, PERIOD) == (
+        "Broken of arm 'two_link': stability margins not computed: ZeroDivisionError: in update"
+    )

@@ -177,3 +177,14 @@ def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, 
 
 def stamp(message):
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+def test_a_simulated_arms_thin_margin_is_logged_before_it_moves(ros):
+    """At the period of the simulator: 4 ms are too long for gains that hold with 1 ms."""
+    for rate, thin in ((1000, False), (250, True)):
+        simulator = ros.start("simulator", arm="two_link", rate=float(rate), lockstep=True)
+        law = ros.start("joint_controller", arm="two_link", controller="pid_gravity")
+        ros.diagnosis("joint_controller", lambda values: values["message"] == "running")
+        found = "margin < " in law.output and f"period of {1 / rate:g} s" in law.output
+        assert found is thin
+        assert law.stop() == simulator.stop() == 0

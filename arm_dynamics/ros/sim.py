@@ -57,6 +57,7 @@ def run(arguments: Sequence[str]) -> int:
     holder = f"arm-dynamics sim {options.arm} (process {os.getpid()})"
     with own_domain("sim", options.domain, holder, stop) as (domain, node):
         print(f"ROS domain {domain}; to join: {VARIABLE}={domain} ros2 topic list", flush=True)
+        print("starting the nodes; the first start compiles for half a minute", flush=True)
         try:
             session = _Session(node, children, options)
             _start(children, options, session.run_name)
@@ -246,7 +247,7 @@ class _Session:
             return
         self._tour.go_on(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
-            f"  {name}: {text}"
+            f"\n  {name}: {text}"
             for name, text in self._status.messages.items()
             if not self._status.well[name]
         )
@@ -255,7 +256,7 @@ class _Session:
             f"t {simulated:8.2f} s  max error {number('worst joint error [rad]') or 0:.5f} rad"
             f"  {number('commands per second') or 0:5.0f} commands/s"
             f"{f'  real-time factor {factor:.2f}' * (factor < SLOW)}"
-            f"{f'  {missed:.0f} periods late' * (self._options.realtime and missed > 0)}{trouble}",
+            f"{f'  {missed:.0f} late' * (self._options.realtime and missed > 0)}{trouble}",
             flush=True,
         )
 

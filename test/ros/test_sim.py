@@ -55,6 +55,7 @@ def running(ros, *arguments):
     """A simulation that has printed a status line, and its children."""
     process = sim(ros, *arguments)
     ros.wait_for(lambda: LINE.search(process.output), "no status line")
+    assert all(len(line) <= 80 for line in process.output.splitlines() if LINE.match(line))
     return process, children(process.pid)
 
 

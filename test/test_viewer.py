@@ -511,6 +511,10 @@ def test_long_names_keep_the_columns_in_place():
     assert f"title='{long}'" in page
     assert f"{short(long)}<" in page
     assert len(short(long)) == 12
+    ur5 = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint")
+    assert [short(name) for name in ur5] == [
+        "shoulder_pan", "shou…er_lift", "elbow_joint", "wrist_1",
+    ]  # fmt: skip
     assert re.findall(r"<th [^>]*>([^<]*)", page) == ["rad, m", "deg", "1/s", "N·m, N"]
     assert "position between" in page
     assert "+28.6" in page

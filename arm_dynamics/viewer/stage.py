@@ -101,7 +101,7 @@ def _applied(pose: Pose, points: Vector) -> Vector:
 def set_stage(server: Any, sphere: Reach) -> None:
     """Add floor, grid and light to ``server``, and aim every page's camera at ``sphere``."""
     scene, size = server.scene, sphere.radius
-    cell = 10.0 ** np.floor(np.log10(size))
+    cell = 10.0 ** np.round(np.log10(size / 3))
     scene.add_grid(
         "/floor", width=20 * cell * np.ceil(size / cell), height=20 * cell * np.ceil(size / cell),
         cell_size=cell / 4, section_size=cell, cell_color=(74, 84, 100),

@@ -32,9 +32,9 @@ LONGEST = 12
 
 
 def short(name: str) -> str:
-    """Return ``name``, of a long one the beginning and the end; its whole is a tooltip's."""
-    tail = LONGEST // 2
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - tail - 1]}…{name[-tail:]}"
+    """Return ``name``, of a long one beginning and end without "_joint"; a tooltip has it whole."""
+    text = name if len(name) <= LONGEST else name.removesuffix("_joint")
+    return text if len(text) <= LONGEST else f"{text[:4]}…{text[5 - LONGEST :]}"
 
 
 def status_html(status: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from scipy.linalg import expm
 
 from arm_dynamics import Plant, dynamics, load_arm
 from arm_dynamics.controllers.computed_torque import ComputedTorque
+from arm_dynamics.controllers.integral import grown_integrals
 from arm_dynamics.model_error import with_model_error
 from arm_dynamics.state import Reference, State
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
@@ -147,3 +148,19 @@ def test_a_joint_without_integral_gain_takes_over_no_integral():
     law.reset(state)
     tau = law.update(state, Reference.hold(q), 0.0).value
     np.testing.assert_allclose(tau, dynamics.gravity(arm, q), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("saturated", "expected"),
+    [(False, [0.6, 0.2, -0.5, 0.0, 0.3]), (True, [0.5, 0.2, -0.5, 0.0, 0.3])],
+)
+def test_integrals_grow_by_ki_e_dt_within_their_clamp_and_saturated_shrink_alone(
+    saturated, expected
+):
+    """Growing, shrinking, clamped, shrinking through 0 to it, and without a gain."""
+    found = grown_integrals(
+        np.array([2.0, 2.0, 2.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.5, 1.0, 1.0]),
+        np.array([0.5, -1.0, -3.0, 4.0, 9.0]), saturated,
+        np.array([0.5, 0.4, -0.5, -0.4, 0.3]), 0.1,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -216,7 +216,7 @@ def test_joints_that_do_not_move_the_frame_stay():
     far = pose(arm, [1.0, -0.4, -2.0, 0, 0, 0], "J3_link")
     found = inverse_kinematics(arm, *far, start=start, frame="J3_link")
     np.testing.assert_array_equal(found.q[3:], start[3:])
-    beyond = inverse_kinematics(arm, *far, start=start + [0, 0, 0, 0, 9, 0], frame="J3_link")
+    beyond = inverse_kinematics(arm, *far, start=start + 9 * np.eye(6)[4], frame="J3_link")
     assert beyond.q[4] == arm.upper[4]
     base = nearest_reachable(arm, (0.3, 0.0, -0.4), frame=arm.base_frame, restarts=2)
     assert base.missed == pytest.approx(0.5)

@@ -216,6 +216,8 @@ def test_joints_that_do_not_move_the_frame_stay():
     far = pose(arm, [1.0, -0.4, -2.0, 0, 0, 0], "J3_link")
     found = inverse_kinematics(arm, *far, start=start, frame="J3_link")
     np.testing.assert_array_equal(found.q[3:], start[3:])
+    beyond = inverse_kinematics(arm, *far, start=start + 9 * np.eye(6)[4], frame="J3_link")
+    assert beyond.q[4] == arm.upper[4]
     base = nearest_reachable(arm, (0.3, 0.0, -0.4), frame=arm.base_frame, restarts=2)
     assert base.missed == pytest.approx(0.5)
     np.testing.assert_array_equal(base.q, arm.pose("initial"))
@@ -227,6 +229,10 @@ def test_a_seed_spreads_the_restarts_elsewhere():
         nearest_reachable(arm, (9, 9, 9), np.eye(3), restarts=1, seed=s) for s in (0, 1, 2**80)
     ]
     assert len({f.iterations for f in found}) > 1
+    assert (
+        inverse_kinematics(arm, *pose(arm, [0.3, -0.4, -2, 0.2, 0.5, 0]), restarts=2**80).missed
+        < 1e-9
+    )
 
 
 # --- compiling ---

@@ -25,7 +25,8 @@ RESTARTS = 100
 """Of 1000 random whole poses of a Panda, a UR5 and a Puma 560 none needs more than 35."""
 STALLED = 1e-15
 """Share of its cost by which a step must lower it to be worth another one."""
-SEEDS = 2**32
+LARGEST = 2**32
+"""Restarts at most; seeds count modulo this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +142,8 @@ def _search(
     first = arm.pose("initial") if start is None else vector("start", start, arm.nv)
     limit = scalar("tolerance", tolerance, above=0)
     most, own = whole("restarts", restarts), whole("seed", seed)
-    return _solve(arm, target, first, frame, limit, STALLED, most, own % SEEDS, False)
+    most = min(most, LARGEST)
+    return _solve(arm, target, first, frame, limit, STALLED, most, own % LARGEST, False)
 
 
 def _solve(
@@ -164,7 +166,7 @@ def _solve(
     )  # fmt: skip
     q = found
     if not whole_arm:
-        q = start.copy()
+        q = np.clip(start, arm.lower, arm.upper)
         q[chain.joints] = found
     scratch = data(arm)
     pin.forwardKinematics(arm.model, scratch, q)

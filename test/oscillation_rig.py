@@ -31,6 +31,8 @@ INTERFACES = {
 CASES = [(kind, interface) for kind, every in INTERFACES.items() for interface in every]
 SPEED = 0.5
 """Speed [rad/s] beyond which a joint that turns round oscillates."""
+KEPT = 0.6
+"""Share of a swing's peak speed below which the next swing is on its way to rest."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class OscillationRig:
     """An arm, its motors and a host at ``rate`` [Hz]; ``oscillating`` is what it measures.
 
     A joint oscillates between two moments where it turned round, each time from beyond SPEED to
-    beyond -SPEED or back, with torque on.
+    beyond -SPEED or back, with torque on. A swing of less than KEPT of the last one's peak speed is
+    on its way to rest.
     """
 
     def __init__(self, maker, interface, rate, policy="hold", period=0.0):
@@ -93,7 +96,7 @@ class OscillationRig:
 
     def forget(self):
         """Measure from now on."""
-        self._side = np.zeros(self.maker.arm.nv)
+        self._side, self._peak, self._before = np.zeros((3, self.maker.arm.nv))
         self._turned = np.full(self.maker.arm.nv, np.inf)
         self._quiet = np.zeros(self.maker.arm.nv)
         self.oscillating = 0.0
@@ -132,6 +135,10 @@ class OscillationRig:
             return
         at = np.where(v > SPEED, 1.0, np.where(v < -SPEED, -1.0, 0.0))
         turned = (at != 0) & (at == -self._side)
+        decayed = self._peak < KEPT * self._before
+        self._before = np.where(turned, self._peak, self._before)
+        self._peak = np.maximum(np.where(turned, 0.0, self._peak), np.abs(v))
+        turned &= ~decayed
         self._side = np.where(at != 0, at, self._side)
         self._turned = np.where(now - self._quiet > 0.5, np.inf, self._turned)
         self._turned = np.where(turned, np.minimum(self._turned, now), self._turned)

@@ -18,7 +18,7 @@ from arm_dynamics.errors import DriverFault, InvalidValue
 from arm_dynamics.linearization import held_step
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.safety.safe_stop import LATE, REACTION, largest_rate
-from arm_dynamics.safety.settling import GRACE, PAUSE, REVERSALS, SOFTER, SPEED, Settling
+from arm_dynamics.safety.settling import GRACE, KEPT, PAUSE, REVERSALS, SOFTER, SPEED, Settling
 from arm_dynamics.stability.law import Law
 from arm_dynamics.stability.loop import closed_loop_map, is_stable
 from arm_dynamics.stability.timed_gains import MARGIN, fit_gains
@@ -51,28 +51,34 @@ def test_no_activation_and_no_stop_leaves_an_arm_oscillating(kind, interface):
         st.sampled_from(POLICIES[interface]),
     )  # fmt: skip
     def check(seed, rate, law, policy):
-        rng = np.random.default_rng(seed)
-        rig = OscillationRig(random_maker(kind, rng), interface, rate, policy)
-        rig.driver.configure()
-        rig.run(12 / rate)
-        try:
-            if law:
-                rig.control(law)
-            rig.driver.activate()
-        except (DriverFault, InvalidValue):
-            rig.run(0.1)
-            assert not any(rig.torque)
-            return
-        rig.push(rng.uniform(-0.3, 0.3, 3))
-        rig.run(1.2)
-        assert rig.oscillating <= LONGEST
-        rig.loop = None
-        rig.push(rng.uniform(-4.0, 4.0, 3))
-        rig.driver.safe_stop()
-        rig.run(1.5)
-        assert rig.oscillating <= LONGEST
+        settled(kind, interface, seed, rate, law, policy)
 
     check()
+
+
+def settled(kind, interface, seed, rate, law, policy):
+    """Active and pushed, then pushed harder and stopped, a random arm comes to rest."""
+    rng = np.random.default_rng(seed)
+    rig = OscillationRig(random_maker(kind, rng), interface, rate, policy)
+    rig.driver.configure()
+    rig.run(12 / rate)
+    try:
+        if law:
+            rig.control(law)
+        rig.driver.activate()
+    except (DriverFault, InvalidValue):
+        rig.run(0.1)
+        assert not any(rig.torque)
+        return rig
+    rig.push(rng.uniform(-0.3, 0.3, 3))
+    rig.run(1.2)
+    assert rig.oscillating <= LONGEST
+    rig.loop = None
+    rig.push(rng.uniform(-4.0, 4.0, 3))
+    rig.driver.safe_stop()
+    rig.run(1.5)
+    assert rig.oscillating <= LONGEST
+    return rig
 
 
 def issue_rig(rate=100.0):
@@ -223,6 +229,17 @@ def test_reversals_are_counted_at_speed_and_close_together():
     assert not counted(np.abs(fast), 0.05)
     assert not counted(fast[: int(GRACE / 0.05) + REVERSALS], 0.05)
     assert not counted(np.full(20, np.nan), 0.05)
+    decaying = 20.0 * SPEED * (0.9 * KEPT) ** np.arange(20) * (-1.0) ** np.arange(20)
+    assert not counted(decaying, 0.2)
+    assert counted(20.0 * SPEED * (1.1 * KEPT) ** np.arange(20) * (-1.0) ** np.arange(20), 0.2)
+
+
+def test_a_hanging_arm_that_damping_calms_keeps_its_torque():
+    """A slow pendulum without friction: torque off, it would swing on for ever."""
+    rig = settled("cubemars", "effort", 1592485180, 50.0, "pid_gravity", "damp")
+    rig.run(2.0)
+    assert all(rig.torque)
+    assert np.abs(rig.body.state.v).max() < SPEED
 
 
 @given(

@@ -1,4 +1,8 @@
-"""A held or stopped arm must come to rest: each joint's reversals at speed are counted."""
+"""A held or stopped arm must come to rest: each joint's reversals at speed are counted.
+
+A reversal of a swing that decays quickly does not count: the arm comes to rest by itself, as a
+hanging arm under damping does, and without torque it would swing on.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +19,35 @@ GRACE = 0.25
 """Time [s] that each stage of a stop has to brake the arm before reversals count."""
 REVERSALS = 2
 """Reversals of one joint, in one stage of a stop, that are an oscillation."""
+KEPT = 0.55
+"""Share of a swing's peak speed that the next one has at least, or the swing decays quickly."""
 PAUSE = 0.5
 """Time [s] without a reversal after which the count starts again: a push, not an oscillation."""
 SOFTER = (1.0, 5.0)
 """Factor on the control period that each stage of a stop assumes; after the last: torque off."""
 
 
-@compiled_for(VECTOR, NUMBER, VECTOR_OUT, VECTOR_OUT)
-def count_reversals(v: Vector, fast: float, side: Vector, count: Vector) -> float:
-    """Count joints faster than ``fast``, the other way round than before; the number of new ones.
+@compiled_for(VECTOR, NUMBER, VECTOR_OUT, VECTOR_OUT, VECTOR_OUT, VECTOR_OUT)
+def count_reversals(
+    v: Vector, fast: float, side: Vector, count: Vector, peak: Vector, before: Vector
+) -> float:
+    """Count joints faster than ``fast``, the other way round than before; 1 where any is new.
 
-    A velocity that is NaN counts as none.
+    ``peak`` and ``before`` are the largest speeds since a joint's last reversal and up to it: of a
+    swing that kept less than KEPT of the one before, the end does not count. A velocity that is NaN
+    counts as none.
     """
     new = 0.0
     for i in range(v.size):
         at = 1.0 * (v[i] >= fast) - 1.0 * (v[i] <= -fast)
         if at != 0.0:
-            turned = 1.0 * (at == -side[i])
-            count[i] += turned
-            new = maximum(new, turned)
+            if at == -side[i]:
+                turned = 1.0 * (peak[i] >= KEPT * before[i])
+                count[i] += turned
+                new = maximum(new, turned)
+                before[i], peak[i] = peak[i], 0.0
             side[i] = at
+            peak[i] = maximum(peak[i], abs(v[i]))
     return new
 
 
@@ -69,6 +82,8 @@ class Settling:
         self._begun = self._last = time
         self._side: Vector = np.zeros(self.arm.nv)
         self._count: Vector = np.zeros(self.arm.nv)
+        self._peak: Vector = np.zeros(self.arm.nv)
+        self._before: Vector = np.zeros(self.arm.nv)
 
     def look(self, time: float, v: Vector) -> list[Trip]:
         """Joints (nv,) that reversed REVERSALS times, none of them PAUSE after the one before."""
@@ -77,7 +92,7 @@ class Settling:
         if time - self._last > PAUSE:
             self._last = time
             self._count[:] = 0.0
-        if count_reversals(v, SPEED, self._side, self._count):
+        if count_reversals(v, SPEED, self._side, self._count, self._peak, self._before):
             self._last = time
         found = np.flatnonzero(self._count >= REVERSALS).tolist()
         if found:

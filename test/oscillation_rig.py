@@ -31,7 +31,7 @@ INTERFACES = {
 CASES = [(kind, interface) for kind, every in INTERFACES.items() for interface in every]
 SPEED = 0.5
 """Speed [rad/s] beyond which a joint that turns round oscillates."""
-KEPT = 0.6
+KEPT = 0.85
 """Share of a swing's peak speed below which the next swing is on its way to rest."""
 
 

@@ -19,7 +19,7 @@ GRACE = 0.25
 """Time [s] that each stage of a stop has to brake the arm before reversals count."""
 REVERSALS = 2
 """Reversals of one joint, in one stage of a stop, that are an oscillation."""
-KEPT = 0.55
+KEPT = 0.8
 """Share of a swing's peak speed that the next one has at least, or the swing decays quickly."""
 PAUSE = 0.5
 """Time [s] without a reversal after which the count starts again: a push, not an oscillation."""

@@ -35,6 +35,25 @@ def positions(tmp_path_factory):
 
 
 @pytest.fixture
+def controller(positions):
+    """Starts controllers; whatever a failure leaves is undone, or a second try would fail too."""
+    started = []
+
+    def start(name):
+        started.append(positions.controller(name))
+        return started[-1]
+
+    yield start
+    for law in started:
+        law.kill()
+    for fault in ("soft", "silent-1", "silent-2"):
+        (positions.port / fault).unlink(missing_ok=True)
+    if positions.life != "active":
+        positions.ros.trigger("hardware/reset_emergency_stop")
+        positions.ros.wait_for(lambda: positions.ask("activate"), "not activated")
+
+
+@pytest.fixture
 def shared(positions):
     """For the report of a failure."""
     return positions.ros
@@ -143,9 +162,9 @@ def stands(shared, positions):
     return np.array(positions.news().position)
 
 
-def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, shared):
+def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, shared, controller):
     """No states for a while, and a controller that is started again; both know the last goal."""
-    law = positions.controller("position")
+    law = controller("position")
     positions.commands = shared.record(JointState, "joint_commands")
     shared.wait_for(lambda: len(positions.commands) > 20, "no commands")
     message = trajectory((1.0, AWAY, np.zeros(2)), names=JOINTS)
@@ -165,7 +184,7 @@ def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, 
         shared.wait_for(lambda seen=seen: len(states) > seen + 50, "no states")
         np.testing.assert_allclose(stands(shared, positions), before, atol=1e-3)
     assert law.stop() == 0
-    law = positions.controller("position")
+    law = controller("position")
     np.testing.assert_allclose(stands(shared, positions), before, atol=1e-3)
     assert positions.ask("deactivate")
     assert positions.ask("activate"), shared.told("not activated")

@@ -68,7 +68,9 @@ def test_two_arms_run_side_by_side(ros):
         )
         both = {"simulator", "joint_controller"}  # each reports once a second, not together
         ros.wait_for(
-            lambda side=side, both=both: set(status(side).messages) == both,
+            lambda side=side, both=both: (
+                {name.partition(":")[0] for name in status(side).messages} == both
+            ),
             f"not both report in /{side}",
         )
         assert states[side].publishers == 1

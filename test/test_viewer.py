@@ -324,7 +324,9 @@ def test_actions_report_what_came_of_them(sliders):
     def fail():
         raise InvalidValue("no")
 
-    row = sliders.add_controls().add_actions("Arm", {"Do": lambda: "done it", "Fail": fail})
+    actions = {"Do": lambda: "done it", "Fail": fail, "Later": lambda: ""}
+    row = sliders.add_controls().add_actions("Arm", actions, ("Do", "Fail"))
+    assert row.offered == ("Do", "Fail")
     with Client(sliders.url) as client:
         messages = client.until_quiet(0.5)
         (group,) = [m for m in messages if m["type"] == "GuiButtonGroupMessage"]

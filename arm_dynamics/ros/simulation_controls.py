@@ -82,7 +82,8 @@ class SimulationControls:
             START_TOUR: lambda: self._start_tour(goals),
         }
         self._fields = RemoteFields(self._node, controls)
-        self._goals, self._row = goals, controls.add_actions("Simulation", actions)
+        self._row = controls.add_actions("Simulation", actions, (PAUSE, RESET, PUSH))
+        self._goals = goals
         if self._page.emergency is not None:
             self._page.emergency.allow_release(self._release.do)
 
@@ -123,8 +124,11 @@ class _Tour:
         return self._remote.do(SetBool.Request(data=running))
 
     def end(self) -> bool:
-        """Have it stopped; whether it is. Never waits: ask again."""
-        if not self.running:
+        """Have it stopped; whether it is. Never waits: ask again.
+
+        Before its state is known it counts as running where its service is there.
+        """
+        if not (self._remote.ready if self.running is None else self.running):
             self._asked = None
             return True
         if self._asked is None or self._asked.done():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError
@@ -16,7 +16,7 @@ Action = Callable[[], str]
 
 
 class ActionRow:
-    """Buttons named by ``actions``, of which those that ``offer`` names are there."""
+    """Buttons named by ``actions``, of which those ``offered`` are there until ``offer``."""
 
     def __init__(
         self,
@@ -25,11 +25,12 @@ class ActionRow:
         actions: Mapping[str, Action],
         feedback: Feedback,
         *,
+        offered: Sequence[str] = (),
         order: float | None = None,
     ) -> None:
         self._actions, self._feedback = dict(actions), feedback
         self._busy = threading.Lock()
-        self._row = gui.add_button_group(label, tuple(actions), order=order)
+        self._row = gui.add_button_group(label, tuple(offered or actions), order=order)
         self._row.on_click(lambda event: self.press(event.target.value))
 
     @property

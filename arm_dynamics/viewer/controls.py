@@ -28,9 +28,13 @@ class Controls:
         self._gui, self.feedback = gui, feedback
         self.sliders = JointSliders(gui, names, limits, initial.tolist(), units, order=layout.GOALS)
 
-    def add_actions(self, label: str, actions: Mapping[str, Action]) -> ActionRow:
-        """Put a row of buttons above the sliders."""
-        return ActionRow(self._gui, label, actions, self.feedback, order=layout.ACTIONS)
+    def add_actions(
+        self, label: str, actions: Mapping[str, Action], offered: Sequence[str] = ()
+    ) -> ActionRow:
+        """Put a row of buttons above the sliders: those ``offered`` at first, by default all."""
+        return ActionRow(
+            self._gui, label, actions, self.feedback, offered=offered, order=layout.ACTIONS
+        )
 
     def add_parameters(
         self, title: str, numbers: Numbers, accept: Accept, *, folded: bool = False

@@ -3,6 +3,7 @@
 import re
 from html import escape
 from math import nan
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 pytest.importorskip("viser", reason="viser is not installed")
 from browser import Panel
 from websockets.exceptions import ConnectionClosed
+
+from arm_dynamics.ros import simulation_controls
 
 from .link import INITIAL, JOINTS, Motion
 
@@ -72,6 +75,19 @@ def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
     sim.page.wait_for(lambda: abs(page.sliders["R2"] - sim.q[1]) < 0.1, "the sliders stand")
     page.push("Stop tour")
     sim.says("tour stopped")
+
+
+@pytest.mark.parametrize(
+    ("running", "ready", "ended"), [(None, True, False), (None, False, True), (True, True, False),
+                                    (False, True, True)],
+)  # fmt: skip
+def test_a_goal_waits_for_the_end_of_a_tour_that_is_not_known_yet(running, ready, ended):
+    asked = []
+    tour = object.__new__(simulation_controls._Tour)
+    tour.running, tour._asked = running, None
+    tour._remote = SimpleNamespace(ready=ready, ask=lambda request: asked.append(request.data))
+    assert tour.end() is ended
+    assert asked == ([] if ended else [False])
 
 
 def test_every_page_shows_the_same_and_each_can_act(sim):

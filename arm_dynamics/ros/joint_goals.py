@@ -21,6 +21,8 @@ SETTLED = 0.15
 """Time [s] without another change after which a goal is sent."""
 DRAGGED = 0.5
 """Longest time [s] that a slider in motion keeps a goal back."""
+DISCOVERY = 5.0
+"""Time [s] for which a goal waits for the joint controller: a page may open before it is found."""
 REACHED = 1e-6
 """Distance of the reference [rad or m] from a goal that is reached."""
 
@@ -84,10 +86,13 @@ class JointGoals:
             return
         if not self._clear():
             return
+        missing = reference is None or not self._publisher.get_subscription_count()
+        if missing and now - asked[2] < DISCOVERY:
+            return
         self._asked = None
         self._sliders.send_again()
         self._goal, goal = None, asked[0]
-        if reference is None or not self._publisher.get_subscription_count():
+        if reference is None or missing:
             self._feedback.rejected("no joint controller moves the arm yet")
             return
         duration = move_time(self._arm, reference, goal)

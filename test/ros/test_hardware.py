@@ -16,7 +16,6 @@ from .link import trajectory
 from .motors import JOINTS, RATE, Motors
 
 ERROR = 2
-STALE = 0.25
 AWAY = np.array([0.6, -0.4])
 
 
@@ -140,7 +139,8 @@ def test_beside_another_publisher_of_joint_states_the_arm_is_not_activated(motor
     )
 
 
-def test_torque_on_moves_nothing_and_the_controller_begins_anew(motors, shared):
+def test_torque_on_moves_nothing(motors, shared):
+    """Nor does the controller, however long the states stop meanwhile."""
     before = motors.news()
     first = len(motors.states)
     assert motors.ask("activate")
@@ -151,8 +151,6 @@ def test_torque_on_moves_nothing_and_the_controller_begins_anew(motors, shared):
         assert motors.ask("deactivate")
     torque(motors, "off")
     states = motors.states.messages(first)
-    stamps = np.array([s.header.stamp.sec + s.header.stamp.nanosec * 1e-9 for s in states])
-    assert np.diff(stamps).max() > STALE, "no loop would begin anew"
     moved = np.abs([np.array(s.position) - before.position for s in states])
     assert moved.max() < 1e-3
 

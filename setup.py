@@ -102,6 +102,7 @@ setup(
             "joint_controller = arm_dynamics.ros.joint_controller:main",
             "task_space_controller = arm_dynamics.ros.task_space_controller:main",
             "composed = arm_dynamics.ros.composed:main",
+            "task_space_composed = arm_dynamics.ros.task_space_composed:main",
             "viewer = arm_dynamics.ros.viewer:main",
             "joint_sliders = arm_dynamics.ros.joint_sliders:main",
         ],

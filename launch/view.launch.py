@@ -11,9 +11,7 @@ from arm_dynamics import resources
 from arm_dynamics.ros import launch_parts as parts
 
 ARGUMENTS = (
-    parts.ARM,
-    parts.LOCK,
-    parts.RVIZ,
+    *parts.COMMON,
     ("use_sim_time", "false", "time comes from /clock", parts.SWITCH),
 )
 
@@ -35,7 +33,14 @@ def _viewed(given):
             Node(
                 package="robot_state_publisher",
                 executable="robot_state_publisher",
-                parameters=[time, {"robot_description": description}],
+                namespace=given["namespace"],
+                parameters=[
+                    time,
+                    {
+                        "robot_description": description,
+                        "frame_prefix": given["frame_prefix"],
+                    },
+                ],
                 output="screen",
             ),
         )
@@ -45,7 +50,8 @@ def _viewed(given):
         rviz = Node(
             package="rviz2",
             executable="rviz2",
-            arguments=["-d", picture, "-f", arm.base_frame],
+            namespace=given["namespace"],
+            arguments=["-d", picture, "-f", given["frame_prefix"] + arm.base_frame],
             parameters=[time],
             output="screen",
         )

@@ -20,22 +20,25 @@ from arm_dynamics.state import MIXED
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
+COMMON = {"arm", "lock", "namespace", "frame_prefix", "rviz", "log_level"}
+SIMULATED = COMMON | {
+    "controller", "rate", "real_time_factor", "lockstep", "use_sim_time", "publish_clock",
+    "composed", "viewer", "port", "params_file",
+}  # fmt: skip
 ARGUMENTS = {
-    "simulation": {
-        "arm", "lock", "controller", "rate", "rviz", "viewer", "port", "composed", "lockstep",
-        "use_sim_time", "params_file",
+    "simulation": SIMULATED,
+    "hardware": COMMON | {
+        "driver", "port", "settings", "interface", "controller", "rate", "autostart", "page",
+        "page_port", "params_file",
     },
-    "hardware": {
-        "arm", "lock", "driver", "port", "settings", "interface", "controller", "rate", "autostart",
-        "rviz", "page", "page_port", "params_file",
-    },
-    "display": {"arm", "lock", "rviz", "port", "gui"},
-    "task_space": {"arm", "lock", "controller", "rviz", "use_sim_time", "params_file"},
-    "view": {"arm", "lock", "rviz", "use_sim_time"},
+    "display": COMMON | {"port", "gui"},
+    "task_space": SIMULATED,
+    "view": COMMON | {"use_sim_time"},
 }  # fmt: skip
 SWITCHES = {"autostart", "page", "rviz", "viewer", "composed", "use_sim_time", "gui"}
-LEFT_TO_THE_FILE = {"controller", "rate"}
+LEFT_TO_THE_FILE = {"controller", "rate", "real_time_factor"}
 PARTS = "arm_dynamics.ros.launch_parts"
+SIMULATORS = {"simulator", "composed", "task_space_composed"}
 REAL = importlib.util.find_spec("launch_ros") is not None
 """`launch` alone is no proof: seen from here, the folder of that name is a package too."""
 
@@ -97,8 +100,9 @@ def stand_in(monkeypatch):
 
 def forget_parts():
     """Have what took its names from another launch package, or another stand-in, read anew."""
-    sys.modules.pop(PARTS, None)
-    vars(arm_dynamics.ros).pop("launch_parts", None)
+    for name in ("launch_parts", "launch_simulation", "launch_law"):
+        sys.modules.pop(f"arm_dynamics.ros.{name}", None)
+        vars(arm_dynamics.ros).pop(name, None)
 
 
 def described(name):
@@ -179,9 +183,16 @@ def test_what_is_included_lies_beside(name, stand_in):
 
 @pytest.mark.parametrize("viewer", ["true", "false"])
 @pytest.mark.parametrize("composed", ["true", "false"])
-def test_executables_exist(stand_in, viewer, composed):
-    found = nodes(started("simulation", viewer=viewer, composed=composed))
-    wanted = {"composed"} if composed == "true" else {"simulator", "joint_controller"}
+@pytest.mark.parametrize(
+    ("name", "controller", "both"),
+    [
+        ("simulation", "joint_controller", "composed"),
+        ("task_space", "task_space_controller", "task_space_composed"),
+    ],
+)
+def test_executables_exist(stand_in, viewer, composed, name, controller, both):
+    found = nodes(started(name, viewer=viewer, composed=composed))
+    wanted = {both} if composed == "true" else {"simulator", controller}
     assert set(found) == wanted | ({"viewer"} if viewer == "true" else set())
     assert set(found) <= EXECUTABLES
     assert {node.package for node in found.values()} == {"arm_dynamics"}
@@ -314,6 +325,52 @@ def test_joints_are_locked_in_every_node_of_the_arm(stand_in, name, given):
     if name != "display":
         with pytest.raises(ArmDynamicsError, match="J9"):
             started(name, arm="puma560", lock="J9", **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("simulation", {"viewer": "true"}),
+        ("task_space", {"composed": "true"}),
+        ("hardware", {"page": "true"}),
+        ("hardware", {"driver": "simulated"}),
+        ("display", {}),
+        ("display", {"gui": "true"}),
+        ("view", {}),
+    ],
+)
+def test_several_arms_have_namespaces_and_frames(stand_in, name, given):
+    stand_in |= {"robot_state_publisher", "rviz2", "joint_state_publisher_gui"}
+    told = {"namespace": "left", "frame_prefix": "left/", "log_level": "debug", **given}
+    for executable, node in nodes(started(name, **told)).items():
+        assert node.namespace == "left", executable
+        if executable == "rviz2":
+            assert node.arguments[node.arguments.index("-f") + 1] == "left/base_link"
+        elif executable != "joint_state_publisher_gui":
+            assert parameters(node)["frame_prefix"] == "left/", executable
+        if executable in EXECUTABLES:
+            assert node.ros_arguments == ["--log-level", "debug"]
+    assert not any("frame_prefix" in parameters(n) for n in nodes(started("simulation")).values())
+
+
+@pytest.mark.parametrize("name", ["simulation", "task_space"])
+@pytest.mark.parametrize("composed", ["true", "false"])
+def test_one_arm_is_the_source_of_the_clock_and_the_others_follow(stand_in, name, composed):
+    def simulator(**given):
+        found = nodes(started(name, composed=composed, **given))
+        return parameters(next(n for e, n in found.items() if e in SIMULATORS))
+
+    assert simulator()["publish_clock"] is True
+    second = simulator(publish_clock="false")
+    assert (second["publish_clock"], second["use_sim_time"]) == (False, True)
+    assert second["lockstep"] is True
+    assert simulator(real_time_factor="5")["real_time_factor"] == 5.0
+    for words, given in (
+        ("use_sim_time:=true", {"publish_clock": "true", "use_sim_time": "false"}),
+        ("real_time_factor", {"publish_clock": "false", "real_time_factor": "5"}),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            simulator(**given)
 
 
 @pytest.mark.parametrize("name", ["simulation", "hardware", "task_space"])

@@ -23,7 +23,6 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.requirements import to_install
-from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
 Argument = tuple[str, str, str, "list[str] | None"]
 """Name, default, description and choices."""
@@ -32,12 +31,21 @@ SWITCH = ["true", "false"]
 ARM: Argument = ("arm", "five_dof", "bundled arm or URDF file", None)
 LOCK: Argument = ("lock", "", "joints to hold still, with commas between them", None)
 RVIZ: Argument = ("rviz", "true", "show the arm in RViz", SWITCH)
-USE_SIM_TIME: Argument = (
-    "use_sim_time",
-    "true",
-    "the simulator is the source of /clock; robot_state_publisher and RViz follow it",
-    SWITCH,
+NAMESPACE: Argument = ("namespace", "", "ROS namespace of all nodes, one for each arm", None)
+FRAME_PREFIX: Argument = (
+    "frame_prefix",
+    "",
+    "prefix of all frames on /tf and in messages, one for each arm, such as left/",
+    None,
 )
+LOG_LEVEL: Argument = (
+    "log_level",
+    "info",
+    "least severity that this package's nodes log",
+    ["debug", "info", "warn", "error", "fatal"],
+)
+COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, LOG_LEVEL)
+"""Arguments of every launch file."""
 PARAMS_FILE: Argument = (
     "params_file",
     "",
@@ -66,26 +74,28 @@ def description(
     return LaunchDescription([*declared, OpaqueFunction(function=function), *files])
 
 
-def node(executable: str, *parameters: Any, **more: Any) -> Node:
+def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
     """A node of this package; the later one of its parameters wins."""
     return Node(
         package="arm_dynamics",
         executable=executable,
+        namespace=given["namespace"],
         parameters=list(parameters),
+        ros_arguments=["--log-level", given["log_level"]],
         output="screen",
         **more,
     )
 
 
-def simulating(executable: str, *parameters: Any) -> Node:
+def simulating(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
     """A node with whose end that of the launch has come."""
-    return node(executable, *parameters, on_exit=_arm_ended)
+    return node(executable, given, *parameters, on_exit=_arm_ended)
 
 
 def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """The parameters of every node that loads the arm: its URDF and its locked joints."""
-    lock = locked(given)
-    return {"arm": given["arm"], **({"lock": lock} if lock else {})}
+    """The parameters of every node that loads the arm: URDF, locked joints, names of frames."""
+    optional = {"lock": locked(given), FRAME_PREFIX[0]: given[FRAME_PREFIX[0]]}
+    return {"arm": given["arm"], **{name: value for name, value in optional.items() if value}}
 
 
 def locked(given: Mapping[str, str]) -> list[str]:
@@ -96,24 +106,6 @@ def locked(given: Mapping[str, str]) -> list[str]:
 def given_arm(given: Mapping[str, str]) -> ArmModel:
     """Load the arm with its joints locked; raises what ``load_arm`` raises."""
     return load_arm(given["arm"], locked(given))
-
-
-def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Those of a simulator that is the source of /clock or has the computer's time."""
-    return {
-        **model_parameters(given),
-        "publish_clock": given["use_sim_time"] == "true",
-        "use_sim_time": False,  # it would wait for its own /clock
-    }
-
-
-def lockstep(given: Mapping[str, str], asked: str, files: Sequence[str]) -> dict[str, Any]:
-    """Whether the simulator waits for commands: as ``asked``, else as the file says, else it does.
-
-    Without simulated time it cannot.
-    """
-    usual = lockstep_by_default(files[0] if files else None) and given["use_sim_time"] == "true"
-    return {"lockstep": asked == "true" if asked else usual}
 
 
 def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
@@ -163,7 +155,7 @@ def page(executable: str, given: Mapping[str, str], shows: str, **more: Any) -> 
     port = given["port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"port '{port}': a whole number is expected")
-    return node(executable, {**model_parameters(given), "port": int(port), **more})
+    return node(executable, given, {**model_parameters(given), "port": int(port), **more})
 
 
 def _arm_ended(event: Any, context: Any) -> Any:

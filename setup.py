@@ -104,6 +104,7 @@ setup(
             "composed = arm_dynamics.ros.composed:main",
             "task_space_composed = arm_dynamics.ros.task_space_composed:main",
             "viewer = arm_dynamics.ros.viewer:main",
+            "rviz_controls = arm_dynamics.ros.rviz_controls:main",
             "joint_sliders = arm_dynamics.ros.joint_sliders:main",
         ],
     },

@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.status import Status
-from arm_dynamics.ros.tour import INTERRUPTED, TOPIC, message
+from arm_dynamics.ros.tour import INTERRUPTED, TOPIC, message, stop_waypoint
 from arm_dynamics.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.walk import move_time
 
@@ -78,6 +78,12 @@ class JointGoals:
     def forget(self) -> None:
         """The arm was put elsewhere: what was asked for before no longer counts."""
         self._asked = self._goal = None
+
+    def stop(self, q: Vector, v: Vector) -> None:
+        """Bring the joints to rest from the reference ``q`` with velocity ``v`` (nv,)."""
+        self.forget()
+        end = stop_waypoint(self._arm, q, v)
+        self._publisher.publish(message(self._arm.joint_names, [end]))
 
     def look(self, reference: Vector | None) -> None:
         """Send a goal that is due; report on the one under way, by the controller's reference."""

@@ -3,18 +3,15 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from std_msgs.msg import Header
+from visualization_msgs.msg import InteractiveMarkerControl, Marker
 
-from . import link  # noqa: F401 - skips where there is no ROS at all
-
-from std_msgs.msg import Header  # noqa: E402, I001
-from visualization_msgs.msg import InteractiveMarkerControl, Marker  # noqa: E402
-
-from arm_dynamics import load_arm, resources  # noqa: E402
-from arm_dynamics.kinematics import link_poses, pose  # noqa: E402
-from arm_dynamics.model.visuals import visuals  # noqa: E402
-from arm_dynamics.ros import marker_messages as mm  # noqa: E402
-from arm_dynamics.viewer.drag import DragTarget  # noqa: E402
-from arm_dynamics.viewer.rviz import link_length  # noqa: E402
+from arm_dynamics import load_arm, resources
+from arm_dynamics.kinematics import link_poses, pose
+from arm_dynamics.model.visuals import visuals
+from arm_dynamics.ros import marker_messages as mm
+from arm_dynamics.viewer.drag import DragTarget
+from arm_dynamics.viewer.rviz import link_length
 
 ARMS = resources.names("urdf", ".urdf")
 HEADER = Header(frame_id="left/base_link")

@@ -56,7 +56,7 @@ MENU = (
     "Reset the emergency stop",
 )
 """Entries of every marker's menu, in the order of their numbers from 1."""
-JOINT_SIZE, TOOL_SIZE = 0.8, 1.0
+JOINT_SIZE, TOOL_SIZE = 0.7, 1.2
 """Sizes of the markers, as fractions of the mean length of a link."""
 
 

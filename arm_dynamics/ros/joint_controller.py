@@ -26,7 +26,6 @@ from arm_dynamics.ros.reference_topics import ReferenceTopics
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.topic_driver import TopicDriver
-from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
 from arm_dynamics.timing import LoopTiming
 
@@ -153,7 +152,6 @@ class JointControllerNode(Node):
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-    use_udp()
     sys.exit(run_node(JointControllerNode))
 
 

@@ -52,13 +52,13 @@ SLOW = 0.95
 def run(arguments: Sequence[str]) -> int:
     """Simulate until Ctrl-C (0) or the end of --duration (0 held, 1 not held)."""
     options = _parser().parse_args(arguments)
+    stop, children = stop_on_signals(), Children()
     _check(options)
     # Everything here is one machine's business.
     os.environ.setdefault(RANGE, "LOCALHOST")
     warning = avoid_shared_memory()
     if warning:
         print(warning, file=sys.stderr, flush=True)
-    stop, children = stop_on_signals(), Children()
     holder = f"arm-dynamics sim {options.arm} (process {os.getpid()})"
     with own_domain("sim", options.domain, holder, stop) as (domain, node):
         print(f"ROS domain {domain}; to join: {VARIABLE}={domain} ros2 topic list", flush=True)

@@ -361,6 +361,60 @@ def test_a_trajectory_from_elsewhere_overrides_without_aborting():
     assert verdict.text.endswith(OVERRIDDEN)
 
 
+TIGHT = 0.0005
+"""Tolerance [rad] that the arm with 0.5 kg exceeds on its way."""
+
+
+def unasked(tolerance, **general):
+    """A session whose trajectories without a goal are held to this tolerance at R2."""
+    session = Session(payload=0.5)
+    row = {"trajectory": tolerance, "goal": 0.0} if not general else {"goal": tolerance}
+    session.goals.constraints = Constraints.of(ARM, {"R2": row}, general)
+    return session
+
+
+def test_a_trajectory_without_a_goal_stops_beyond_its_path_tolerance():
+    """As of joint_trajectory_controller: the arm holds where it is, and says why."""
+    session = unasked(TIGHT)
+    events = session.loop.events
+    session.loop.follow(parse(ARM, NAMES, [1.0], [AWAY], start=session.now))
+    session.tick(1500)
+    assert events.counts["path_tolerance_violated"] == 1
+    assert "joint 'R2': position error" in events.latest["path_tolerance_violated"]
+    assert f"exceeds the tolerance {TIGHT:g} at" in events.latest["path_tolerance_violated"]
+    assert np.abs(session.loop.reference.q - AWAY).max() > 0.05
+    assert not np.any(session.loop.reference.v)
+    assert np.abs(session.loop.state.v).max() < 0.05
+    session.loop.follow(parse(ARM, NAMES, [4.0], [HOME], start=session.now))
+    session.tick(100)
+    assert np.any(session.loop.reference.v), "the next one is followed again"
+
+
+def test_a_goal_beyond_the_default_tolerance_is_judged_by_its_own():
+    session = unasked(TIGHT)
+    goal = session.goals.accept(to(path=within(0.5), goal=within(0.5)))
+    assert session.finish(goal).code == Code.SUCCESSFUL
+    session.tick(1000)
+    assert not session.loop.events.counts
+
+
+def test_an_end_beyond_the_goal_tolerance_is_held_where_the_arm_is():
+    session = unasked(1e-9, goal_time=0.1)
+    session.loop.follow(parse(ARM, NAMES, [1.0], [AWAY], start=session.now))
+    session.tick(1000)
+    assert session.loop.events.counts == {"goal_tolerance_violated": 1}
+    assert np.abs(session.loop.reference.q - AWAY).max() > 1e-9
+
+
+def test_steps_and_stops_have_no_tolerance():
+    session = unasked(1e-9)
+    session.loop.hold({"R2": -0.9})
+    session.tick(200)
+    session.loop.brake()
+    session.tick(200)
+    assert not session.loop.events.counts
+
+
 def test_a_reset_of_the_arm_aborts():
     session = Session()
     goal = session.goals.accept(to())

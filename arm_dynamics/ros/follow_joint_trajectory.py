@@ -16,7 +16,7 @@ from arm_dynamics.errors import GoalRefused
 from arm_dynamics.goals.goal import Code, Goal, Verdict
 from arm_dynamics.goals.goals import Goals
 from arm_dynamics.ros.controller_state import followed
-from arm_dynamics.ros.conversions import to_time
+from arm_dynamics.ros.conversions import header
 from arm_dynamics.ros.goal_conversion import read_goal
 from arm_dynamics.ros.goal_limit import limited_action
 
@@ -133,12 +133,12 @@ class FollowJointTrajectoryServer:
         if self._goals.loop.latest is None:
             return
         state, reference, _ = self._goals.loop.latest
-        desired, actual, error = followed(state, reference)
+        desired, actual, error = followed(self._goals.loop, state, reference)
         feedback = FollowJointTrajectory.Feedback(
+            header=header(self._goals.loop.arm, state.time),
             joint_names=list(self._goals.loop.arm.joint_names),
             desired=desired,
             actual=actual,
             error=error,
         )
-        feedback.header.stamp = to_time(state.time)
         handle.publish_feedback(feedback)

@@ -12,7 +12,8 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.kinematics import pose, twist
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.reach_watch import ReachWatch
-from arm_dynamics.ros.tool_messages import header, pose_message
+from arm_dynamics.ros.conversions import header
+from arm_dynamics.ros.tool_messages import pose_message
 from arm_dynamics.state import State, TaskReference
 from arm_dynamics.trajectories.tool_entry import task_of
 

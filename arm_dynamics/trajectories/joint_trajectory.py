@@ -72,6 +72,8 @@ class JointTrajectory:
     """Waypoints joined by splines; before the first and after the last one it stands still."""
 
     waypoints: tuple[Waypoint, ...]
+    origin: float | None = None
+    """Time [s] from which a client counts its waypoints' times; None: from the first one."""
 
     @classmethod
     def hold(cls, q: ArrayLike, time: float = 0.0) -> JointTrajectory:
@@ -150,7 +152,7 @@ class JointTrajectory:
             return JointTrajectory.hold(ahead[0].q, now)
         v, a = (None, None) if ahead[0].v is None else (present.v, present.a)
         start = Waypoint(now, present.q, v, a if ahead[0].a is not None else None)
-        return JointTrajectory((start, *ahead))
+        return JointTrajectory((start, *ahead), self.origin)
 
 
 def between(start: Waypoint, end: Waypoint, time: float) -> Reference:
@@ -197,7 +199,7 @@ def parse(
     _check_end(v, names)
     given = ([None] * len(times) if x is None else frozen(x[:, order]) for x in (q, v, a))
     rows = zip(times, *given, strict=True)
-    return JointTrajectory(tuple(Waypoint(start + t, *row) for t, *row in rows))
+    return JointTrajectory(tuple(Waypoint(start + t, *row) for t, *row in rows), start)
 
 
 def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:

@@ -35,9 +35,9 @@ def to_duration(seconds: float) -> Duration:
     return Duration(sec=sec, nanosec=nanosec)
 
 
-def header(arm: ArmModel, time: float) -> Header:
-    """Of something in the base's frame at ``time`` [s]."""
-    return Header(stamp=to_time(time), frame_id=arm.base_frame)
+def header(frame: str, time: float) -> Header:
+    """Return the header of something in ``frame`` at ``time`` [s]."""
+    return Header(stamp=to_time(time), frame_id=frame)
 
 
 def doubles(values: Vector) -> array[float]:

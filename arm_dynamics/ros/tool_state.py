@@ -13,6 +13,7 @@ from arm_dynamics.kinematics import pose, twist
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.ros.conversions import header
+from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.tool_messages import pose_message
 from arm_dynamics.state import State, TaskReference
 from arm_dynamics.trajectories.tool_entry import task_of
@@ -27,8 +28,8 @@ MISSED = (1.0, 0.5, 0.0)
 class ToolState:
     """Publishes at 50 Hz what somebody listens to, under the stamps of the states."""
 
-    def __init__(self, node: Node, loop: ControlLoop, watch: ReachWatch) -> None:
-        self._loop, self._watch = loop, watch
+    def __init__(self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachWatch) -> None:
+        self._frames, self._loop, self._watch = frames, loop, watch
         self._pose = node.create_publisher(PoseStamped, "~/current_pose", 10)
         self._twist = node.create_publisher(TwistStamped, "~/current_twist", 10)
         self._reference = node.create_publisher(PoseStamped, "~/reference_pose", 10)
@@ -41,7 +42,7 @@ class ToolState:
         if latest is None:
             return
         state, reference, _ = latest
-        head, at = header(self._loop.arm, state.time), pose(self._loop.arm, state.q)
+        head, at = header(self._frames.base, state.time), pose(self._loop.arm, state.q)
         if self._pose.get_subscription_count():
             self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
         if self._twist.get_subscription_count():

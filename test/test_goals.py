@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from conftest import five_dof
 
+from arm_dynamics import load_arm
 from arm_dynamics.config import build_controller
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import GoalRefused, InvalidValue, UnknownName
@@ -22,6 +23,7 @@ NAMES = ARM.joint_names
 HOME = ARM.pose("initial")
 AWAY = HOME + np.array([0.3, 0.2, -0.3, 0.3, 0.2])
 REST = np.zeros(5)
+TWO = load_arm("two_link")
 NAN = float("nan")
 
 
@@ -240,7 +242,7 @@ def test_the_stopped_velocity_tolerance_is_every_joint_s_default():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
     """|reference - measured| <= tolerance for every joint, in position and in velocity."""
-    tolerances = Tolerances.of(np.array([0.1, 0.2]), np.array([0.3, 0.4]))
+    tolerances = Tolerances.of(TWO, np.array([0.1, 0.2]), np.array([0.3, 0.4]))
     limit = getattr(tolerances, part)[joint]
     for share, met in ((1 - 1e-9, True), (1 + 1e-9, False)):
         errors = {"position": np.zeros(2), "velocity": np.zeros(2)}
@@ -253,7 +255,7 @@ def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
 
 
 def test_zero_is_the_default_and_minus_one_is_none():
-    default = Tolerances.of(np.array([0.1, 0.0]), np.array([0.0, 0.2]))
+    default = Tolerances.of(TWO, np.array([0.1, 0.0]), np.array([0.0, 0.2]))
     assert default.position.tolist() == [0.1, np.inf]
     changed = default.changed("path", ("a", "b"), {"a": (0.0, 0.3), "b": (0.5, -1.0)})
     assert changed.position.tolist() == [0.1, 0.5]
@@ -271,7 +273,7 @@ def test_defaults_come_from_the_parameters():
 
 
 def test_a_state_that_is_not_finite_is_no_success():
-    tolerance = Tolerances.of(np.array([0.0, 0.1]), np.zeros(2))
+    tolerance = Tolerances.of(TWO, np.array([0.0, 0.1]), np.zeros(2))
     bad = State(0.0, np.array([0.0, NAN]), np.zeros(2), np.zeros(2))
     reference = parse(two := five_dof(), two.joint_names, [1.0], [HOME]).at(0.0)
     reference = type(reference)(*(x[:2] for x in (reference.q, reference.v, reference.a)))

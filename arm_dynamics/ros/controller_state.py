@@ -9,6 +9,7 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.whole_turns import position_error
 from arm_dynamics.ros.conversions import doubles, header, to_duration
 from arm_dynamics.state import Command, Reference, State
 from arm_dynamics.tracking import WorstError
@@ -80,7 +81,7 @@ def followed(loop: ControlLoop, state: State, reference: Reference) -> list[Join
             time_from_start=to_duration(actual),
         ),
         JointTrajectoryPoint(
-            positions=doubles(reference.q - state.q),
+            positions=doubles(position_error(loop.arm, reference.q, state.q)),
             velocities=doubles(reference.v - state.v),
             time_from_start=to_duration(actual),
         ),

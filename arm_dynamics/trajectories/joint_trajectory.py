@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
 from typing import Protocol
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.polynomials import (
     Bounds,
@@ -141,6 +142,17 @@ class JointTrajectory:
     @cached_property
     def _end(self) -> Reference:
         return Reference.hold(self.waypoints[-1].q)
+
+    def near(self, arm: ArmModel, q: Vector, now: float) -> JointTrajectory:
+        """This trajectory, continuous joints by whole turns nearest to ``q`` (nv,) at ``now`` [s].
+
+        All waypoints are shifted alike: what turns several times still does.
+        """
+        turns = whole_turns(arm, self.at(now).q, q)
+        if not turns.any():
+            return self
+        shifted = (replace(w, q=frozen(w.q + turns)) for w in self.waypoints)
+        return JointTrajectory(tuple(shifted), self.origin)
 
     def after(self, now: float, present: Reference) -> JointTrajectory:
         """This trajectory entered at ``now`` from the ``present`` reference, without a jump.

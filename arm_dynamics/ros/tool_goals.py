@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import dist
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,11 @@ class ToolGoals:
             self._publisher = None
         if self._goal is None or self._message is not None or reference is None:
             return
-        if np.linalg.norm(reference - self._goal) < REACHED:
+        if dist(reference, self._goal) < REACHED:
             self._goal = None
             self._feedback.done("tool target reached")
             return
-        if np.linalg.norm(reference - self._last) > REACHED / 10:
+        if dist(reference, self._last) > REACHED / 10:
             self._moved, self._last = now, reference
         if now - self._moved > STILL:
             self._goal = None

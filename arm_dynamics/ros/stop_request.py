@@ -29,5 +29,7 @@ class StopRequest:
 
     def look(self) -> None:
         """Publish again where no arm has reported the stop; from the display's loop."""
-        if time.monotonic() < self._until and not self._status.stopped:
+        if self._status.stopped:
+            self._until = 0.0  # a reset that follows must not be undone
+        elif time.monotonic() < self._until:
             self._publisher.publish(Bool(data=True))

@@ -104,6 +104,7 @@ setup(
             "composed = arm_dynamics.ros.start:composed",
             "task_space_composed = arm_dynamics.ros.start:task_space_composed",
             "viewer = arm_dynamics.ros.start:viewer",
+            "rviz_controls = arm_dynamics.ros.start:rviz_controls",
             "joint_sliders = arm_dynamics.ros.start:joint_sliders",
         ],
     },

@@ -27,4 +27,7 @@ def _sliders(given):
     if wanted and has_resource("packages", GUI):
         return [Node(package=GUI, executable=GUI, namespace=given["namespace"], output="screen")]
     missing = [LogInfo(msg=f"{GUI} is not installed: the sliders are on a page")] if wanted else []
-    return [*missing, parts.page("joint_sliders", given, "sliders")]
+    return [
+        *missing,
+        parts.page("joint_sliders", given, "sliders", **parts.description_parameters()),
+    ]

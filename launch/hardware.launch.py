@@ -43,6 +43,12 @@ ARGUMENTS = (
     ),
     ("rate", "", "cycles a second [Hz]; empty: the parameter file's, else the node's", None),
     ("autostart", "false", "open the port by itself, to read; never torque", parts.SWITCH),
+    (
+        "move_on_release",
+        "false",
+        "what is dragged in RViz moves when the mouse button is released; false: by its menu",
+        parts.SWITCH,
+    ),
     ("page", "false", "a page for a browser here, with an emergency stop", parts.SWITCH),
     ("page_port", "8080", "port of that page; the next free one if taken", None),
     parts.PARAMS_FILE,
@@ -86,5 +92,6 @@ def _arm(given, files):
     law = given["controller"]
     asked = {"interface": plugins.load("controllers", law).interface} if _is_law(law) else {}
     motors = asked | {name: given[name] for name in names if given[name]}
-    start = {**parts.model_parameters(given), "autostart": given["autostart"] == "true"}
+    autostart = {"autostart": given["autostart"] == "true"}
+    start = {**parts.model_parameters(given), **parts.description_parameters(), **autostart}
     return parts.simulating("hardware", given, *files, start | motors | rate)

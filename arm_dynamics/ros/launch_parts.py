@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
+from ament_index_python.resources import has_resource
 from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
@@ -15,6 +17,7 @@ from launch.actions import (
     OpaqueFunction,
     Shutdown,
 )
+from launch.logging import launch_config
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -23,6 +26,7 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.requirements import to_install
+from arm_dynamics.viewer.rviz import rviz_config
 
 Argument = tuple[str, str, str, "list[str] | None"]
 """Name, default, description and choices."""
@@ -38,13 +42,27 @@ FRAME_PREFIX: Argument = (
     "prefix of all frames on /tf and in messages, one for each arm, such as left/",
     None,
 )
+RVIZ_CONFIG: Argument = (
+    "rviz_config",
+    "",
+    "RViz configuration; empty: config/arm.rviz with camera, grid and axes fitted to the arm",
+    None,
+)
+MOVE_ON_RELEASE: Argument = (
+    "move_on_release",
+    "true",
+    "what is dragged in RViz moves when the mouse button is released; false: by its menu",
+    SWITCH,
+)
+STATE_PUBLISHER = "robot_state_publisher"
+"""Package and node that publishes /tf and, where it is installed, robot_description."""
 LOG_LEVEL: Argument = (
     "log_level",
     "info",
     "least severity that this package's nodes log",
     ["debug", "info", "warn", "error", "fatal"],
 )
-COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, LOG_LEVEL)
+COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
 """Arguments of every launch file."""
 PARAMS_FILE: Argument = (
     "params_file",
@@ -106,6 +124,31 @@ def locked(given: Mapping[str, str]) -> list[str]:
 def given_arm(given: Mapping[str, str]) -> ArmModel:
     """Load the arm with its joints locked; raises what ``load_arm`` raises."""
     return load_arm(given["arm"], locked(given))
+
+
+def description_parameters() -> dict[str, Any]:
+    """Those of a node that publishes robot_description where robot_state_publisher is missing."""
+    installed = has_resource("packages", STATE_PUBLISHER)
+    return {"publish_robot_description": False} if installed else {}
+
+
+def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
+    """The configuration of RViz: the given one, or a new one for ``arm`` in the log's folder.
+
+    Raises ConfigError for a file that is not there and for a prefix that RViz cannot show.
+    """
+    own = given[RVIZ_CONFIG[0]]
+    if own:
+        if not Path(own).is_file():
+            raise ConfigError(f"rviz_config {own}: no such file")
+        return own
+    config = rviz_config(arm, given[FRAME_PREFIX[0]])
+    folder = launch_config.log_dir
+    with NamedTemporaryFile(
+        "w", dir=folder, prefix="arm_", suffix=".rviz", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(config)
+    return file.name
 
 
 def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:

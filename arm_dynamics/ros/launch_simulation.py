@@ -10,6 +10,7 @@ from arm_dynamics.ros.launch_parts import (
     PARAMS_FILE,
     SWITCH,
     Argument,
+    description_parameters,
     model_parameters,
     node,
     page,
@@ -105,6 +106,7 @@ def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     numbers = ("rate", "real_time_factor")
     return {
         **model_parameters(given),
+        **description_parameters(),
         "publish_clock": source,
         "use_sim_time": simulated and not source,  # its own /clock it would wait for
         **{name: positive(name, given[name]) for name in numbers if given[name]},

@@ -21,6 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.ros.children import end_with_parent
 from arm_dynamics.ros.declared import require_declared
+from arm_dynamics.ros.parameters import take_numbers_as_text
 from arm_dynamics.ros.request_limit import LimitedExecutor
 from arm_dynamics.ros.stop import Stop, be_left_to_end, ending_at_once, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
@@ -51,6 +52,7 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
             nodes, work = build()
             for node in nodes:
                 require_declared(node)
+                take_numbers_as_text(node)
         return 0 if spin_beside(nodes, work, stop) else 1
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)

@@ -44,6 +44,11 @@ def viewer() -> None:
     _run("viewer")
 
 
+def rviz_controls() -> None:
+    """Run the interactive markers of RViz."""
+    _run("rviz_controls")
+
+
 def joint_sliders() -> None:
     """Run the page with joint sliders."""
     _run("joint_sliders")

@@ -8,11 +8,11 @@ import numpy as np
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.clock_pacer import TimeSource
+from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.wire import FIELDS, JointStateWriter, clock
 from arm_dynamics.round_trip import RoundTrip
@@ -42,8 +42,7 @@ class StateTopics:
         self._states = node.create_publisher(JointState, "joint_states", qos.STREAM)
         self._names, self._frame = arm.joint_names, frames.base
         self._writer = JointStateWriter(arm.joint_names, FIELDS, frames.base)
-        self._description = node.create_publisher(String, "robot_description", qos.LATCHED)
-        self._description.publish(String(data=arm.urdf))
+        self._description = publish_description(node, arm)
         self.stamp = 0.0
         """Stamp of the newest state [s]."""
 

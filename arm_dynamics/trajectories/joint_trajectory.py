@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
 from typing import Protocol
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.polynomials import (
     Bounds,
@@ -72,6 +73,8 @@ class JointTrajectory:
     """Waypoints joined by splines; before the first and after the last one it stands still."""
 
     waypoints: tuple[Waypoint, ...]
+    origin: float | None = None
+    """Time [s] from which a client counts its waypoints' times; None: from the first one."""
 
     @classmethod
     def hold(cls, q: ArrayLike, time: float = 0.0) -> JointTrajectory:
@@ -140,6 +143,17 @@ class JointTrajectory:
     def _end(self) -> Reference:
         return Reference.hold(self.waypoints[-1].q)
 
+    def near(self, arm: ArmModel, q: Vector, now: float) -> JointTrajectory:
+        """This trajectory, continuous joints by whole turns nearest to ``q`` (nv,) at ``now`` [s].
+
+        All waypoints are shifted alike: what turns several times still does.
+        """
+        turns = whole_turns(arm, self.at(now).q, q)
+        if not turns.any():
+            return self
+        shifted = (replace(w, q=frozen(w.q + turns)) for w in self.waypoints)
+        return JointTrajectory(tuple(shifted), self.origin)
+
     def after(self, now: float, present: Reference) -> JointTrajectory:
         """This trajectory entered at ``now`` from the ``present`` reference, without a jump.
 
@@ -150,7 +164,7 @@ class JointTrajectory:
             return JointTrajectory.hold(ahead[0].q, now)
         v, a = (None, None) if ahead[0].v is None else (present.v, present.a)
         start = Waypoint(now, present.q, v, a if ahead[0].a is not None else None)
-        return JointTrajectory((start, *ahead))
+        return JointTrajectory((start, *ahead), self.origin)
 
 
 def between(start: Waypoint, end: Waypoint, time: float) -> Reference:
@@ -197,7 +211,7 @@ def parse(
     _check_end(v, names)
     given = ([None] * len(times) if x is None else frozen(x[:, order]) for x in (q, v, a))
     rows = zip(times, *given, strict=True)
-    return JointTrajectory(tuple(Waypoint(start + t, *row) for t, *row in rows))
+    return JointTrajectory(tuple(Waypoint(start + t, *row) for t, *row in rows), start)
 
 
 def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:

@@ -65,7 +65,7 @@ def cpu_time(pid):
 
 
 def test_every_executable_ends_during_its_imports(ros):
-    assert len(EXECUTABLES) == 8
+    assert len(EXECUTABLES) == 9
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         ends = list(pool.map(lambda case: interrupted(*case, ros.domain), CASES))
     for (command, module), (code, said, used) in zip(CASES, ends, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 
 from arm_dynamics.errors import TrajectoryRefused
@@ -24,6 +25,8 @@ class Following:
         """Trajectory time [s] of the latest reference."""
         self.entered = 0
         """How many trajectories were entered."""
+        self.from_desired = True
+        """Whether a trajectory is entered from the reference, else from the measured state."""
         self._next: Trajectory | None = None
         self._lock = Lock()
 
@@ -58,10 +61,16 @@ class Following:
         the tool, whose posture is none that the arm takes up, from where the ``joints`` are.
         """
         if self._next is not None and present is not None:
-            self._enter(now, present, joints)
+            self._enter(now, self._continued(now, present), joints)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
         return self.clock.scaled(self.trajectory.at(self.time))
+
+    def _continued(self, now: float, present: Reference) -> Reference:
+        """The present trajectory's reference ``now``: a stream would lose a cycle a message."""
+        if self.trajectory is None or isinstance(present, TaskReference):
+            return present
+        return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
 
     def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
         with self._lock:
@@ -75,6 +84,8 @@ class Following:
         """A trajectory as it is entered ``now``, from what ``reference`` tells."""
         if joints is not None and _leaves_tool(trajectory, present):
             return trajectory.after(now, joints)
+        if joints is not None and not self.from_desired:
+            present = replace(joints, effort=present.effort)
         return trajectory.after(now, self.clock.unscaled(present))
 
     def at(self, time: float) -> Reference:

@@ -106,5 +106,6 @@ class Following:
 
 def _leaves_tool(trajectory: Trajectory, present: Reference) -> bool:
     """Whether a reference of the tool is followed by a trajectory of the joints."""
-    after = trajectory.at(trajectory.end)
-    return isinstance(present, TaskReference) and not isinstance(after, TaskReference)
+    if not isinstance(present, TaskReference):
+        return False
+    return not isinstance(trajectory.at(trajectory.end), TaskReference)

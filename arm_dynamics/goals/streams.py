@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_dynamics.arrays import frozen, vector
-from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, check_limits
 from arm_dynamics.trajectories.pieces import Track
@@ -28,6 +28,8 @@ MISSED = 2.5
 """Periods of a stream for which its motion goes on without a message: one may be lost."""
 SLOWEST = 1.5
 """Longest of the last times between messages for which it goes on as well."""
+FIRST = 0.05
+"""Time [s] for which a first message is waited for another one."""
 LONGEST = 0.1
 """Time [s] for which it goes on at most."""
 INTERVALS = 16
@@ -80,7 +82,7 @@ class Streams:
                 f" a time later than now is expected"
             )
         streaming = self._heard(now)
-        coast = self._coast(now, trajectory.end) if streaming else 0.0
+        coast = self._coast(now, trajectory.end)
         near = AHEAD if streaming else FADE
         if integrated:
             self.loop.follow(self._velocities(trajectory, now, coast))
@@ -101,7 +103,8 @@ class Streams:
 
     def _coast(self, now: float, end: float) -> float:
         """Time [s] after a last waypoint for which its motion goes on."""
-        wait = max(MISSED * self.period, SLOWEST * max(self._intervals))
+        slowest = max(self._intervals, default=FIRST / SLOWEST)
+        wait = max(MISSED * self.period, SLOWEST * slowest)
         return min(max(now + wait - end, 0.0), LONGEST)
 
     def _single(self, trajectory: JointTrajectory, coast: float) -> StreamTrajectory:
@@ -160,6 +163,11 @@ class Streams:
         """
         now = self.loop.present()[0].time
         arm, interface = self.loop.arm, self.commands.interface
+        if len(values) != arm.nv:
+            raise InvalidValue(
+                f"commands: {len(values)} values; expected one {interface} of each of"
+                f" {', '.join(arm.joint_names)}"
+            )
         given = vector(f"commands ({interface})", values, arm.nv)
         if interface == "position":
             low, high = arm.lower, arm.upper
@@ -172,9 +180,9 @@ class Streams:
                 f"commands: joint '{arm.joint_names[i]}': {interface} = {given[i]:.6g}; limited to"
                 f" [{low[i]:.6g}, {high[i]:.6g}]",
             )
-        streaming = self._heard(now)
+        self._heard(now)
         if interface == "position":
-            coast = self._coast(now, now) if streaming else 0.0
+            coast = self._coast(now, now)
             self.loop.follow(self._single(JointTrajectory((Waypoint(now, kept),)), coast))
             return
         end, row = now + self.commands.timeout, tuple(kept.tolist())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
 from arm_dynamics.trajectories.speed_scaling import ScaledClock
 
 
@@ -22,8 +23,14 @@ class Following:
         self.trajectory: Trajectory | None = None
         self.time = 0.0
         """Trajectory time [s] of the latest reference."""
+        self.elapsed = (0.0, 0.0)
+        """Times [s] since the trajectory's origin: of the latest reference, and of its state.
+
+        They differ where trajectory time is slower than time; both are 0 while one is held."""
         self.entered = 0
         """How many trajectories were entered."""
+        self.from_desired = True
+        """Whether a trajectory is entered from the reference, else from the measured state."""
         self._next: Trajectory | None = None
         self._lock = Lock()
 
@@ -58,10 +65,17 @@ class Following:
         the tool, whose posture is none that the arm takes up, from where the ``joints`` are.
         """
         if self._next is not None and present is not None:
-            self._enter(now, present, joints)
+            self._enter(now, self._continued(now, present), joints)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
+        self.elapsed = _elapsed(self.trajectory, self.time, now)
         return self.clock.scaled(self.trajectory.at(self.time))
+
+    def _continued(self, now: float, present: Reference) -> Reference:
+        """The present trajectory's reference ``now``: a stream would lose a cycle a message."""
+        if self.trajectory is None or isinstance(present, TaskReference):
+            return present
+        return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
 
     def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
         with self._lock:
@@ -75,6 +89,8 @@ class Following:
         """A trajectory as it is entered ``now``, from what ``reference`` tells."""
         if joints is not None and _leaves_tool(trajectory, present):
             return trajectory.after(now, joints)
+        if joints is not None and not self.from_desired:
+            present = replace(joints, effort=present.effort)
         return trajectory.after(now, self.clock.unscaled(present))
 
     def at(self, time: float) -> Reference:
@@ -93,7 +109,17 @@ class Following:
         return self.clock.scaled(trajectory.at(s))
 
 
+def _elapsed(trajectory: Trajectory, time: float, now: float) -> tuple[float, float]:
+    """Trajectory time and time [s] since the origin of a trajectory; 0 for one that stands."""
+    if trajectory.start == trajectory.end:
+        return 0.0, 0.0
+    given = trajectory.origin if isinstance(trajectory, JointTrajectory) else None
+    origin = trajectory.start if given is None else given
+    return time - origin, now - origin
+
+
 def _leaves_tool(trajectory: Trajectory, present: Reference) -> bool:
     """Whether a reference of the tool is followed by a trajectory of the joints."""
-    after = trajectory.at(trajectory.end)
-    return isinstance(present, TaskReference) and not isinstance(after, TaskReference)
+    if not isinstance(present, TaskReference):
+        return False
+    return not isinstance(trajectory.at(trajectory.end), TaskReference)

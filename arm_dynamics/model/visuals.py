@@ -42,6 +42,10 @@ class Visual:
     color: Color | None = None
     """Red, green, blue, alpha, 0 to 1; None for a mesh's own or an unknown one."""
 
+    def placed(self, position: Vector, rotation: Vector) -> tuple[Vector, Vector]:
+        """Its pose where its link has ``position`` (3,) [m] and ``rotation`` (3, 3)."""
+        return position + rotation @ self.position, rotation @ self.rotation
+
     def corners(self, folder: Path | None = None) -> Vector:
         """Corners (8, 3) [m] of its bounding box in the link's frame.
 

@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from std_msgs.msg import Float64MultiArray
+from builtin_interfaces.msg import Duration, Time
+from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from arm_dynamics.arrays import Vector, frozen
@@ -15,7 +15,12 @@ from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.wire import Joints, split
 from arm_dynamics.state import Command, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.joint_trajectory import (
+    NO_OPTIONS,
+    JointTrajectory,
+    Options,
+    parse,
+)
 
 
 def to_seconds(stamp: Time) -> float:
@@ -27,6 +32,17 @@ def to_time(seconds: float) -> Time:
     """Seconds as a message's time, to the nearest nanosecond."""
     sec, nanosec = split(seconds)
     return Time(sec=sec, nanosec=nanosec)
+
+
+def to_duration(seconds: float) -> Duration:
+    """Seconds as a message's duration, to the nearest nanosecond; may be negative."""
+    sec, nanosec = split(seconds)
+    return Duration(sec=sec, nanosec=nanosec)
+
+
+def header(frame: str, time: float) -> Header:
+    """Return the header of something in ``frame`` at ``time`` [s]."""
+    return Header(stamp=to_time(time), frame_id=frame)
 
 
 def doubles(values: Vector) -> array[float]:
@@ -88,7 +104,9 @@ def read_voltage(
     return Command("voltage", frozen([by_name[name] for name in names]), now)
 
 
-def read_trajectory(arm: ArmModel, message: JointTrajectoryMessage, now: float) -> JointTrajectory:
+def read_trajectory(
+    arm: ArmModel, message: JointTrajectoryMessage, now: float, options: Options = NO_OPTIONS
+) -> JointTrajectory:
     """A checked trajectory; stamp 0 means now. Raises TrajectoryRefused."""
     points = message.points
     return parse(
@@ -99,6 +117,8 @@ def read_trajectory(arm: ArmModel, message: JointTrajectoryMessage, now: float) 
         [p.velocities for p in points],
         [p.accelerations for p in points],
         start=to_seconds(message.header.stamp) or now,
+        efforts=[p.effort for p in points],
+        options=options,
     )
 
 

@@ -12,6 +12,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.tour import INTERRUPTED, TOPIC, message, stop_waypoint
 from arm_dynamics.trajectories.joint_trajectory import Waypoint
@@ -113,6 +114,7 @@ class JointGoals:
         if reference is None or missing:
             self._feedback.rejected("no joint controller moves the arm yet")
             return
+        goal = frozen(goal + whole_turns(self._arm, goal, reference))
         duration = move_time(self._arm, reference, goal)
         self._interrupted, self._goal = self._counts(), goal
         still = frozen(np.zeros(goal.size))

@@ -94,8 +94,7 @@ def ghost(
         marker.pose.orientation.w = 1.0
         marker.action = Marker.DELETE if placed is None else Marker.ADD
         if placed is not None:
-            at, turned = placed[shape.link]
-            marker.pose = pose_message(at + turned @ shape.position, turned @ shape.rotation)
+            marker.pose = pose_message(*shape.placed(*placed[shape.link]))
             marker.scale.x, marker.scale.y, marker.scale.z = shape.scale.tolist()
             marker.mesh_resource, marker.color = shape.uri, _color(color)
         found.append(marker)

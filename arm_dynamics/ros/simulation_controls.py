@@ -9,6 +9,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros.joint_goals import JointGoals
 from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.remote_fields import RemoteFields
@@ -92,7 +93,8 @@ class SimulationControls:
         if reference is None or now < self._next_follow:
             return
         self._next_follow = now + FOLLOW
-        self._page.add_controls().sliders.show(reference.tolist())
+        first_turn = reference + whole_turns(self._arm, reference, 0 * reference)
+        self._page.add_controls().sliders.show(first_turn.tolist())
 
     def _set_paused(self, paused: bool) -> str:
         said = self._pause.do(SetBool.Request(data=paused))

@@ -76,7 +76,7 @@ class SimulatorNode(Node):
         self._capabilities = CapabilityPublisher(self)
         self._capabilities.publish(simulated(self._nominal), period=self.simulation.period)
         self.control = SimulationServices(
-            self, self.simulation, self._nominal, self._requests, self._reset_to
+            self, self.simulation, self._nominal, self._requests, self._reset_to, self._stopped
         )
         self._trace = ToolTrace(
             self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
@@ -139,8 +139,15 @@ class SimulatorNode(Node):
         """An emergency stop of a simulated arm: time stands until the reset."""
         if not self._stopped_by:
             self._stopped_by = source
+            self.control.forget_steps()
             self.simulation.watch.events.report("emergency_stop", f"by {source}; time stands")
-        return f"emergency stop by {self._stopped_by}; ~/reset_emergency_stop goes on"
+        return self._stopped()
+
+    def _stopped(self) -> str:
+        """The emergency stop in force, in words; "" without one."""
+        if not self._stopped_by:
+            return ""
+        return f"emergency stop by {self._stopped_by}: time stands until ~/reset_emergency_stop"
 
     def _go_on(self) -> str:
         self._stopped_by = ""

@@ -31,7 +31,6 @@ from arm_dynamics.ros.tool_limits import ToolMotionParameters
 from arm_dynamics.ros.tool_state import ToolState
 from arm_dynamics.ros.tool_topics import ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
-from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
 from arm_dynamics.timing import LoopTiming
 
@@ -174,7 +173,6 @@ def task_law(name: str) -> type[TaskController]:
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-    use_udp()
     sys.exit(run_node(TaskSpaceControllerNode))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import dist
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from rclpy.node import Node
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.ros import qos
+from arm_dynamics.ros.conversions import header
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.joint_goals import DISCOVERY, Feedback
-from arm_dynamics.ros.tool_messages import header, pose_message
+from arm_dynamics.ros.tool_messages import pose_message
 
 CONTROLLER = "task_space_controller"
 KEPT = 1.0
@@ -47,13 +49,14 @@ class ToolGoals:
 
     def go(self, position: Vector, rotation: Vector) -> None:
         """Have the tool moved to ``position`` (3,) [m] and ``rotation`` (3, 3)."""
-        goal = PoseStamped(header=header(self._frames, 0.0), pose=pose_message(position, rotation))
+        head = header(self._frames.base, 0.0)
+        goal = PoseStamped(header=head, pose=pose_message(position, rotation))
         self._begin(goal, "target_pose")
         self._goal, self._last = position, np.full(3, np.inf)
 
     def stop(self) -> None:
         """Have the tool brought to rest."""
-        self._begin(TwistStamped(header=header(self._frames, 0.0)), "target_twist")
+        self._begin(TwistStamped(header=header(self._frames.base, 0.0)), "target_twist")
         self._goal = None
 
     def forget(self) -> None:
@@ -70,11 +73,11 @@ class ToolGoals:
             self._publisher = None
         if self._goal is None or self._message is not None or reference is None:
             return
-        if np.linalg.norm(reference - self._goal) < REACHED:
+        if dist(reference, self._goal) < REACHED:
             self._goal = None
             self._feedback.done("tool target reached")
             return
-        if np.linalg.norm(reference - self._last) > REACHED / 10:
+        if dist(reference, self._last) > REACHED / 10:
             self._moved, self._last = now, reference
         if now - self._moved > STILL:
             self._goal = None

@@ -12,7 +12,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
 from arm_dynamics.quaternion import quaternion_of, rotation_of
-from arm_dynamics.ros.conversions import to_seconds, to_time
+from arm_dynamics.ros.conversions import to_seconds
 from arm_dynamics.ros.frames import Frames
 
 Placed = tuple[list[float], Vector]
@@ -81,11 +81,6 @@ def pose_message(position: Vector, rotation: Vector) -> Pose:
     at.x, at.y, at.z = position.tolist()
     turned.x, turned.y, turned.z, turned.w = quaternion_of(rotation).tolist()
     return message
-
-
-def header(frames: Frames, time: float) -> Header:
-    """Of something in the base's frame at ``time`` [s]."""
-    return Header(stamp=to_time(time), frame_id=frames.base)
 
 
 def _twists(points: list[Any]) -> list[list[float]] | None:

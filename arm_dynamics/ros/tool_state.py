@@ -12,8 +12,9 @@ from arm_dynamics.arrays import Vector
 from arm_dynamics.kinematics import pose, twist
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.ros.conversions import header
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.tool_messages import header, pose_message
+from arm_dynamics.ros.tool_messages import pose_message
 from arm_dynamics.state import State, TaskReference
 from arm_dynamics.trajectories.tool_entry import task_of
 from arm_dynamics.viewer.rviz import axes_length
@@ -44,7 +45,7 @@ class ToolState:
         if latest is None:
             return
         state, reference, _ = latest
-        head, at = header(self._frames, state.time), pose(self._loop.arm, state.q)
+        head, at = header(self._frames.base, state.time), pose(self._loop.arm, state.q)
         if self._pose.get_subscription_count():
             self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
         if self._twist.get_subscription_count():

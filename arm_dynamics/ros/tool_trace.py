@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.conversions import to_time
+from arm_dynamics.ros.conversions import header
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.state import State
 
@@ -40,9 +40,7 @@ class ToolTrace:
     def _publish(self) -> None:
         if self._publisher.get_subscription_count() == 0:
             return
-        message = Path()
-        message.header.frame_id = self._frame
-        message.header.stamp = to_time(self._stamp())
+        message = Path(header=header(self._frame, self._stamp()))
         pose = PoseStamped(header=message.header)
         position = pose.pose.position
         position.x, position.y, position.z = tool_position(self._arm, self._state().q).tolist()

@@ -23,7 +23,12 @@ from arm_dynamics.walk import walk
 
 TOPIC = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"
-INTERRUPTED = ("took_over", "trajectory_refused")
+INTERRUPTED = (
+    "took_over",
+    "trajectory_refused",
+    "path_tolerance_violated",
+    "goal_tolerance_violated",
+)
 """Events of the controller after which the round that was sent is not followed to its end."""
 
 STOP = 0.5

@@ -3,6 +3,9 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
 from std_msgs.msg import Header
 from visualization_msgs.msg import InteractiveMarkerControl, Marker
 

@@ -74,8 +74,8 @@ class ClockPacer:
         self._mailbox = Mailbox(node, Clock, "/clock", qos.INCOMING)
         self._publisher = OnePublisher(node, simulation.watch.events.report, kind="clock")
         self._latest: float | None = None
-        self._received, self._rate = time.monotonic(), 1.0
-        self.factor, self.missed = 1.0, 0
+        self._received, self.missed = time.monotonic(), 0
+        self.factor = 1.0  # how fast /clock passes
 
     @property
     def trouble(self) -> str:
@@ -96,7 +96,7 @@ class ClockPacer:
         self._take()
         if self._latest is None:
             return WAIT
-        ahead = (self._simulation.state.time + self._simulation.period - self._latest) / self._rate
+        ahead = (self._simulation.state.time + self._simulation.period - self._latest) / self.factor
         return min(max(0.0, ahead + self._received - time.monotonic()), WAIT)
 
     def wait(self) -> bool:
@@ -134,5 +134,5 @@ class ClockPacer:
             self._simulation.set_time(clock)
         elif now > self._received and clock > self._latest:
             rate = (clock - self._latest) / (now - self._received)
-            self._rate += 0.1 * (rate - self._rate)
+            self.factor += 0.1 * (rate - self.factor)
         self._latest, self._received = clock, now

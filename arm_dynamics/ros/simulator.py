@@ -17,6 +17,7 @@ from arm_dynamics.loop import PAUSE
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.ros.answer_wait import AnswerWait
 from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
 from arm_dynamics.ros.clock_pacer import declare_time_source
@@ -70,6 +71,7 @@ class SimulatorNode(Node):
         order = declare_order(self, self._nominal.joint_names)
         self._quiet_until = 0.0  # simulated time [s]
         self._commands = self._listen(order) if take_commands else None
+        self._wait = AnswerWait(self.simulation, self._commands) if self._commands else None
         self._requests = Requests()
         self.emergency = EmergencyStop(self, self._requests, events, self._stand, self._go_on)
         self._stopped_by = ""
@@ -197,7 +199,10 @@ class SimulatorNode(Node):
     def _in_real_time(self) -> bool:
         """One period, computed when the present state is answered, or in time for its end."""
         assert self._commands is not None
-        self._commands.take_until_answered(lambda: max(0.0, self.pacer.left() - self._cost))
+        assert self._wait is not None
+        left = self.pacer.left
+        answered = self._commands.take_until_answered(lambda: max(0.0, left() - self._cost))
+        self._wait.wait(self.pacer.factor, answered)
         started = time.monotonic()
         self.simulation.advance()
         self._cost += 0.1 * (time.monotonic() - started - self._cost)

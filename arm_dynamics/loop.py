@@ -24,6 +24,7 @@ from arm_dynamics.following.gain_fit import GainFit
 from arm_dynamics.following.law_change import LawInForce
 from arm_dynamics.following.position_hold import PositionHold
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
 from arm_dynamics.state import Command, Reference, State, TaskReference
@@ -207,6 +208,7 @@ class ControlLoop:
     def follow(self, trajectory: Trajectory, *, within_effort: bool = False) -> None:
         """Enter a trajectory at the next tick from the reference then, without a jump.
 
+        Positions of continuous joints are taken modulo one turn, nearest to the reference now.
         Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, when it ends
         in the past, and before the first state; the old trajectory then goes on. With
         ``within_effort`` also where the law's own model needs more than the arm's effort limits.
@@ -229,6 +231,8 @@ class ControlLoop:
                 f" {state.time:.6g} s: at most {FAR_AHEAD:g} s ahead is allowed (another clock?)"
             )
         following, measured = self.following, _measured(state)
+        if isinstance(trajectory, JointTrajectory):
+            trajectory = trajectory.near(self.arm, self._joints(state, reference).q, state.time)
         entered = following.entered_at(state.time, trajectory, reference, measured)
         entered.check(self.arm)
         if within_effort:
@@ -250,20 +254,26 @@ class ControlLoop:
     def hold(self, positions: Mapping[str, float]) -> None:
         """Step the reference of the named joints [rad] at once; the others keep theirs.
 
+        Positions of continuous joints are taken modulo one turn, nearest to the reference now.
         Raises UnknownName or InvalidValue naming the joint; the old reference then goes on.
         """
         state, reference = self.state, self.reference
         if state is None or reference is None:
             raise TrajectoryRefused("no state of the arm has come yet: nothing to hold")
-        at = _measured(state) if isinstance(reference, TaskReference) else reference
+        at = self._joints(state, reference)
 
         def changed(pending: Trajectory | None) -> JointTrajectory:
             q = (at if pending is None else pending.at(pending.end)).q.copy()
             for name, value in positions.items():
                 q[self.arm.index(name)] = value
-            return JointTrajectory.hold(self.arm.check_position("reference", q))
+            found = self.arm.check_position("reference", q)
+            return JointTrajectory.hold(found + whole_turns(self.arm, found, at.q))
 
         self.following.amend(changed)
+
+    def _joints(self, state: State, reference: Reference) -> Reference:
+        """Where the joints are led; of a reference of the tool, where they are."""
+        return _measured(state) if isinstance(reference, TaskReference) else reference
 
     def _interrupted(self, state: State) -> bool:
         if self.state is None:

@@ -161,6 +161,11 @@ class Simulation:
         self.watch.restart()
         return self.state
 
+    def set_time(self, time: float) -> None:
+        """Go on from ``time`` [s] in the same state; the command in force ends."""
+        self.state = replace(self.state, time=scalar("time [s]", time))
+        self.watch.restart()
+
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)
         speed = vector("initial v", [0.0] * position.size if v is None else v, position.size)

@@ -6,6 +6,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.trajectories.joint_trajectory import Waypoint
 
 AMPLITUDE = 0.6
@@ -26,11 +27,12 @@ def walk(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
 
     A_i reaches towards the farther limit, and is 0 for a joint whose velocity limit is 0;
     T keeps every joint below SPEED of its limit. q (nv,) [rad] defaults to the initial pose; a
-    joint without speed stays there.
+    joint without speed stays there, and a continuous joint keeps its turns.
     """
     speed, usable = _speeds(arm)
     start = np.array(arm.pose("initial"))
     here = start if q is None else q
+    start = start + whole_turns(arm, start, here)
     start = np.where(speed > 0, start, here)
     reach = np.where(speed > 0, _reach(arm, start), 0.0)
     turns = np.where(np.arange(arm.nv) % 2 == 0, 1, 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from conftest import five_dof
 
+from arm_dynamics import load_arm
 from arm_dynamics.config import build_controller
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import GoalRefused, InvalidValue, UnknownName
@@ -22,6 +23,7 @@ NAMES = ARM.joint_names
 HOME = ARM.pose("initial")
 AWAY = HOME + np.array([0.3, 0.2, -0.3, 0.3, 0.2])
 REST = np.zeros(5)
+TWO = load_arm("two_link")
 NAN = float("nan")
 
 
@@ -240,7 +242,7 @@ def test_the_stopped_velocity_tolerance_is_every_joint_s_default():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
     """|reference - measured| <= tolerance for every joint, in position and in velocity."""
-    tolerances = Tolerances.of(np.array([0.1, 0.2]), np.array([0.3, 0.4]))
+    tolerances = Tolerances.of(TWO, np.array([0.1, 0.2]), np.array([0.3, 0.4]))
     limit = getattr(tolerances, part)[joint]
     for share, met in ((1 - 1e-9, True), (1 + 1e-9, False)):
         errors = {"position": np.zeros(2), "velocity": np.zeros(2)}
@@ -253,7 +255,7 @@ def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
 
 
 def test_zero_is_the_default_and_minus_one_is_none():
-    default = Tolerances.of(np.array([0.1, 0.0]), np.array([0.0, 0.2]))
+    default = Tolerances.of(TWO, np.array([0.1, 0.0]), np.array([0.0, 0.2]))
     assert default.position.tolist() == [0.1, np.inf]
     changed = default.changed("path", ("a", "b"), {"a": (0.0, 0.3), "b": (0.5, -1.0)})
     assert changed.position.tolist() == [0.1, 0.5]
@@ -271,7 +273,7 @@ def test_defaults_come_from_the_parameters():
 
 
 def test_a_state_that_is_not_finite_is_no_success():
-    tolerance = Tolerances.of(np.array([0.0, 0.1]), np.zeros(2))
+    tolerance = Tolerances.of(TWO, np.array([0.0, 0.1]), np.zeros(2))
     bad = State(0.0, np.array([0.0, NAN]), np.zeros(2), np.zeros(2))
     reference = parse(two := five_dof(), two.joint_names, [1.0], [HOME]).at(0.0)
     reference = type(reference)(*(x[:2] for x in (reference.q, reference.v, reference.a)))
@@ -359,6 +361,60 @@ def test_a_trajectory_from_elsewhere_overrides_without_aborting():
     verdict = session.finish(goal)
     assert verdict.code == Code.SUCCESSFUL
     assert verdict.text.endswith(OVERRIDDEN)
+
+
+TIGHT = 0.0005
+"""Tolerance [rad] that the arm with 0.5 kg exceeds on its way."""
+
+
+def unasked(tolerance, **general):
+    """A session whose trajectories without a goal are held to this tolerance at R2."""
+    session = Session(payload=0.5)
+    row = {"trajectory": tolerance, "goal": 0.0} if not general else {"goal": tolerance}
+    session.goals.constraints = Constraints.of(ARM, {"R2": row}, general)
+    return session
+
+
+def test_a_trajectory_without_a_goal_stops_beyond_its_path_tolerance():
+    """As of joint_trajectory_controller: the arm holds where it is, and says why."""
+    session = unasked(TIGHT)
+    events = session.loop.events
+    session.loop.follow(parse(ARM, NAMES, [1.0], [AWAY], start=session.now))
+    session.tick(1500)
+    assert events.counts["path_tolerance_violated"] == 1
+    assert "joint 'R2': position error" in events.latest["path_tolerance_violated"]
+    assert f"exceeds the tolerance {TIGHT:g} at" in events.latest["path_tolerance_violated"]
+    assert np.abs(session.loop.reference.q - AWAY).max() > 0.05
+    assert not np.any(session.loop.reference.v)
+    assert np.abs(session.loop.state.v).max() < 0.05
+    session.loop.follow(parse(ARM, NAMES, [4.0], [HOME], start=session.now))
+    session.tick(100)
+    assert np.any(session.loop.reference.v), "the next one is followed again"
+
+
+def test_a_goal_beyond_the_default_tolerance_is_judged_by_its_own():
+    session = unasked(TIGHT)
+    goal = session.goals.accept(to(path=within(0.5), goal=within(0.5)))
+    assert session.finish(goal).code == Code.SUCCESSFUL
+    session.tick(1000)
+    assert not session.loop.events.counts
+
+
+def test_an_end_beyond_the_goal_tolerance_is_held_where_the_arm_is():
+    session = unasked(1e-9, goal_time=0.1)
+    session.loop.follow(parse(ARM, NAMES, [1.0], [AWAY], start=session.now))
+    session.tick(1000)
+    assert session.loop.events.counts == {"goal_tolerance_violated": 1}
+    assert np.abs(session.loop.reference.q - AWAY).max() > 1e-9
+
+
+def test_steps_and_stops_have_no_tolerance():
+    session = unasked(1e-9)
+    session.loop.hold({"R2": -0.9})
+    session.tick(200)
+    session.loop.brake()
+    session.tick(200)
+    assert not session.loop.events.counts
 
 
 def test_a_reset_of_the_arm_aborts():

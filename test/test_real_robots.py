@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pinocchio as pin
@@ -21,6 +22,7 @@ from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.model.audit import audit
 from arm_dynamics.model.mesh_files import candidates
+from arm_dynamics.model.robot_description import robot_description
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.safety.events import Events
 from arm_dynamics.state import Command, Reference, State
@@ -145,6 +147,18 @@ def test_meshes_resolve_or_are_warned_of(name, tmp_path):
     unknown = [fault for fault in audit(text, tmp_path) if "package" in fault.problem]
     assert [fault.severity for fault in unknown] == ["warning"]
     assert "example-robot-data" in unknown[0].problem
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rviz_finds_every_mesh_of_the_published_description(name, monkeypatch):
+    """resource_retriever opens file:// and packages of ament, of which there is none here."""
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    meshes = re.findall(r'<mesh[^>]*filename="([^"]+)"', robot_description(arm_of(name)))
+    assert len(meshes) >= 14
+    for mesh in meshes:
+        url = urlparse(mesh)
+        assert url.scheme == "file"
+        assert Path(unquote(url.path)).is_file()
 
 
 @pytest.mark.parametrize("name", NAMES)

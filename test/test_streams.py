@@ -150,6 +150,24 @@ def test_a_jump_of_a_stream_is_a_limited_move():
     assert np.abs(q[-1] - away).max() < 1e-4
 
 
+@pytest.mark.parametrize("by", ["waypoints", "commands"])
+def test_a_stream_of_a_continuous_joint_passes_half_a_turn(by):
+    """Its client normalizes positions to ±π; the joint turns on."""
+    begin, speed = np.array([np.pi - 0.2, 0.1]), np.array([0.5, 0.0])
+    rig = Rig("two_link", begin)
+    for k in range(1, 100):
+        rig.step(k * 0.01)
+        q = np.remainder(begin + speed * (rig.now + 0.01) + np.pi, 2 * np.pi) - np.pi
+        if by == "waypoints":
+            rig.send([0.01], [q])
+        else:
+            rig.streams.command(q)
+    t, q, v, _ = rig.motion()
+    assert not rig.rejected
+    assert np.abs(v[t > 0.3] - speed).max() < 0.01
+    assert q[-1] == pytest.approx(begin + speed, abs=0.02)
+
+
 def test_waypoints_that_leave_the_limits_by_themselves_are_rejected():
     rig = Rig("five_dof")
     q = rig.arm.pose("initial")

@@ -39,7 +39,7 @@ def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
 def test_a_walk_begins_anew_from_anywhere(make):
     """Also from beyond the limits: the way back in is within all speeds, then comes the round."""
     arm = make()
-    here = arm.pose("initial") + np.where(arm.velocity_limit > 0, 3.8, 0.0)
+    here = arm.pose("initial") + np.where(arm.velocity_limit > 0, 3.1, 0.0)
     points, round_ = walk(arm, here), walk(arm)
     trajectory = JointTrajectory((Waypoint(0.0, here, np.zeros(arm.nv)), *points))
     trajectory.check(arm)

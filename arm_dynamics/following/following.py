@@ -8,7 +8,7 @@ from threading import Lock
 
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
 from arm_dynamics.trajectories.speed_scaling import ScaledClock
 
 
@@ -23,6 +23,10 @@ class Following:
         self.trajectory: Trajectory | None = None
         self.time = 0.0
         """Trajectory time [s] of the latest reference."""
+        self.elapsed = (0.0, 0.0)
+        """Times [s] since the trajectory's origin: of the latest reference, and of its state.
+
+        They differ where trajectory time is slower than time; both are 0 while one is held."""
         self.entered = 0
         """How many trajectories were entered."""
         self.from_desired = True
@@ -64,6 +68,7 @@ class Following:
             self._enter(now, self._continued(now, present), joints)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
+        self.elapsed = _elapsed(self.trajectory, self.time, now)
         return self.clock.scaled(self.trajectory.at(self.time))
 
     def _continued(self, now: float, present: Reference) -> Reference:
@@ -102,6 +107,15 @@ class Following:
             )
             raise TrajectoryRefused(f"no trajectory at {time:.6g} s: {begun}")
         return self.clock.scaled(trajectory.at(s))
+
+
+def _elapsed(trajectory: Trajectory, time: float, now: float) -> tuple[float, float]:
+    """Trajectory time and time [s] since the origin of a trajectory; 0 for one that stands."""
+    if trajectory.start == trajectory.end:
+        return 0.0, 0.0
+    given = trajectory.origin if isinstance(trajectory, JointTrajectory) else None
+    origin = trajectory.start if given is None else given
+    return time - origin, now - origin
 
 
 def _leaves_tool(trajectory: Trajectory, present: Reference) -> bool:

@@ -54,8 +54,8 @@ class Constraints:
         any_speed = frozen([0.0] * arm.nv)
         stopped = frozen([whole["stopped_velocity_tolerance"]] * arm.nv)
         return cls(
-            path=Tolerances.of(column["trajectory"], any_speed),
-            goal=Tolerances.of(column["goal"], stopped),
+            path=Tolerances.of(arm, column["trajectory"], any_speed),
+            goal=Tolerances.of(arm, column["goal"], stopped),
             goal_time=whole["goal_time"],
             max_deceleration=column["max_deceleration_on_cancel"],
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import GoalRefused
 from arm_dynamics.goals.constraints import Constraints
-from arm_dynamics.goals.goal import Code, Goal
+from arm_dynamics.goals.goal import Code, Demands, Goal
 from arm_dynamics.goals.goal_request import (
     Request,
     check_joints,
@@ -16,6 +16,7 @@ from arm_dynamics.goals.goal_request import (
 )
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.state import Reference, State
+from arm_dynamics.trajectories.stop_trajectory import StopTrajectory
 
 OVERRIDDEN = "; meanwhile another trajectory than the goal's was followed"
 
@@ -23,7 +24,9 @@ OVERRIDDEN = "; meanwhile another trajectory than the goal's was followed"
 class Goals:
     """At most one goal at a time, by the rules of joint_trajectory_controller.
 
-    ``observe`` is called after every tick by the loop's thread, all others by one other thread.
+    A trajectory that is no goal's is held to the constraints too: beyond them the arm is stopped
+    where it is, and stays there. ``observe`` is called after every tick by the loop's thread, all
+    others by one other thread.
     """
 
     def __init__(self, loop: ControlLoop) -> None:
@@ -32,6 +35,9 @@ class Goals:
         self.allow_partial = self.end_in_motion = self.integrate = False
         self.active: Goal | None = None
         self._entered = self._takeovers = 0
+        self._watched = 0
+        self._unasked: Goal | None = None
+        """Of the trajectory that is followed without a goal: judged as one."""
 
     def accept(self, request: Request) -> Goal:
         """Follow a goal's trajectory from the next tick on; the one before it is aborted.
@@ -69,8 +75,12 @@ class Goals:
         """Judge the tick that just ended."""
         goal, following = self.active, self.loop.following
         state, reference = self.loop.state, self.loop.reference
-        if goal is None or following.pending or state is None or reference is None:
+        if following.pending or state is None or reference is None:
             return
+        if goal is None:
+            self._observe_unasked(state, reference)
+            return
+        self._watched, self._unasked = following.entered, None
         if not self.loop.controller.follows:
             text = f"interrupted: {self._leads_none()}"
             goal.finish(Code.INVALID_GOAL, text, canceled=goal.canceling)
@@ -101,6 +111,28 @@ class Goals:
         goal.observe(following.time, following.trajectory.end, state, reference)
         if goal.verdict is not None and goal.verdict.code != Code.SUCCESSFUL:
             self.loop.stop(state, self.constraints.max_deceleration)
+
+    def _observe_unasked(self, state: State, reference: Reference) -> None:
+        following, trajectory = self.loop.following, self.loop.trajectory
+        assert trajectory is not None
+        if self._watched != following.entered:
+            self._watched = following.entered
+            moves = trajectory.start < trajectory.end and not isinstance(trajectory, StopTrajectory)
+            self._unasked = Goal(self.loop.arm.joint_names, self._default()) if moves else None
+        goal = self._unasked
+        if goal is None or not self.loop.controller.follows:
+            return
+        goal.observe(following.time, trajectory.end, state, reference)
+        if goal.verdict is None:
+            return
+        self._unasked = None
+        if goal.verdict.code != Code.SUCCESSFUL:
+            self.loop.events.report(goal.verdict.code.name.lower(), f"{goal.verdict.text}: stopped")
+            self.loop.stop(state, self.constraints.max_deceleration)
+
+    def _default(self) -> Demands:
+        constraints = self.constraints
+        return Demands(constraints.path, constraints.goal, constraints.goal_time)
 
     def _leads_none(self) -> str:
         law = type(self.loop.controller).__name__

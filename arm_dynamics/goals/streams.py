@@ -76,7 +76,8 @@ class Streams:
         Raises TrajectoryRefused where they leave the arm's limits by themselves, or are due in
         the past; the active trajectory then continues. ``integrated``: their velocities alone were given.
         """
-        now = self.loop.present()[0].time
+        state, present = self.loop.present()
+        now, trajectory = state.time, trajectory.near(self.loop.arm, present.q, state.time)
         if trajectory.end <= now - LATE:
             raise TrajectoryRefused(
                 f"the last waypoint is due at {trajectory.end:.6g} s and it is {now:.6g} s:"
@@ -161,8 +162,8 @@ class Streams:
 
         Raises InvalidValue for another number of values than joints, or one that is not finite.
         """
-        now = self.loop.present()[0].time
-        arm, interface = self.loop.arm, self.commands.interface
+        state, present = self.loop.present()
+        now, arm, interface = state.time, self.loop.arm, self.commands.interface
         if len(values) != arm.nv:
             raise InvalidValue(
                 f"commands: {len(values)} values; expected one {interface} of each of"
@@ -182,8 +183,8 @@ class Streams:
             )
         self._heard(now)
         if interface == "position":
-            coast = self._coast(now, now)
-            self.loop.follow(self._single(JointTrajectory((Waypoint(now, kept),)), coast))
+            point = JointTrajectory((Waypoint(now, kept),)).near(arm, present.q, now)
+            self.loop.follow(self._single(point, self._coast(now, now)))
             return
         end, row = now + self.commands.timeout, tuple(kept.tolist())
         self.loop.follow(VelocityStream(self._limits, (now,), (row,), end, self.period))

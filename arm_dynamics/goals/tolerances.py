@@ -9,6 +9,8 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import position_error
 from arm_dynamics.state import Reference, State
 
 ERASED = -1.0
@@ -20,11 +22,12 @@ Given = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tolerances:
-    """Largest |reference - measured| of every joint; inf where any error will do.
+    """Largest |reference - measured| of every joint of ``arm``; inf where any error will do.
 
-    position (nv,) [rad or m], velocity (nv,) [rad/s or m/s].
+    position (nv,) [rad or m], of continuous joints modulo one turn; velocity (nv,) [rad/s or m/s].
     """
 
+    arm: ArmModel
     position: Vector
     velocity: Vector
     any_error: bool = field(init=False)
@@ -36,9 +39,9 @@ class Tolerances:
         object.__setattr__(self, "any_error", not asked)
 
     @classmethod
-    def of(cls, position: Vector, velocity: Vector) -> Tolerances:
+    def of(cls, arm: ArmModel, position: Vector, velocity: Vector) -> Tolerances:
         """From parameters, where 0 stands for any error."""
-        return cls(_or_any(position), _or_any(velocity))
+        return cls(arm, _or_any(position), _or_any(velocity))
 
     def changed(self, kind: str, names: Sequence[str], given: Given) -> Tolerances:
         """With what a goal gives: 0 is the default (this one), -1 none at all.
@@ -54,19 +57,19 @@ class Tolerances:
                 what = f"joint '{joint}': {kind} tolerance, {part} = {value:g}"
                 i = names.index(joint)
                 column[i] = _taken(what, value, float(column[i]))
-        return Tolerances(frozen(columns["position"]), frozen(columns["velocity"]))
+        return Tolerances(self.arm, frozen(columns["position"]), frozen(columns["velocity"]))
 
     def met(self, state: State, reference: Reference) -> bool:
         """Whether every joint is within them."""
         return self.any_error or bool(
-            (np.abs(reference.q - state.q) <= self.position).all()
+            (np.abs(position_error(self.arm, reference.q, state.q)) <= self.position).all()
             and (np.abs(reference.v - state.v) <= self.velocity).all()
         )
 
     def violations(self, names: Sequence[str], state: State, reference: Reference) -> Iterator[str]:
         """Each joint that is further off: what of it, by how much, and how much is allowed."""
         for part, unit, error, limit in (
-            ("position", "rad", reference.q - state.q, self.position),
+            ("position", "rad", position_error(self.arm, reference.q, state.q), self.position),
             ("velocity", "rad/s", reference.v - state.v, self.velocity),
         ):
             for i in np.flatnonzero(~(np.abs(error) <= limit)).tolist():

@@ -99,6 +99,16 @@ def chain_points(arm: ArmModel, q: ArrayLike) -> Vector:
 
 
 @takes_arm
+def link_poses(arm: ArmModel, q: ArrayLike) -> dict[str, tuple[Vector, Vector]]:
+    """Position (3,) [m] and rotation (3, 3) of every link in the base frame, by name."""
+    scratch = data(arm)
+    pin.framesForwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    bodies = [(i, frame.name) for i, frame in enumerate(arm.model.frames) if frame.type == pin.BODY]
+    placed = scratch.oMf
+    return {n: (frozen(placed[i].translation), frozen(placed[i].rotation)) for i, n in bodies}
+
+
+@takes_arm
 def frame_number(arm: ArmModel, frame: str | None = None) -> int:
     """Pinocchio's number of a link's frame; raises UnknownName listing the links."""
     name = arm.tool_frame if frame is None else expect(str, "frame", frame)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from arm_dynamics import plugins
 from arm_dynamics.arrays import Vector, frozen, scalar, vector
@@ -135,6 +135,13 @@ class ArmModel:
     def upper(self) -> Vector:
         """Upper position limits (nv,) [rad or m]; inf for a continuous joint."""
         return frozen([joint.upper for joint in self.joints])
+
+    @cached_property
+    def is_continuous(self) -> NDArray[np.bool_]:
+        """Whether each joint turns without limits and counts its turns (nv,)."""
+        found = np.array([joint.kind == "continuous" for joint in self.joints], dtype=bool)
+        found.flags.writeable = False
+        return found
 
     @property
     def velocity_limit(self) -> Vector:

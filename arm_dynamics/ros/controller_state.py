@@ -9,7 +9,8 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.loop import ControlLoop
-from arm_dynamics.ros.conversions import doubles, to_time
+from arm_dynamics.model.whole_turns import position_error
+from arm_dynamics.ros.conversions import doubles, header, to_duration
 from arm_dynamics.state import Command, Reference, State
 from arm_dynamics.tracking import WorstError
 
@@ -23,8 +24,8 @@ class ControllerState:
     the ``kind`` control_msgs/JointTrajectoryControllerState, where that is installed.
     """
 
-    def __init__(self, node: Node, loop: ControlLoop, kind: Any = None) -> None:
-        self._loop, self._kind = loop, kind
+    def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
+        self._frame, self._loop, self._kind = frame, loop, kind
         self._worst = WorstError(loop.arm.joint_names)
         self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
         self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
@@ -48,31 +49,41 @@ class ControllerState:
         if not (tracked or watched):
             return
         state, reference, command = self._loop.latest
-        points = [*followed(state, reference), _output(command)]
-        names, stamp = list(self._loop.arm.joint_names), to_time(state.time)
+        points = [*followed(self._loop, state, reference), _output(command)]
+        names, head = list(self._loop.arm.joint_names), header(self._frame, state.time)
         if tracked:
-            message = JointTrajectory(joint_names=names, points=points)
-            message.header.stamp = stamp
-            self._tracking.publish(message)
+            self._tracking.publish(JointTrajectory(header=head, joint_names=names, points=points))
         if watched:
             fields = dict(zip(("reference", "feedback", "error", "output"), points, strict=True))
             factor = self._loop.following.clock.factor
-            message = self._kind(joint_names=names, speed_scaling_factor=factor, **fields)
-            message.header.stamp = stamp
-            self._state.publish(message)
+            self._state.publish(
+                self._kind(header=head, joint_names=names, speed_scaling_factor=factor, **fields)
+            )
 
 
-def followed(state: State, reference: Reference) -> list[JointTrajectoryPoint]:
-    """Reference, feedback and error as points."""
+def followed(loop: ControlLoop, state: State, reference: Reference) -> list[JointTrajectoryPoint]:
+    """Reference, feedback and error as points.
+
+    ``time_from_start`` of the reference is trajectory time; of the others it is time, which goes
+    on while the speed scaling slows the trajectory down. So does joint_trajectory_controller.
+    """
+    desired, actual = loop.following.elapsed
     return [
         JointTrajectoryPoint(
             positions=doubles(reference.q),
             velocities=doubles(reference.v),
             accelerations=doubles(reference.a),
+            time_from_start=to_duration(desired),
         ),
-        JointTrajectoryPoint(positions=doubles(state.q), velocities=doubles(state.v)),
         JointTrajectoryPoint(
-            positions=doubles(reference.q - state.q), velocities=doubles(reference.v - state.v)
+            positions=doubles(state.q),
+            velocities=doubles(state.v),
+            time_from_start=to_duration(actual),
+        ),
+        JointTrajectoryPoint(
+            positions=doubles(position_error(loop.arm, reference.q, state.q)),
+            velocities=doubles(reference.v - state.v),
+            time_from_start=to_duration(actual),
         ),
     ]
 

@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from std_msgs.msg import Float64MultiArray
+from builtin_interfaces.msg import Duration, Time
+from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from arm_dynamics.arrays import Vector, frozen
@@ -32,6 +32,17 @@ def to_time(seconds: float) -> Time:
     """Seconds as a message's time, to the nearest nanosecond."""
     sec, nanosec = split(seconds)
     return Time(sec=sec, nanosec=nanosec)
+
+
+def to_duration(seconds: float) -> Duration:
+    """Seconds as a message's duration, to the nearest nanosecond; may be negative."""
+    sec, nanosec = split(seconds)
+    return Duration(sec=sec, nanosec=nanosec)
+
+
+def header(frame: str, time: float) -> Header:
+    """Return the header of something in ``frame`` at ``time`` [s]."""
+    return Header(stamp=to_time(time), frame_id=frame)
 
 
 def doubles(values: Vector) -> array[float]:

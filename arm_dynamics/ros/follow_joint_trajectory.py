@@ -16,7 +16,7 @@ from arm_dynamics.errors import GoalRefused
 from arm_dynamics.goals.goal import Code, Goal, Verdict
 from arm_dynamics.goals.goals import Goals
 from arm_dynamics.ros.controller_state import followed
-from arm_dynamics.ros.conversions import to_time
+from arm_dynamics.ros.conversions import header
 from arm_dynamics.ros.goal_conversion import read_goal
 from arm_dynamics.ros.goal_limit import limited_action
 
@@ -38,9 +38,9 @@ class _Running:
 class FollowJointTrajectoryServer:
     """Everything here runs in the thread of services; the loop's thread judges the goals."""
 
-    def __init__(self, node: Node, goals: Goals) -> None:
+    def __init__(self, node: Node, frame: str, goals: Goals) -> None:
         self.reject_invalid = True
-        self._goals, self._events = goals, goals.loop.events
+        self._frame, self._goals, self._events = frame, goals, goals.loop.events
         self._accepted: Goal | Verdict | None = None
         self._running: dict[bytes, _Running] = {}
         self._heard = (-1.0, 0.0)
@@ -133,12 +133,12 @@ class FollowJointTrajectoryServer:
         if self._goals.loop.latest is None:
             return
         state, reference, _ = self._goals.loop.latest
-        desired, actual, error = followed(state, reference)
+        desired, actual, error = followed(self._goals.loop, state, reference)
         feedback = FollowJointTrajectory.Feedback(
+            header=header(self._frame, state.time),
             joint_names=list(self._goals.loop.arm.joint_names),
             desired=desired,
             actual=actual,
             error=error,
         )
-        feedback.header.stamp = to_time(state.time)
         handle.publish_feedback(feedback)

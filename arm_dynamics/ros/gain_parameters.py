@@ -10,7 +10,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.controllers.base import Controller, Gains
 from arm_dynamics.ros.declared import require_declared
-from arm_dynamics.ros.parameters import LARGEST, by_joint, declare_number, unbounded
+from arm_dynamics.ros.parameters import bounded, by_joint, declare_number, unbounded
 
 
 def declare_gains(node: Node, law: Controller) -> Gains:
@@ -47,7 +47,7 @@ def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
 def show_gains(node: Node, law: Controller) -> None:
     """Set the parameters to the gains in force, where these have been slowed down."""
     values = {
-        f"gains.{group}.{name}": min(value, LARGEST)
+        f"gains.{group}.{name}": bounded(value)
         for group, row in law.values.items()
         for name, value in row.items()
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
+from math import inf, isinf
 from typing import Any
 
 from rcl_interfaces.msg import (
@@ -18,8 +18,10 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.parameters import Parameter
 
-LARGEST = 1e30
-"""Stands for infinity in a range, which ROS tools show as a slider."""
+DOUBLE, DOUBLES = RosParameter.Type.DOUBLE, RosParameter.Type.DOUBLE_ARRAY
+LARGEST = 1e15
+"""Stands for infinity: ROS tools show ranges as sliders, and `ros2 param load` reads this number's
+text as a number. Of inf and 1e+30 it makes strings: YAML 1.1 wants a point in a number."""
 
 
 def declare_fixed(node: Node, name: str, default: Any, description: str) -> Any:
@@ -66,8 +68,11 @@ def declare_number(
             )
         ],
     )
-    bounded = min(max(float(default), -LARGEST), LARGEST)
-    return parameter.check(node.get_name(), _declare(node, name, bounded, descriptor, anew))
+    given = node._parameter_overrides.get(name)  # rclpy shows them nowhere else
+    if given is not None and given.type_ == DOUBLE and isinf(given.value):
+        node._parameter_overrides[name] = RosParameter(name, DOUBLE, bounded(given.value))
+    value = _declare(node, name, bounded(float(default)), descriptor, anew)
+    return parameter.check(node.get_name(), value)
 
 
 def _declare(
@@ -78,6 +83,11 @@ def _declare(
         return node.declare_parameter(name, default, descriptor, ignore_override=anew).value
     except (InvalidParameterTypeException, InvalidParameterValueException) as error:
         raise ConfigError(f"{node.get_name()}: {error}") from error
+
+
+def bounded(value: float) -> float:
+    """A number as parameters have it: within ±``LARGEST``, which stands for infinity."""
+    return min(max(value, -LARGEST), LARGEST)
 
 
 def unbounded(value: float) -> float:
@@ -94,6 +104,35 @@ def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, floa
         if head == prefix and joint:
             found.setdefault(joint, {})[name] = unbounded(float(value))
     return found
+
+
+def take_numbers_as_text(node: Node) -> None:
+    """Take text for numbers that are set: `ros2 param load` makes it of 1e-05 and inf."""
+
+    def numbers(given: list[RosParameter]) -> list[RosParameter]:
+        return [
+            _as_number(one, node.describe_parameter(one.name))
+            if node.has_parameter(one.name)
+            else one
+            for one in given
+        ]
+
+    node.add_pre_set_parameters_callback(numbers)
+
+
+def _as_number(given: RosParameter, descriptor: ParameterDescriptor) -> RosParameter:
+    """What reads as the number or the numbers that were declared; anything else as it is."""
+    text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
+    try:
+        if declared == DOUBLE.value and (text or given.type_ == DOUBLE):
+            value = float(given.value)
+            return RosParameter(given.name, DOUBLE, bounded(value) if isinf(value) else value)
+        if text and (declared == DOUBLES.value or descriptor.dynamic_typing):
+            values = [float(number) for number in given.value.strip("[] ").split(",")]
+            return RosParameter(given.name, DOUBLES, values)
+    except ValueError:
+        pass
+    return given
 
 
 def result(error: ArmDynamicsError | None) -> SetParametersResult:

@@ -20,8 +20,9 @@ from arm_dynamics.simulation import Simulation
 class SimulationServices:
     """Answers ``~/pause``, ``~/step``, ``~/reset`` and ``~/push``.
 
-    ``reset`` is called with positions. What is requested is done by the simulating thread between
-    two periods.
+    ``reset`` is called with positions. ``stopped`` returns what is to be said of an emergency
+    stop, "" without one: no step is taken then, and all other answers say that time stands. What
+    is requested is done by the simulating thread between two periods.
     """
 
     def __init__(
@@ -31,9 +32,11 @@ class SimulationServices:
         arm: ArmModel,
         requests: Requests,
         reset: Callable[[Vector], None],
+        stopped: Callable[[], str],
     ) -> None:
         self._node, self._simulation, self._arm = node, simulation, arm
         self._requests, self._post, self._reset_to = requests, requests.post, reset
+        self._stopped = stopped
         self.paused = False
         self.steps_left = 0
         poses = ", ".join(arm.poses)
@@ -60,6 +63,10 @@ class SimulationServices:
         """One control period has passed."""
         self.steps_left = max(0, self.steps_left - 1)
 
+    def forget_steps(self) -> None:
+        """Take no more of the steps that were requested."""
+        self.steps_left = 0
+
     def check(self, values: Mapping[str, Any]) -> None:
         """Raise for a pose or positions that the arm does not have, and a count below 1."""
         if "reset_pose" in values:
@@ -70,23 +77,32 @@ class SimulationServices:
         if isinstance(count, int) and count < 1:
             raise InvalidValue(f"step_count = {count}: at least 1 is expected")
 
-    def _set_steps(self, count: int) -> None:
-        self.steps_left = count
+    def _add_steps(self, count: int) -> None:
+        self.steps_left += count
+
+    def _done(self, response: Any, text: str) -> Any:
+        """Success, in words that say where time stands nevertheless."""
+        response.success = True
+        response.message = "; ".join(filter(None, (text, self._stopped())))
+        return response
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.paused = request.data
-        self._post(lambda: self._set_steps(0))
-        response.success, response.message = True, "paused" if request.data else "running"
-        return response
+        self._post(self.forget_steps)
+        text = "paused" if request.data else "not paused" if self._stopped() else "running"
+        return self._done(response, text)
 
     def _step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        stopped = self._stopped()
+        if stopped:
+            response.success, response.message = False, f"no step: {stopped}"
+            return response
         if not self.paused:
             response.success, response.message = False, "the simulator runs; pause it first"
             return response
         count = int(self._node.get_parameter("step_count").value)
-        self._post(lambda: self._set_steps(self.steps_left + count))
-        response.success, response.message = True, f"{count} control periods"
-        return response
+        self._post(lambda: self._add_steps(count))
+        return self._done(response, f"{count} control periods")
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         given = list(self._node.get_parameter("reset_positions").value or [])
@@ -101,8 +117,7 @@ class SimulationServices:
             response.success, response.message = False, str(error)
             return response
         self._post(lambda: self._reset_to(q))
-        response.success, response.message = True, f"at {given or name}"
-        return response
+        return self._done(response, f"at {given or name}")
 
     def _push(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         impulse = [self._node.get_parameter(f"push.{axis}").value for axis in "xyz"]
@@ -111,5 +126,4 @@ class SimulationServices:
         except ArmDynamicsError as error:
             response.success, response.message = False, str(error)
             return response
-        response.success, response.message = True, f"push of {impulse} N·s"
-        return response
+        return self._done(response, f"push of {impulse} N·s")

@@ -21,11 +21,11 @@ from arm_dynamics.ros.listen import listen
 class TrajectoryInterfaces:
     """``~/follow_joint_trajectory``, ``~/speed_scaling_input`` and ``~/query_state``."""
 
-    def __init__(self, node: Node, loop: ControlLoop) -> None:
+    def __init__(self, node: Node, frame: str, loop: ControlLoop) -> None:
         self._loop = loop
         self._goals = Goals(loop)
         self._parameters = ConstraintParameters(node, loop.arm)
-        self._server = FollowJointTrajectoryServer(node, self._goals)
+        self._server = FollowJointTrajectoryServer(node, frame, self._goals)
         self.configure({})
         refuse = partial(loop.events.report, "speed_scaling_refused")
         topic = "~/speed_scaling_input"

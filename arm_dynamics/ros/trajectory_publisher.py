@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from builtin_interfaces.msg import Duration
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.conversions import doubles
-from arm_dynamics.ros.wire import split
+from arm_dynamics.ros.conversions import doubles, to_duration
 from arm_dynamics.state import Command
 
 LONGEST = 0.25
@@ -37,10 +35,9 @@ class TrajectoryPublisher:
             self._publisher.publish(self._message(command.value, last.value, period))
 
     def _message(self, q: Vector, before: Vector, period: float) -> JointTrajectory:
-        sec, nanosec = split(period)
         point = JointTrajectoryPoint(
             positions=doubles(q),
             velocities=doubles((q - before) / period),
-            time_from_start=Duration(sec=sec, nanosec=nanosec),
+            time_from_start=to_duration(period),
         )
         return JointTrajectory(joint_names=self._names, points=[point])

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.state import Reference
 from arm_dynamics.trajectories.feed_forward import FeedForward
 from arm_dynamics.trajectories.integration import integrated
@@ -80,6 +81,8 @@ class JointTrajectory:
     waypoints: tuple[Waypoint, ...]
     effort: FeedForward | None = None
     stop: StopTrajectory | None = None
+    origin: float | None = None
+    """Time [s] from which a client counts its waypoints' times; None: from the first one."""
 
     @classmethod
     def hold(cls, q: ArrayLike, time: float = 0.0) -> JointTrajectory:
@@ -152,6 +155,18 @@ class JointTrajectory:
     def _end(self) -> Reference:
         return Reference.hold(self.waypoints[-1].q)
 
+    def near(self, arm: ArmModel, q: Vector, now: float) -> JointTrajectory:
+        """This trajectory, continuous joints by whole turns nearest to ``q`` (nv,) at ``now`` [s].
+
+        All waypoints are shifted alike: what turns several times still does.
+        """
+        turns = whole_turns(arm, self.at(now).q, q)
+        if not turns.any():
+            return self
+        shifted = tuple(replace(w, q=frozen(w.q + turns)) for w in self.waypoints)
+        stop = self.stop and replace(self.stop, q=frozen(self.stop.q + turns))
+        return replace(self, waypoints=shifted, stop=stop)
+
     def after(self, now: float, present: Reference) -> JointTrajectory:
         """This trajectory entered at ``now`` from the ``present`` reference, without a jump.
 
@@ -163,7 +178,7 @@ class JointTrajectory:
         v, a = (None, None) if ahead[0].v is None else (present.v, present.a)
         start = Waypoint(now, present.q, v, a if ahead[0].a is not None else None)
         effort = FeedForward.after(self.effort, now, present.effort, ahead[0].time)
-        return JointTrajectory((start, *ahead), effort, self.stop)
+        return JointTrajectory((start, *ahead), effort, self.stop, self.origin)
 
 
 def between(start: Waypoint, end: Waypoint, time: float) -> Reference:
@@ -243,7 +258,7 @@ def parse(
     given = ([None] * len(at) if x is None else frozen(x) for x in (q, v, a))
     points = tuple(Waypoint(*row) for row in zip(at, *given, strict=True))
     feed = None if effort is None else FeedForward(tuple(at), tuple(map(frozen, effort)))
-    return JointTrajectory(points, feed, _stop(arm, points[-1]))
+    return JointTrajectory(points, feed, _stop(arm, points[-1]), start)
 
 
 def _stop(arm: ArmModel, last: Waypoint) -> StopTrajectory | None:

@@ -110,8 +110,18 @@ def test_a_goal_is_reached_with_feedback_on_the_way(shared, states):
         assert tuple(feedback.joint_names) == JOINTS
         difference = np.array(feedback.desired.positions) - np.array(feedback.actual.positions)
         np.testing.assert_array_equal(feedback.error.positions, difference)
-    stamps = [stamp(m.feedback) for m in said]
-    assert stamps == sorted(stamps)
+    stamps = np.array([stamp(m.feedback) for m in said])
+    assert (np.diff(stamps) >= 0).all()
+    assert {m.feedback.header.frame_id for m in said} == {"base_link"}
+    for part in ("desired", "actual", "error"):
+        passed = np.array([since_start(getattr(m.feedback, part)) for m in said])
+        assert 0 <= passed[0] < passed[-1]
+        np.testing.assert_allclose(np.diff(passed), np.diff(stamps), atol=0.005)
+
+
+def since_start(point):
+    """time_from_start [s] of a point."""
+    return point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
 
 
 def test_the_controllers_file_for_moveit_is_that_of_the_arm():
@@ -154,11 +164,18 @@ def test_invalid_goals_are_rejected_by_default_and_the_log_says_why(ros):
     ros.start("joint_controller", GAINS)
     ros.wait_until(states, 0.1)
     client = ros.action(FollowJointTrajectory, NAME)
+    for message, _, _ in INVALID.values():
+        assert not ros.answer(client.send_goal_async(message)).accepted
     assert not ros.answer(client.send_goal_async(INVALID["unknown joint"][0])).accepted
-    values = ros.diagnosis("joint_controller", lambda v: v.get("goal_refused") == "1")
+    count = str(len(INVALID) + 1)
+    values = ros.diagnosis("joint_controller", lambda v: v.get("goal_refused") == count)
     assert "INVALID_JOINTS: unknown joint 'R9'" in values["last goal_refused"]
     assert values["control_msgs"] == "found"
     assert ros.stop_all() == [0, 0], ros.told("")
+    log = [line for line in ros.processes[1].output.splitlines() if "goal_refused: " in line]
+    assert len(log) == len(INVALID) + 1
+    for line, (_, _, words) in zip(log, INVALID.values(), strict=False):
+        assert all(word in line for word in words), line
 
 
 def test_an_effort_beyond_the_limit_is_refused(shared, states):
@@ -344,6 +361,25 @@ def test_speed_scaling_pauses_and_goes_on(shared, states):
     scale(shared, 1.0)
     assert end(shared, handle).error_code == Result.SUCCESSFUL
     shared.wait_for(lambda: record.newest.speed_scaling_factor == 1.0, "still slow")
+
+
+def test_time_from_start_counts_trajectory_time_and_time(shared, states):
+    """At half speed the reference's passes half as fast; a stamp ahead counts from below 0."""
+    said = []
+    scale(shared, 0.5)
+    ahead = stamp(states.newest) + 2.0
+    end(shared, begin(shared, goal((0.5, INITIAL + 0.05, REST), start=ahead), said.append))
+    scale(shared, 1.0)
+    desired, actual = (
+        np.array([since_start(getattr(m.feedback, part)) for m in said])
+        for part in ("desired", "actual")
+    )
+    assert desired[0] < actual[0] < 0
+    stamps = np.array([stamp(m.feedback) for m in said])
+    np.testing.assert_allclose(actual, stamps - ahead, atol=0.005)
+    late = stamps > ahead
+    rate = np.diff(desired[late]).sum() / np.diff(actual[late]).sum()
+    assert rate == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.parametrize("factor", [-0.5, 1.5, float("nan")])

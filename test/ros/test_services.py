@@ -64,6 +64,27 @@ def test_a_running_simulator_does_not_step(shared, states):
     assert "pause it first" in answer.message
 
 
+def test_during_an_emergency_stop_every_answer_says_that_time_stands(shared, states):
+    words = "emergency stop by service: time stands until ~/reset_emergency_stop"
+    shared.set("simulator", step_count=10**9)
+    assert shared.pause().message == "paused"
+    assert shared.trigger("simulator/step").message == "1000000000 control periods"
+    assert shared.trigger("simulator/emergency_stop").message == words
+    shared.set("simulator", step_count=1)
+    answer = shared.trigger("simulator/step")
+    assert (answer.success, answer.message) == (False, f"no step: {words}")
+    for answer in (shared.trigger("simulator/reset"), shared.trigger("simulator/push")):
+        assert answer.success
+        assert answer.message.endswith(f"; {words}")
+    assert shared.pause(False).message == f"not paused; {words}"
+    assert shared.pause().message == f"paused; {words}"
+    assert shared.trigger("simulator/reset_emergency_stop").message == "paused"
+    count = len(states)
+    pause_for(0.2)
+    assert len(states) == count  # the steps before the stop are forgotten
+    assert shared.pause(False).message == "running"
+
+
 @pytest.mark.parametrize("count", [0, -3])
 def test_a_step_of_nothing_is_refused(shared, states, count):
     result = shared.set("simulator", step_count=count)[0]

@@ -1,0 +1,150 @@
+"""`ros2 param dump` and `ros2 param load`, as ros2param does them, over all nodes."""
+
+import os
+
+import pytest
+import yaml
+
+from .link import GAINS, _claim_domain
+
+import rclpy  # isort: skip
+from rclpy.parameter import (
+    Parameter,
+    parameter_dict_from_yaml_file,
+    parameter_value_to_python,
+)
+
+from arm_dynamics.ros.hardware import HardwareNode
+from arm_dynamics.ros.joint_controller import JointControllerNode
+from arm_dynamics.ros.joint_sliders import JointSlidersNode
+from arm_dynamics.ros.parameters import LARGEST, take_numbers_as_text
+from arm_dynamics.ros.simulator import SimulatorNode
+from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
+from arm_dynamics.ros.viewer import ViewerNode
+
+NODES = (
+    SimulatorNode,
+    JointControllerNode,
+    TaskSpaceControllerNode,
+    HardwareNode,
+    JointSlidersNode,
+    ViewerNode,
+)
+
+
+PORTS = ("-p", "viewer:port:=0", "-p", "joint_sliders:port:=0")
+
+
+@pytest.fixture(scope="module")
+def domain():
+    claim, number = _claim_domain()
+    yield number
+    os.close(claim)
+
+
+@pytest.fixture
+def started(domain):
+    """A node as a process would have it; it ends with the next one, and with the test."""
+    running = []
+
+    def end():
+        if running:
+            node = running.pop()
+            if isinstance(node, ViewerNode):
+                node.page.close()
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+    def start(kind, *arguments):
+        end()
+        rclpy.init(args=["--ros-args", *PORTS, *arguments], domain_id=domain)
+        running.append(kind())
+        take_numbers_as_text(running[0])
+        return running[0]
+
+    yield start
+    end()
+
+
+def values(node):
+    """Every parameter's value by name, as clients of ``get_parameters`` have it."""
+    found = {name: node.get_parameter(name).get_parameter_value() for name in node._parameters}
+    return {name: parameter_value_to_python(value) for name, value in sorted(found.items())}
+
+
+def dump(node, path):
+    """What `ros2 param dump` prints, as a file."""
+    table = {}
+    for name, value in values(node).items():
+        *groups, last = name.split(".")
+        inner = table
+        for group in groups:
+            inner = inner.setdefault(group, {})
+        inner[last] = value
+    content = {node.get_fully_qualified_name(): {"ros__parameters": table}}
+    path.write_text(yaml.dump(content, default_flow_style=False))
+    return path
+
+
+def load(node, path):
+    """Results of `ros2 param load` by name: every parameter is sent on its own."""
+    sent = parameter_dict_from_yaml_file(str(path), True)
+    return {
+        name: node.set_parameters_atomically([Parameter.from_parameter_msg(message)])
+        for name, message in sent.items()
+    }
+
+
+@pytest.mark.parametrize("kind", NODES)
+def test_a_dump_is_loaded_and_starts_the_node_again(started, tmp_path, kind):
+    node = started(kind, "--params-file", str(GAINS))
+    before, file = values(node), dump(node, tmp_path / "dump.yaml")
+    for name, result in load(node, file).items():
+        assert result.successful or "read-only" in result.reason, (name, result.reason)
+    assert values(node) == before
+    assert values(started(kind, "--params-file", str(file))) == before
+
+
+CLAMP, GAIN = "gains.R1.i_clamp", "gains.R1.i"
+
+
+def test_infinity_is_a_number_that_yaml_reads(started, tmp_path):
+    """The clamp of the integral is none: ros2param sends its value as a number by itself."""
+    node = started(JointControllerNode, "-p", f"{CLAMP}:=.inf")
+    assert values(node)[CLAMP] == LARGEST
+    sent = parameter_dict_from_yaml_file(str(dump(node, tmp_path / "dump.yaml")), True)
+    assert sent[CLAMP].value.type == Parameter.Type.DOUBLE.value
+    assert sent[CLAMP].value.double_value == LARGEST
+
+
+def test_numbers_that_ros2param_sends_as_text_are_taken(started):
+    node = started(JointControllerNode)
+    before = values(node)
+
+    def given(name, value):
+        result = node.set_parameters_atomically([Parameter(name, value=value)])
+        return values(node)[name] if result.successful else result.reason
+
+    assert given(CLAMP, "1e-05") == 1e-05
+    assert given(CLAMP, "3e+2") == 300.0
+    for text in ("inf", float("inf"), "1e+15"):
+        assert given(CLAMP, text) == LARGEST
+    assert "expected 'Type.DOUBLE' got 'Type.STRING'" in given(CLAMP, "much")
+    for value in ("nan", "-1e-05", "1e+30"):
+        assert "out of range" in given(CLAMP, value)
+    assert "out of range" in given(GAIN, "inf")
+    assert given("controller", "1e-05") != "1e-05"
+    assert values(node) == {**before, CLAMP: LARGEST}
+
+
+def test_lists_with_small_numbers_are_taken(started):
+    node = started(SimulatorNode)
+    for name, value in {
+        "gravity": [0.0, 1e-05, -9.81],
+        "reset_positions": [1e-05, -1.0, 0.3, 0.0, 0.0],
+    }.items():
+        if name == "reset_positions":  # as an empty list is loaded: of no type that is known
+            assert node.set_parameters_atomically([Parameter(name, value=[])]).successful
+        result = node.set_parameters_atomically([Parameter(name, value=str(value))])
+        assert result.successful, result.reason
+        assert values(node)[name] == value

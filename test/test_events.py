@@ -1,0 +1,61 @@
+"""What is logged of events: each answer to a request, streams throttled, no flood."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from arm_dynamics.safety.events import BURST, PERIOD, SINGLE, Events, Throttle
+
+
+class Log:
+    """A throttle's lines on a clock that stands until it is told."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.lines = 100.0, []
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        self.events = Events(Throttle(SimpleNamespace(warning=self.lines.append)).warn)
+
+
+@pytest.fixture
+def log(monkeypatch):
+    return Log(monkeypatch)
+
+
+@pytest.mark.parametrize("kind", sorted(SINGLE))
+def test_each_rejected_request_is_logged(log, kind):
+    for i in range(7):
+        log.events.report(kind, f"reason {i}")
+        log.now += 0.5
+    assert log.lines == [f"{kind}: reason {i}" for i in range(7)]
+
+
+def test_a_stream_is_logged_once_a_period_with_the_number_left_out(log):
+    for _ in range(128):
+        log.events.report("trajectory_refused", "too fast")
+        log.now += PERIOD / 64
+    log.now += PERIOD
+    log.events.report("trajectory_refused", "too far")
+    assert log.lines == [
+        "trajectory_refused: too fast",
+        "trajectory_refused: too fast (before it 63 more, not logged)",
+        "trajectory_refused: too far (before it 63 more, not logged)",
+    ]
+
+
+def test_a_flood_of_goals_is_counted_beyond_a_burst(log):
+    for i in range(1000):
+        log.events.report("goal_refused", f"reason {i}")
+        log.now += PERIOD / 1024
+    log.now += PERIOD
+    log.events.report("goal_refused", "last")
+    assert len(log.lines) == BURST + 1
+    assert log.lines[BURST - 1] == f"goal_refused: reason {BURST - 1}"
+    assert log.lines[-1] == f"goal_refused: last (before it {1000 - BURST} more, not logged)"
+    assert log.events.counts["goal_refused"] == 1001
+
+
+def test_kinds_do_not_hide_each_other(log):
+    for kind in ("goal_refused", "state_refused", "goal_aborted"):
+        log.events.report(kind, "why")
+    assert log.lines == ["goal_refused: why", "state_refused: why", "goal_aborted: why"]

@@ -1,0 +1,87 @@
+"""robot_description: meshes under URIs that RViz resolves, and no file that the audit rejects."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
+
+import pytest
+from test_audit import GOOD, mutated
+from test_mesh_files import OUTSIDE
+
+from arm_dynamics import load_arm, resources
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.model.robot_description import robot_description, with_resolvable_uris
+
+BOX = '<box size="0.2 0.1 0.1"/>'
+
+
+def meshes(text):
+    return [node.get("filename") for node in ElementTree.fromstring(text).iter("mesh")]
+
+
+def with_mesh(uri):
+    return mutated(BOX, f'<mesh filename="{uri}"/>')
+
+
+def opened(uri):
+    """The file as resource_retriever opens it: a URL, percent-decoded."""
+    url = urlparse(uri)
+    assert (url.scheme, url.netloc) == ("file", "")
+    return Path(unquote(url.path))
+
+
+@pytest.mark.parametrize("name", resources.names("urdf", ".urdf"))
+def test_a_description_without_meshes_is_published_as_it_is(name):
+    arm = load_arm(name)
+    assert robot_description(arm) is arm.urdf
+
+
+def test_meshes_that_the_audit_finds_by_folder_are_named_by_file(tmp_path, monkeypatch):
+    """As of UR5 in example-robot-data: its package is a folder, not one of ament."""
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    package = tmp_path / "a b#c" / "bench"
+    for place in ("urdf", "meshes"):
+        (package / place).mkdir(parents=True)
+    mesh, source = package / "meshes/arm 50%.stl", package / "urdf/arm.urdf"
+    mesh.write_text("solid\nendsolid")
+    for uri in ("package://bench/meshes/arm 50%.stl", "../meshes/arm 50%.stl"):
+        source.write_text(with_mesh(uri))
+        (found,) = meshes(robot_description(load_arm(source)))
+        assert opened(found).samefile(mesh)
+    again = with_resolvable_uris(robot_description(load_arm(source)), source.parent)
+    assert meshes(again) == [found]  # a second node that reads it publishes the same
+
+
+def test_a_package_of_ament_keeps_its_uri(tmp_path, monkeypatch):
+    share = tmp_path / "prefix/share"
+    for place in ("bench/meshes", "ament_index/resource_index/packages"):
+        (share / place).mkdir(parents=True)
+    (share / "bench/meshes/arm.stl").touch()
+    (share / "ament_index/resource_index/packages/bench").touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path}/other:{tmp_path}/prefix")
+    known = with_mesh("package://bench/meshes/arm.stl")
+    assert with_resolvable_uris(known, None) is known
+    (share / "ament_index/resource_index/packages/bench").unlink()
+    (found,) = meshes(with_resolvable_uris(known, None))
+    assert opened(found) == share / "bench/meshes/arm.stl"
+
+
+@pytest.mark.parametrize("uri", OUTSIDE)
+def test_a_file_that_may_not_be_opened_is_not_made_resolvable(uri, tmp_path, monkeypatch):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    folder = tmp_path / "bench"
+    (folder / "sub").mkdir(parents=True)
+    (tmp_path / "secret.stl").write_text("solid\nendsolid")
+    (folder / "link.stl").symlink_to(tmp_path / "secret.stl")
+    text = with_mesh(uri)
+    assert with_resolvable_uris(text, folder) is text
+
+
+def test_only_meshes_and_textures_change(tmp_path):
+    (tmp_path / "arm.stl").touch()
+    before, after = with_mesh("arm.stl"), with_resolvable_uris(with_mesh("arm.stl"), tmp_path)
+    old, new = (list(ElementTree.fromstring(text).iter()) for text in (before, after))
+    assert [node.tag for node in old] == [node.tag for node in new]
+    changed = [n.tag for o, n in zip(old, new, strict=True) if o.attrib != n.attrib]
+    assert changed == ["mesh"]
+    assert parse_arm(after, tmp_path / "arm.urdf").joint_names == parse_arm(GOOD).joint_names

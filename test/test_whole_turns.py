@@ -1,0 +1,185 @@
+"""Continuous joints take the short way: positions modulo one turn, wherever they come in."""
+
+from math import pi
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import load_arm
+from arm_dynamics.config import build_controller
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.goals.constraints import Constraints
+from arm_dynamics.goals.goal import Code
+from arm_dynamics.goals.goal_request import Request
+from arm_dynamics.goals.goals import Goals
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.model.whole_turns import EVEN, LARGEST, TURN, position_error, whole_turns
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, parse
+from arm_dynamics.walk import walk
+
+ARM = load_arm("five_dof")
+LINKS = load_arm("two_link")
+ARMS = {name: load_arm(name) for name in ("five_dof", "two_link", "three_link", "four_joint")}
+ANGLES = st.floats(-1e4, 1e4)
+
+
+def in_first(arm, value):
+    """``value`` at the first joint, 0 elsewhere."""
+    return np.array([value, *[0.0] * (arm.nv - 1)])
+
+
+@given(ANGLES, ANGLES)
+def test_the_nearest_of_all_turns_is_taken(q, near):
+    turns = whole_turns(LINKS, in_first(LINKS, q), in_first(LINKS, near))
+    count = turns[0] / TURN
+    assert count == pytest.approx(round(count), abs=1e-9)
+    assert turns[1] == 0
+    assert abs(q + turns[0] - near) <= pi + 2 * EVEN
+    again = whole_turns(LINKS, in_first(LINKS, q + turns[0]), in_first(LINKS, near))
+    assert again[0] == 0, "it is nearest already"
+
+
+@given(ANGLES, st.integers(-100, 100))
+def test_whole_turns_more_or_less_change_nothing(near, count):
+    """Of positions less than half a turn away, that are given in any turn."""
+    for away in (-3.0, -0.5, 0.0, 1e-6, 2.5):
+        q = near + away + TURN * count
+        error = position_error(LINKS, in_first(LINKS, q), in_first(LINKS, near))[0]
+        assert error == pytest.approx(away, abs=1e-9)
+
+
+@given(st.floats(-pi, pi), st.floats(-100, 100))
+def test_within_half_a_turn_it_is_the_same_to_the_last_bit(away, near):
+    turns = whole_turns(LINKS, in_first(LINKS, near + away), in_first(LINKS, near))
+    assert turns.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_half_a_turn_goes_the_way_it_is_given(sign):
+    """So does joint_trajectory_controller; 3 half turns are half of one in the same direction."""
+    zero = np.zeros(2)
+    assert position_error(LINKS, in_first(LINKS, sign * pi), zero)[0] == sign * pi
+    assert position_error(LINKS, in_first(LINKS, 3 * sign * pi), zero)[0] == pytest.approx(
+        sign * pi
+    )
+
+
+def test_only_continuous_joints_have_turns():
+    assert ARM.is_continuous.tolist() == [True, False, False, False, False]
+    for name in ("two_link", "three_link", "four_joint"):
+        assert ARMS[name].is_continuous.all()
+    for name in ("puma560", "so101"):
+        assert not load_arm(name).is_continuous.any()
+    assert whole_turns(ARM, np.full(5, 50.0), np.zeros(5)).tolist() == [-8 * TURN, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("value", [1e300, LARGEST, np.inf, np.nan])
+def test_what_has_no_exact_turns_stays(value):
+    """It is rejected as what it is, later."""
+    assert whole_turns(LINKS, in_first(LINKS, value), np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+class Session:
+    """An arm whose continuous joints have turned before, ticked by hand."""
+
+    def __init__(self, arm, turned):
+        start = arm.pose("initial") + turned * arm.is_continuous
+        self.simulation = Simulation(arm, q=start, dt=1e-3)
+        self.loop = ControlLoop(Simulated(arm, self.simulation), build_controller(arm))
+        self.goals = Goals(self.loop)
+        self.start = start
+        self.tick()
+
+    def tick(self, count=1):
+        farthest = 0.0
+        for _ in range(count):
+            self.loop.step()
+            self.goals.observe()
+            farthest = max(farthest, np.abs(self.loop.reference.q - self.start).max())
+        return farthest
+
+    @property
+    def time(self):
+        return self.loop.state.time
+
+
+def normalised(q, arm):
+    """Continuous joints within ±π, as MoveIt sends them."""
+    return np.where(arm.is_continuous, np.arctan2(np.sin(q), np.cos(q)), q)
+
+
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("turned", [3.9, -20.0])
+def test_a_normalised_goal_is_followed_the_short_way(name, turned):
+    """R1 of five_dof at 3.9 rad: rejected with -120 rad/s where turns counted."""
+    arm = ARMS[name]
+    session = Session(arm, turned)
+    end = session.start + 0.1 * arm.is_continuous
+    tight = dict.fromkeys(arm.joint_names, (0.02, 0.0))
+    rows = {"positions": [normalised(end, arm)], "velocities": [np.zeros(arm.nv)]}
+    request = Request(arm.joint_names, [0.5], **rows, goal=tight)
+    goal = session.goals.accept(request)
+    assert session.tick(400) < 0.11
+    assert goal.verdict.code == Code.SUCCESSFUL, goal.verdict.text
+    np.testing.assert_allclose(session.loop.reference.q, end, atol=1e-9)
+
+
+def test_a_trajectory_of_several_turns_keeps_them():
+    session = Session(ARM, 3.9)
+    first, last = session.start.copy(), session.start.copy()
+    first[0] += 0.5
+    last[0] += 1.5 * TURN
+    rows = np.array([first, last])
+    rows[:, 0] += 4 * TURN
+    times = [1.0, 12.0]
+    session.loop.follow(parse(ARM, ARM.joint_names, times, rows, start=session.time))
+    session.tick(2)
+    followed = session.loop.trajectory
+    np.testing.assert_allclose([w.q for w in followed.waypoints[1:]], [first, last], atol=1e-9)
+
+
+def test_one_that_began_in_the_past_is_entered_at_the_turn_it_is_at():
+    """The first waypoint is past: what counts is where the trajectory is now."""
+    q = np.array([[0.0, 0.0], [4 * TURN, 0.0]])
+    trajectory = parse(LINKS, LINKS.joint_names, [0.0, 10.0], q, start=0.0)
+    assert trajectory.near(LINKS, np.array([3.5 * TURN, 0.0]), 8.75) is trajectory
+    late = trajectory.near(LINKS, np.zeros(2), 8.75)
+    assert late.waypoints[-1].q[0] == pytest.approx(TURN)
+
+
+def test_references_are_the_nearest():
+    session = Session(ARM, 3.9)
+    session.loop.hold({"R1": 4.0 - TURN, "R2": -1.0})
+    session.tick(2)
+    np.testing.assert_allclose(session.loop.reference.q[:2], [4.0, -1.0], atol=1e-12)
+    session.loop.hold({"R1": 3.8 - 3 * TURN})
+    session.loop.hold({"R1": 4.1 + 3 * TURN})
+    session.tick(2)
+    np.testing.assert_allclose(session.loop.reference.q[:2], [4.1, -1.0], atol=1e-12)
+
+
+def test_a_trajectory_made_without_an_arm_is_the_nearest_too():
+    session = Session(ARM, 3.9)
+    end = normalised(session.start, ARM)
+    points = (Waypoint(session.time, end), Waypoint(session.time + 0.1, end))
+    session.loop.follow(JointTrajectory(points))
+    assert session.tick(100) < 1e-9
+
+
+def test_tolerances_are_of_the_shortest_distance():
+    constraints = Constraints.of(ARM, {"R1": {"trajectory": 0.01}, "R2": {"trajectory": 0.01}})
+    session = Session(ARM, 3.9)
+    state, reference = session.loop.state, session.loop.reference
+    for joint, met in ((0, True), (1, False)):
+        q = reference.q.copy()
+        q[joint] += TURN
+        assert constraints.path.met(state, type(reference)(q, reference.v, reference.a)) is met
+
+
+def test_a_round_begins_in_the_turn_where_the_arm_is():
+    start = ARM.pose("initial") + np.array([7 * TURN + 0.2, 0, 0, 0, 0])
+    for point in walk(ARM, start):
+        assert abs(point.q[0] - start[0]) < 1.0

@@ -147,7 +147,7 @@ def test_a_jump_of_a_stream_is_a_limited_move():
     _, q, _, _ = rig.motion()
     assert not rig.rejected
     assert (np.abs(np.diff(q, axis=0)) / PERIOD <= rig.arm.velocity_limit * 1.001).all()
-    assert np.abs(q[-1] - away).max() < 1e-6
+    assert np.abs(q[-1] - away).max() < 1e-4
 
 
 @pytest.mark.parametrize("by", ["waypoints", "commands"])

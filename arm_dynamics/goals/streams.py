@@ -24,14 +24,15 @@ AHEAD = 0.25
 """Time [s] up to which a single waypoint ahead is one of a stream."""
 LATE = 0.1
 """Age [s] up to which a last waypoint counts as due now."""
-MISSED = 2.5
-"""Periods of a stream for which its motion goes on without a message: one may be lost."""
-SLOWEST = 1.5
-"""Longest of the last times between messages for which it goes on as well."""
+MISSED = 1.5
+"""Periods beyond the longest of the last times between messages for which a stream's motion
+continues without one: a message may be lost."""
 FIRST = 0.05
 """Time [s] for which a first message is waited for another one."""
 LONGEST = 0.1
-"""Time [s] for which it goes on at most."""
+"""Time [s] for which it continues at most."""
+SLOW = 2.5
+"""Periods of a slow stream in which a difference fades out."""
 INTERVALS = 16
 """Times between messages of which the mean is the stream's period."""
 LEAST = 0.002
@@ -73,7 +74,7 @@ class Streams:
         """Follow waypoints of ``~/joint_trajectory`` from the next tick on.
 
         Raises TrajectoryRefused where they leave the arm's limits by themselves, or are due in
-        the past; what is followed then goes on. ``integrated``: their velocities alone were given.
+        the past; the active trajectory then continues. ``integrated``: their velocities alone were given.
         """
         state, present = self.loop.present()
         now, trajectory = state.time, trajectory.near(self.loop.arm, present.q, state.time)
@@ -103,9 +104,8 @@ class Streams:
         return True
 
     def _coast(self, now: float, end: float) -> float:
-        """Time [s] after a last waypoint for which its motion goes on."""
-        slowest = max(self._intervals, default=FIRST / SLOWEST)
-        wait = max(MISSED * self.period, SLOWEST * slowest)
+        """Time [s] after a last waypoint for which its motion continues."""
+        wait = max(self._intervals, default=FIRST) + MISSED * self.period
         return min(max(now + wait - end, 0.0), LONGEST)
 
     def _single(self, trajectory: JointTrajectory, coast: float) -> StreamTrajectory:
@@ -140,7 +140,7 @@ class Streams:
         self, trajectory: JointTrajectory, ended: tuple[tuple[Track, ...], bool], coast: float
     ) -> StreamTrajectory:
         (tracks, moving), end = ended, trajectory.end + coast
-        fade, effort = max(FADE, MISSED * self.period), trajectory.effort
+        fade, effort = max(FADE, SLOW * self.period), trajectory.effort
         return StreamTrajectory(self._limits, tracks, trajectory.start, end, moving, effort, fade)
 
     def _velocities(self, trajectory: JointTrajectory, now: float, coast: float) -> VelocityStream:

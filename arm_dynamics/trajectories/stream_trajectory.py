@@ -22,7 +22,7 @@ SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 """Of a fading difference: where its rates are held against the limits."""
 NEARLY = 0.05
 """Part of the velocity limit by which a fading difference may exceed it."""
-LIMITED = 0.99
+LIMITED = 0.8
 """Part of the acceleration limit from which on it is a limited move's, and does not fade."""
 
 

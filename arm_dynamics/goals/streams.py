@@ -74,7 +74,7 @@ class Streams:
         """Follow waypoints of ``~/joint_trajectory`` from the next tick on.
 
         Raises TrajectoryRefused where they leave the arm's limits by themselves, or are due in
-        the past; the active trajectory then continues. ``integrated``: their velocities alone were given.
+        the past; the active trajectory then continues. ``integrated``: only velocities were given.
         """
         state, present = self.loop.present()
         now, trajectory = state.time, trajectory.near(self.loop.arm, present.q, state.time)

@@ -360,6 +360,7 @@ def test_stiffness_changes_live_and_a_wrench_pushes(ros):
     ros.wait_until(states, 0.5)
     height = tool_of(states.newest)[0][2]
     gone, damping = {}, []
+    told = ros.record(WrenchStamped, f"{NODE}/reference_wrench")
     for stiffness in (1000.0, 2000.0):
         for name in (f"gains.tool.{axis}.stiffness" for axis in "xyz"):
             assert ros.set(NODE, **{name: stiffness})[0].successful
@@ -371,6 +372,10 @@ def test_stiffness_changes_live_and_a_wrench_pushes(ros):
             lambda first=first: pushed(states, first, height), "the tool is not pushed, or stays so"
         )
     assert gone == pytest.approx({K: -20.0 / K for K in gone}, rel=0.1)
+    forces = [(m.wrench.force.x, m.wrench.force.y, m.wrench.force.z) for m in told.messages()]
+    largest = max(forces, key=np.linalg.norm)
+    assert np.linalg.norm(largest) == pytest.approx(20.0, rel=0.05)
+    assert (home()[1] @ largest)[2] < -19.0  # its axes are the tool's, that of the push is down
     assert damping[1] == pytest.approx(2**0.5 * damping[0]), "damping follows the stiffness"
     refused = ros.set(NODE, **{"gains.tool.x.stiffness": -1.0})[0]
     assert not refused.successful

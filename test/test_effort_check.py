@@ -39,7 +39,19 @@ def largest(trajectory, end):
     return np.max(found, axis=0)
 
 
-@pytest.mark.parametrize("seconds", [0.4, 1.0, 3.0])
+def test_a_motor_gives_the_less_the_faster_it_turns():
+    """R1 of five_dof gives 120 N·m at rest, 20 N·m at 1 rad/s and none beyond 1.2 rad/s."""
+    points = np.array([HOME, HOME])
+    points[1, 0] += 0.5
+    slow, fast = (to(points[1], seconds) for seconds in (1.2, 0.77))
+    check_effort(ARM, slow, ARM.effort_limit)
+    with pytest.raises(TrajectoryRefused, match=r"'R1': effort .* exceeds what its motor gives at"):
+        check_effort(ARM, fast, ARM.effort_limit)
+    strong = ARM.with_motor("R1", supply_voltage=14.0)
+    check_effort(strong, fast, ARM.effort_limit)
+
+
+@pytest.mark.parametrize("seconds", [0.9, 1.0, 3.0])
 def test_the_limit_is_the_largest_effort_on_the_way(seconds):
     trajectory = to(HOME + np.array([0.3, 0.4, -0.5, 0.6, 0.3]), seconds)
     needed = largest(trajectory, seconds)

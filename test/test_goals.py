@@ -188,7 +188,7 @@ def test_a_refused_goal_leaves_the_one_before_it_alone():
 
 def test_an_error_on_the_path_aborts_and_stops_the_arm():
     session = Session(payload=0.5)
-    goal = session.goals.accept(to(path={"R2": (1e-3, 0.0)}))
+    goal = session.goals.accept(to(path={"R2": (1e-4, 0.0)}))
     verdict = session.finish(goal)
     assert verdict.code == Code.PATH_TOLERANCE_VIOLATED
     assert "joint 'R2': position error" in verdict.text
@@ -265,7 +265,7 @@ def test_zero_is_the_default_and_minus_one_is_none():
 
 def test_defaults_come_from_the_parameters():
     session = Session(payload=0.5)
-    session.goals.constraints = Constraints.of(ARM, {"R2": {"trajectory": 1e-3}})
+    session.goals.constraints = Constraints.of(ARM, {"R2": {"trajectory": 1e-4}})
     assert session.finish(session.goals.accept(to())).code == Code.PATH_TOLERANCE_VIOLATED
     session.tick(1000)
     erased = session.goals.accept(to(HOME, path={"R2": (-1.0, -1.0)}))

@@ -81,6 +81,11 @@ class Actuator(ABC):
         """Voltage [V] at the motor under a command, speed v [rad/s]; NaN where it has none."""
         return nan
 
+    def effort_range(self, v: float) -> tuple[float, float]:
+        """Least and largest effort at the joint [N·m] at speed v [rad/s]; here any."""
+        del v
+        return -inf, inf
+
     def temperature(self, act: Sequence[float] = ()) -> float:
         """Temperature of the motor [°C]; NaN where it has no thermal model."""
         return nan

@@ -32,8 +32,8 @@ INITIAL = (0.0, 0.3, 0.8, pi / 2 - 0.3 - 0.8)
 """The published pose "reach" [rad]: the last link is horizontal."""
 EFFORT = (100.0, 100.0, 60.0, 30.0)
 """Effort limits [N·m]: more than six times what gravity asks of the stretched arm."""
-VELOCITY = 100.0
-"""Velocity limit [rad/s]: several times the fastest free fall."""
+VELOCITY = 12.0
+"""Velocity limit [rad/s]: what control at 500 Hz follows within 20 mrad (docs/tracking.md)."""
 
 COMMENT = """
   four_joint: a yaw base and three planar joints (published with precomputed LQR gains).

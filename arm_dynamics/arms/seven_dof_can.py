@@ -38,7 +38,9 @@ COMMENT = """
   centres, not the published tensors; hubs, pedestal and flange are drawn only and weigh nothing.
   Motors: kt is the output's torque constant over the gear ratio; ke is such that the speed
   without load comes out. Friction is the joint's [FR], without its offset and its slope at rest.
-  Limits: effort and velocity [OA]. End stops are not published: they follow from the inertia.
+  Limits: effort and velocity [OA], but for joints 5 to 7: their 20.94 rad/s are the motor's speed
+  without load, where it gives no effort; 12 rad/s leave it 43 % of its effort. End stops are not
+  published: they follow from the inertia.
   Wiring: ids 1 to 7; motors turn as the joints do and read 0 where the joint does.
 """
 
@@ -64,7 +66,7 @@ SUPPLY = 24.0
 """Voltage of the motors [V]."""
 DM8009 = Drive("DM8009", 0.145, 1.261575, 168 * pi / 30, 9.0, 1.95e-4, 40.0, 16.754666)
 DM4340 = Drive("DM4340", 0.88, 4.074, 52.5 * pi / 30, 40.0, 2.0e-5, 27.0, 5.445426)
-DM4310 = Drive("DM4310", 0.85, 0.945, 200 * pi / 30, 10.0, 1.8e-5, 7.0, 20.943946)
+DM4310 = Drive("DM4310", 0.85, 0.945, 200 * pi / 30, 10.0, 1.8e-5, 7.0, 12.0)
 
 
 @dataclass(frozen=True, slots=True)

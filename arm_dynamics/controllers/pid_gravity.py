@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from arm_dynamics.arrays import Vector
+from arm_dynamics.controllers.base import Gains
 from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.parameters import Parameter
 from arm_dynamics.state import Reference, State
 
 
 class PidGravity(Pid):
-    """tau = PID(e) + g(q), with g of the controller's own model.
+    """tau = PID(e) + g(q) + s (M(q) a_ref + C(q, v_ref) v_ref), with the controller's own model.
 
-    Source: Siciliano et al., Robotics (2009), section 8.5.1.
+    s = ff_acceleration_scale, by default 0. With s = 1 and a true model the PID only has to
+    correct disturbances; with s = 0 it lags by what its gains need to accelerate the arm. The
+    feedforward depends on the reference: it changes no stability margin.
+
+    Source: Siciliano et al., Robotics (2009), sections 8.5.1 and 8.7.1.
     """
 
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        *Pid.parameters,
+        Parameter(
+            "ff_acceleration_scale", 0.0, "1", "share of M a_ref + C v_ref that is added", lower=0
+        ),
+    )
+
+    def configure(self, gains: Gains) -> None:
+        """Take new gains without disturbing the integral; errors as in Controller."""
+        super().configure(gains)
+        self._share = self.gains["ff_acceleration_scale"]
+        self._moves = bool(self._share.any())
+
     def feedforward(self, state: State, reference: Reference) -> Vector:
-        """g(q) (nv,) [N·m]."""
-        return self.body.gravity(state.q)
+        """g(q) + s (M(q) a_ref + C(q, v_ref) v_ref) (nv,) [N·m]."""
+        gravity = self.body.gravity(state.q)
+        if not self._moves or not (reference.a.any() or reference.v.any()):
+            return gravity
+        along = self.body.rnea(state.q, reference.v, reference.a)
+        return gravity + self._share * (along - gravity)

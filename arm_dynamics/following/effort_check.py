@@ -31,10 +31,12 @@ SLACK = 1 + 1e-9
 
 
 def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None:
-    """|M(q) a + C(q, v) v + g(q)| <= limit (nv,) [N·m] along the trajectory, by ``model``.
+    """|M(q) a + C(q, v) v + g(q) + τ| <= limit (nv,) [N·m] along the trajectory, by ``model``.
 
-    Looks every SPACING, and at both ends of every segment, where the accelerations of cubic
-    splines are largest. For a motion of the tool the joints are led along it first.
+    τ are the trajectory's efforts. The motors of ``model`` limit the effort too: their back-EMF
+    leaves a DC motor the less effort the faster it turns. Looks every SPACING, and at both ends of
+    every segment, where the accelerations of cubic splines are largest. For a motion of the tool
+    the joints are led along it first, and motors are not looked at.
     Raises TrajectoryRefused with joint, effort, limit and time.
     """
     if isinstance(trajectory.at(trajectory.start), TaskReference):
@@ -43,8 +45,12 @@ def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None
         return
     times, q, v, a = _looks(trajectory)
     effort = rnea_each(model, q, v, a)
+    if isinstance(trajectory, JointTrajectory) and trajectory.effort is not None:
+        added = (trajectory.effort.at(time) for time in times.tolist())
+        effort = effort + [np.zeros(model.nv) if row is None else row for row in added]
     for k in np.flatnonzero(~(np.abs(effort) <= limit * SLACK).all(axis=1)).tolist():
         _check(model, float(times[k]), effort[k], limit)
+    _check_motors(model, times, effort, v)
 
 
 def check_led(
@@ -90,6 +96,22 @@ def _check(model: ArmModel, time: float, effort: Vector, limit: Vector) -> None:
             f"joint '{model.joint_names[i]}': effort {effort[i]:.6g} N·m at {time:.3f} s"
             f" exceeds the limit {limit[i]:.6g}"
         )
+
+
+def _check_motors(model: ArmModel, times: Vector, effort: Vector, v: Vector) -> None:
+    """Hold efforts (m, nv) against what each motor gives at the speeds v (m, nv)."""
+    for i, motor in enumerate(model.actuators):
+        # Both ends of the range fall with the speed: most looks are within the narrowest one.
+        least = motor.effort_range(float(v[:, i].min()))[0]
+        largest = motor.effort_range(float(v[:, i].max()))[1]
+        for k in np.flatnonzero((effort[:, i] > largest) | (effort[:, i] < least)).tolist():
+            low, high = motor.effort_range(float(v[k, i]))
+            if not low * SLACK <= effort[k, i] <= high * SLACK:
+                raise TrajectoryRefused(
+                    f"joint '{model.joint_names[i]}': effort {effort[k, i]:.6g} N·m at"
+                    f" {times[k]:.3f} s exceeds what its motor gives at {v[k, i]:.6g} rad/s,"
+                    f" {low:.6g} to {high:.6g} N·m; plan with less velocity or acceleration"
+                )
 
 
 def check_wrench(arm: ArmModel, q: Vector, wrench: ArrayLike) -> None:

@@ -25,6 +25,7 @@ from arm_dynamics.ros.parameters import result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
 from arm_dynamics.ros.stop import Stop
+from arm_dynamics.ros.stream_parameters import END_IN_MOTION, INTEGRATE
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
@@ -52,6 +53,7 @@ class JointControllerNode(Node):
         self._references = ReferenceTopics(self, self.loop)
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
+        self._allow()
         self._state = ControllerState(self, frame, self.loop, kind)
         self._ticks, self._rate = 0, Rate()
         self._diagnostics = Diagnostics(self, self._report)
@@ -72,6 +74,12 @@ class JointControllerNode(Node):
             return None, None
         return TrajectoryInterfaces(self, frame, self.loop), JointTrajectoryControllerState
 
+    def _allow(self) -> None:
+        """What a goal may do is what the topic's parameters allow."""
+        if self._interfaces is not None:
+            given = self._references.parameters.values
+            self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
+
     def run(self, stop: Stop) -> None:
         """Answer every state until told to stop."""
         assert isinstance(self._driver, TopicDriver)
@@ -88,6 +96,7 @@ class JointControllerNode(Node):
             return False
         command = self.loop.step()
         self._state.observe()
+        self._references.observe()
         if self._interfaces is not None:
             self._interfaces.observe()
         self._ticks += command is not None
@@ -124,8 +133,10 @@ class JointControllerNode(Node):
             if NAME in values:
                 self._capabilities.require(joint_law(values[NAME]))
             self._law.change(values, self.loop)
+            self._references.configure(values)
             if self._interfaces is not None:
                 self._interfaces.configure(values)
+            self._allow()
         except ArmDynamicsError as error:
             return result(error)
         return result(None)

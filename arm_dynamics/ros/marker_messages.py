@@ -32,6 +32,8 @@ STOP, NOTE = (0.85, 0.05, 0.05, 1.0), (0.75, 0.4, 0.0, 1.0)
 TURNS = np.array([[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, -1, 0], [1, 0, 0], [0, 0, 1]],
                   [[0, 0, -1], [0, 1, 0], [1, 0, 0]]], dtype=float)  # fmt: skip
 """Rotations whose first columns are x, y and z."""
+SPACE = 0.35
+"""Width of a space, as a fraction of the height: RViz's own is that of words of 1 m."""
 WIDTH = 44
 """Characters of a line of words."""
 
@@ -105,7 +107,8 @@ def words(text: str, at: Vector, height: float, severe: bool, header: Header) ->
     marker.action = Marker.ADD if text else Marker.DELETE
     marker.pose.orientation.w = 1.0
     marker.pose.position.x, marker.pose.position.y, marker.pose.position.z = at.tolist()
-    marker.scale.z, marker.color = height, _color(STOP if severe else NOTE)
+    marker.scale.x, marker.scale.z = SPACE * height, height
+    marker.color = _color(STOP if severe else NOTE)
     marker.text = "\n".join(_lines(text))
     return marker
 

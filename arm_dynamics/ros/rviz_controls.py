@@ -56,8 +56,8 @@ MENU = (
     "Reset the emergency stop",
 )
 """Entries of every marker's menu, in the order of their numbers from 1."""
-JOINT_SIZE, TOOL_SIZE = 0.8, 1.0
-"""Sizes of the markers, as fractions of the mean length of a link."""
+JOINT_SIZE, TOOL_SIZE = (0.7, 0.2), (1.2, 0.3)
+"""Sizes of the markers, at most these fractions of a mean link and of the reach's radius."""
 
 
 class RvizControlsNode(Node):
@@ -84,8 +84,12 @@ class RvizControlsNode(Node):
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
         self._held, self._pending, self._heard = False, False, 0.0
-        self._scene = Scene(self, self._arm, self._header, arm_reach(self._arm))
-        self._size = link_length(self._arm)
+        reach, link = arm_reach(self._arm), link_length(self._arm)
+        self._scene = Scene(self, self._arm, self._header, reach)
+        self._joint_size, self._tool_size = (
+            min(part * length for part, length in zip(parts, (link, reach.radius), strict=True))
+            for parts in (JOINT_SIZE, TOOL_SIZE)
+        )
         self._offered = ""
         self._emergency = StopRequest(self, self._status)
         services = [f"{name}/reset_emergency_stop" for name in ARMS]
@@ -156,10 +160,10 @@ class RvizControlsNode(Node):
         self._offered = offered
         found, target, head = [], self._target, self._header
         if mode:
-            size = TOOL_SIZE * self._size
+            size = self._tool_size
             found.append(marker_messages.tool_marker(target, head, size, MENU))
         if mode == TRACKING:
-            size = JOINT_SIZE * self._size
+            size = self._joint_size
             found += [
                 marker_messages.joint_marker(target, handle, head, size, MENU)
                 for handle in target.handles

@@ -38,6 +38,10 @@ class TrajectoryInterfaces:
         self._goals.allow_partial = self._parameters.partial
         self._server.reject_invalid = self._parameters.reject
 
+    def allow(self, *, end_in_motion: bool, integrate: bool) -> None:
+        """Set what a goal may do: end in motion, give velocities or accelerations alone."""
+        self._goals.end_in_motion, self._goals.integrate = end_in_motion, integrate
+
     def observe(self) -> None:
         """Judge the tick that just ended."""
         self._goals.observe()

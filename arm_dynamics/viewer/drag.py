@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.kinematics import link_poses, pose, tool_position
-from arm_dynamics.kinematics.inverse import nearest_reachable
+from arm_dynamics.kinematics.inverse import TOLERANCE, descend, nearest_reachable
+from arm_dynamics.kinematics.pose_target import PoseTarget
 from arm_dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.robot import Robot
@@ -23,6 +24,10 @@ from arm_dynamics.model.source import parse
 
 RESTARTS = 3
 """Of the inverse kinematics for each step of a drag: it starts at the step before."""
+JUMP = 0.8
+"""Change of a joint [rad or m] in one step of a drag that leads to another configuration."""
+STALLED = 1e-6
+"""Share of its cost by which a step of the descent must lower it."""
 POINTS = 40
 """Of a planned path."""
 
@@ -91,7 +96,9 @@ class DragTarget:
     def drag_tool(self, position: ArrayLike, rotation: ArrayLike) -> None:
         """Move the joints so that the tool comes as near as it can to the pose.
 
-        The pose itself is kept as dragged; ``settle`` puts it where the joints lead it.
+        A configuration on the other side of a joint limit, such as with the elbow down, is no
+        target: the tool then stays behind. The pose itself is kept as dragged; ``settle`` puts it
+        where the joints lead it.
         """
         self.set_tool(position, rotation)
         weights = [float(axis) for axis in self.axes]
@@ -99,6 +106,9 @@ class DragTarget:
         found = nearest_reachable(
             self._arm, self.position, turned, start=self.q, weights=weights, restarts=RESTARTS
         )
+        if np.abs(found.q - self.q).max() > JUMP:
+            target = PoseTarget.of(self.position, turned, weights)
+            found = descend(self._arm, target, self.q, TOLERANCE, STALLED)
         self.q = found.q
 
     def settle(self) -> None:

@@ -66,13 +66,18 @@ def rviz_config(arm: ArmModel, frame_prefix: str = "") -> str:
     fixed["Fixed Frame"] = frame_prefix + arm.base_frame
     fixed["Background Color"] = "; ".join(map(str, _background(arm)))
     manager["Views"]["Current"].update(_view(sphere))
-    axes = AXES * link_length(arm)
+    axes = axes_length(arm)
     for display in manager["Displays"]:
         kind = display["Class"].rpartition("/")[2]
         display.update(_sizes(kind, sphere, axes))
         if "TF Prefix" in display:
             display["TF Prefix"] = frame_prefix.rstrip("/")
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def axes_length(arm: ArmModel) -> float:
+    """Return the length [m] of a frame's axes in proportion to the links of ``arm``."""
+    return AXES * link_length(arm)
 
 
 def link_length(arm: ArmModel) -> float:

@@ -118,9 +118,23 @@ def test_the_tool_is_led_as_near_as_it_comes(name):
     np.testing.assert_allclose(path[-1], target.position, atol=1e-12)
 
 
+def test_a_drag_does_not_jump_to_another_configuration():
+    """Up from five_dof's initial pose R2 comes to its limit: with the elbow down is further on."""
+    arm = load_arm("five_dof")
+    target = DragTarget(arm)
+    start = target.position
+    for height in np.linspace(0.02, 0.24, 12):
+        before = target.q
+        target.drag_tool(start + np.array([0.0, 0.0, height]), target.rotation)
+        assert np.abs(target.q - before).max() < 0.5
+    assert target.q[1] == pytest.approx(arm.lower[1])
+    assert np.linalg.norm(pose(arm, target.q)[0] - target.position) < 0.05
+
+
 def test_words_are_broken_into_lines_and_removed():
     shown = mm.words("EMERGENCY STOP: " + "a reason " * 12, np.zeros(3), 0.1, True, HEADER)
     assert (shown.action, shown.type) == (Marker.ADD, Marker.TEXT_VIEW_FACING)
     assert shown.scale.z == 0.1
+    assert 0 < shown.scale.x < 0.1  # of a space: RViz takes 1.3 m without it
     assert max(map(len, shown.text.split("\n"))) <= 44 < len(shown.text)
     assert mm.words("", np.zeros(3), 0.1, False, HEADER).action == Marker.DELETE

@@ -16,8 +16,10 @@ TYPES = {
     "Path": "nav_msgs/msg/Path",
     "MarkerArray": "visualization_msgs/msg/MarkerArray",
     "Pose": "geometry_msgs/msg/PoseStamped",
+    "Effort": "sensor_msgs/msg/JointState",
+    "Wrench": "geometry_msgs/msg/WrenchStamped",
 }
-LATCHED = {"robot_description", TARGET}
+LATCHED = {"robot_description", TARGET, "rviz_controls/markers", "rviz_controls/planned_path"}
 """Topics published once: a late RViz needs them kept."""
 
 
@@ -34,6 +36,7 @@ def test_every_display_meets_a_topic_of_its_type_and_quality(ros):
     """In a namespace: the topics of the file are relative. No display subscribes to a command."""
     ros.launch("ros.simulator", *NAMESPACE, "-p", "lockstep:=true", "-p", "real_time_factor:=1e3")
     ros.launch("ros.task_space_controller", *NAMESPACE)
+    ros.launch("ros.rviz_controls", *NAMESPACE)
     wanted = list(displays())
     assert {topic["Value"] for _, topic in wanted} > LATCHED
     for kind, topic in wanted:
@@ -58,4 +61,4 @@ def test_every_display_meets_a_topic_of_its_type_and_quality(ros):
     ros.publish(target, "/left/task_space_controller/target_pose")
     ros.wait_for(lambda: shown.raw, "the accepted target is not published")
     assert shown.newest == target
-    assert ros.stop_all() == [0, 0], ros.told("")
+    assert ros.stop_all() == [0, 0, 0], ros.told("")

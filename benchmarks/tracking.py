@@ -1,0 +1,174 @@
+"""How well every bundled arm follows trajectories at its limits: the table of docs/tracking.md.
+
+``python benchmarks/tracking.py [ARM ...]`` prints a row per arm, controller and payload.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_dynamics import ControlLoop, Simulation, load_arm
+from arm_dynamics.arrays import Vector
+from arm_dynamics.config import build_controller
+from arm_dynamics.controllers.base import Controller
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import TrajectoryRefused
+from arm_dynamics.following.effort_check import check_effort
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
+
+SHARE = 0.9
+"""Part of the limits of velocity, effort and supply voltage that moves are planned with."""
+SHORT, LONG = 0.5, 2.0
+"""Lengths of a move [rad], as far as the joint's limits allow."""
+SPACING = 0.01
+"""Time [s] between two waypoints."""
+PERIOD = 2e-3
+AFTER = 0.5
+"""Time [s] after the end in which errors still count; the error at its end is the last column."""
+RATED = {
+    "five_dof": 0.5,
+    "four_joint": 0.3,
+    "puma560": 2.3,
+    "seven_dof_can": 0.5,
+    "so101": 0.2,
+    "three_link": 0.5,
+    "two_link": 0.5,
+    "two_link_pb": 0.3,
+}
+"""Payload [kg] that the gains in config/ are made for."""
+PROFILES = ("cubic", "quintic", "trapezoidal")
+
+
+@dataclass(frozen=True)
+class Move:
+    """From the initial configuration by ``distance`` (nv,) [rad] along a profile."""
+
+    label: str
+    distance: Vector
+    profile: str
+
+
+def profile(kind: str, count: int) -> tuple[Vector, Vector, Vector, Vector]:
+    """s, path p(s) from 0 to 1 and its first two derivatives at ``count`` even times of [0, 1].
+
+    A trapezoidal one accelerates for a third, as time-optimal ones do between limits.
+    """
+    s = np.linspace(0, 1, count)
+    if kind == "cubic":
+        return s, 3 * s**2 - 2 * s**3, 6 * s - 6 * s**2, 6 - 12 * s
+    if kind == "quintic":
+        p = 10 * s**3 - 15 * s**4 + 6 * s**5
+        return s, p, 30 * s**2 * (1 - s) ** 2, 60 * s - 180 * s**2 + 120 * s**3
+    ends = np.minimum(s, 1 - s)
+    p = np.where(ends < 1 / 3, 2.25 * ends**2, 1.5 * ends - 0.25)
+    v = np.where(ends < 1 / 3, 4.5 * ends, 1.5)
+    return s, np.where(s < 0.5, p, 1 - p), v, np.zeros(count)
+
+
+def planned(arm: ArmModel, move: Move, start: float) -> JointTrajectory:
+    """The shortest move, in steps of 5 %, that stays within SHARE of the limits of ``arm``.
+
+    Waypoints as MoveIt sends them: positions and velocities, of quintics also accelerations.
+    """
+    peak = float(profile(move.profile, 301)[2].max())
+    duration = float(np.max(np.abs(move.distance) * peak / (SHARE * arm.velocity_limit)))
+    weak = arm
+    for joint, actuator in zip(arm.joint_names, arm.actuators, strict=True):
+        supply = actuator.constants.get("supply_voltage", np.inf)
+        if np.isfinite(supply):
+            weak = weak.with_motor(joint, supply_voltage=SHARE * supply)
+    for _ in range(200):
+        trajectory = _trajectory(arm, move, duration, start)
+        try:
+            check_effort(weak, trajectory, SHARE * arm.effort_limit)
+        except TrajectoryRefused:
+            duration *= 1.05
+        else:
+            return trajectory
+    raise SystemExit(f"{arm.name}, {move.label}: no duration is within the limits")
+
+
+def _trajectory(arm: ArmModel, move: Move, duration: float, start: float) -> JointTrajectory:
+    count = 3 * max(2, round(duration / SPACING / 3)) + 1
+    s, p, v, a = profile(move.profile, count)
+    rows = (arm.pose("initial") + np.outer(p, move.distance), np.outer(v, move.distance) / duration)
+    if move.profile == "quintic":
+        rows = (*rows, np.outer(a, move.distance) / duration**2)
+    return parse(arm, arm.joint_names, (s * duration).tolist(), *rows, start=start)
+
+
+def moves(arm: ArmModel) -> Iterator[Move]:
+    """Each joint by itself and all at once, short and long, with each profile."""
+    start = arm.pose("initial")
+    up, down = arm.upper - start, start - arm.lower
+    for length in (SHORT, LONG):
+        distance = np.where(up >= np.minimum(length, down), np.minimum(length, up), 0.0)
+        distance = np.where(distance > 0, distance, -np.minimum(length, down))
+        each = [*np.diag(distance), distance]
+        for name, row in zip((*arm.joint_names, "all"), each, strict=True):
+            for kind in PROFILES:
+                yield Move(f"{name}, {length:g} rad, {kind}", row, kind)
+
+
+def errors(arm: ArmModel, controller: str, payload: float, known: float, move: Move) -> Vector:
+    """|q_ref - q| (periods, nv) [rad] of a move with ``payload`` [kg], of which ``known`` is known.
+
+    The move is planned for the whole payload.
+    """
+    loaded = arm.with_payload(payload)
+    law = build_controller(arm, controller)
+    law.use_model(arm.with_payload(known))
+    loop = ControlLoop(Simulated(arm, Simulation(loaded, known=arm, dt=1e-4)), law)
+    for _ in range(10 if known == payload else 1500):
+        loop.step()
+    trajectory = planned(loaded, move, loop.state.time + 2 * PERIOD)
+    loop.follow(trajectory)
+    found = []
+    while loop.state.time < trajectory.end + AFTER:
+        loop.step()
+        found.append(np.abs(loop.reference.q - loop.state.q))
+    return np.array(found)
+
+
+def row(name: str, controller: str, payload: float, known: float) -> str:
+    """A row of the table: the worst move, and the largest error at the end of any."""
+    arm = load_arm(name)
+    worst, at, end = 0.0, "", 0.0
+    for move in moves(arm):
+        found = errors(arm, controller, payload, known, move)
+        end = max(end, float(found[-1].max()))
+        if found.max() > worst:
+            joint = arm.joint_names[int(found.max(axis=0).argmax())]
+            worst, at = float(found.max()), f"{joint} ({move.label})"
+    told = "" if payload == known else ", not known"
+    figures = f"{1e3 * worst:.1f} | {at} | {1e3 * end:.2f}"
+    return f"| {name} | {controller} | {payload:g}{told} | {figures} |"
+
+
+def main(names: Sequence[str]) -> None:
+    """Print the rows of these arms, of all if none is given."""
+    warnings.simplefilter("ignore", RuntimeWarning)  # of pid_gravity's margins
+    print("| arm | controller | payload [kg] | max error [mrad] | of | at the end [mrad] |")
+    print("|---|---|---|---|---|---|")
+    for name in names or RATED:
+        rated = RATED[name]
+        usual = plugin_name(build_controller(load_arm(name)))
+        for controller in dict.fromkeys((usual, "pid_gravity")):
+            for payload, known in ((0.0, 0.0), (rated, rated), (rated, 0.0)):
+                if controller == usual or known == payload:
+                    print(row(name, controller, payload, known), flush=True)
+
+
+def plugin_name(law: Controller) -> str:
+    """The name by which a controller of the package is chosen."""
+    return type(law).__module__.rpartition(".")[2]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -8,7 +8,7 @@ for a frame that the arm does not have.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pinocchio as pin
 from numpy.typing import ArrayLike
@@ -32,6 +32,49 @@ def pose(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> tuple[Vector,
     pin.forwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
     placement = pin.updateFramePlacement(arm.model, scratch, number)
     return frozen(placement.translation), frozen(placement.rotation)
+
+
+class LinkPlacement(NamedTuple):
+    """Where a link is in its parent link."""
+
+    parent: str
+    child: str
+    position: Vector
+    """(3,) [m]."""
+    rotation: Vector
+    """Rotation matrix (3, 3)."""
+
+
+@takes_arm
+def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
+    """Return the placement of the child link of every moving joint in its parent link.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with nv joints.
+    q : array_like
+        Configuration (nv,) [rad or m].
+
+    Returns
+    -------
+    tuple of LinkPlacement
+        One for each joint, in their order.
+
+    """
+    scratch, frames = data(arm), arm.model.frames
+    pin.framesForwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    found = []
+    for child in frames:
+        joint = frames[child.parentFrame]
+        if child.type != pin.BODY or joint.type != pin.JOINT:
+            continue
+        above = frames[joint.parentFrame]
+        place = [scratch.oMf[arm.model.getFrameId(f.name, pin.BODY)] for f in (above, child)]
+        relative = place[0].actInv(place[1])
+        at = frozen(relative.translation), frozen(relative.rotation)
+        found.append(LinkPlacement(above.name, child.name, *at))
+    return tuple(found)
 
 
 @takes_arm

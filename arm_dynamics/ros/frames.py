@@ -19,6 +19,8 @@ class Frames(NamedTuple):
     """Frame of all poses, twists and wrenches."""
     tool: str
     """Frame that the task-space controller moves."""
+    prefix: str = ""
+    """Prefix of every frame."""
 
 
 def declare_frames(node: Node, arm: ArmModel) -> Frames:
@@ -26,4 +28,4 @@ def declare_frames(node: Node, arm: ArmModel) -> Frames:
     prefix = declare_fixed(
         node, FRAME_PREFIX, "", "prefix of frame names, as of robot_state_publisher (left/)"
     )
-    return Frames(prefix + arm.base_frame, prefix + arm.tool_frame)
+    return Frames(prefix + arm.base_frame, prefix + arm.tool_frame, prefix)

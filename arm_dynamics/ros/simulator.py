@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
@@ -22,9 +23,11 @@ from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_a
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
 from arm_dynamics.ros.clock_pacer import declare_time_source
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
+from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
 from arm_dynamics.ros.frames import declare_frames
+from arm_dynamics.ros.initial_transforms import initial_transforms
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.requests import Requests
@@ -57,16 +60,26 @@ class SimulatorNode(Node):
         super().__init__("simulator")
         self._nominal = declared_model(self)
         self._arm = declare_arm(self, self._nominal)
-        self.simulation, factor = declared_simulation(self, self._arm, self._nominal)
+        frames = declare_frames(self, self._nominal)
+        self._description = publish_description(self, self._nominal)
+        self.simulation, factor = declared_simulation(
+            self,
+            self._arm,
+            self._nominal,
+            # Where this node publishes the description, no robot_state_publisher runs.
+            partial(initial_transforms, self, self._nominal, frames)
+            if self._description is None
+            else lambda _: nullcontext(),
+        )
         self.events = events = self.simulation.watch.events
         events.listener = Throttle(self.get_logger()).warn
         self._cost = 0.0  # of computing one period [s], smoothed
         source = declare_time_source(self, self.simulation, factor)
         self.pacer, self.lockstep = source.pacer, source.lockstep
+        self._ready = False  # whether a command has come
         self._shown = not source.follows_clock  # whether the present state is published, or due
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self.round_trip = RoundTrip()
-        frames = declare_frames(self, self._nominal)
         self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
         order = declare_order(self, self._nominal.joint_names)
         self._quiet_until = 0.0  # simulated time [s]
@@ -182,10 +195,17 @@ class SimulatorNode(Node):
             self.pacer.restart()
         elif not self._shown or self._advanced(advance):
             self._shown = self.pacer.wait()
+            self._say_ready()
             if self._shown:
                 self.control.passed()
             if self._shown and not self._quiet:
                 self.states.publish(self.simulation.state)
+
+    def _say_ready(self) -> None:
+        """Log once when the first command has moved the arm."""
+        if not self._ready and self.simulation.watch.accepted:
+            self._ready = True
+            self.get_logger().info(f"ready: arm '{self._arm.name}' takes commands")
 
     def _advanced(self, advance: Advance) -> bool:
         """Whether time passed; a motion that runs away pauses it instead of ending the node."""

@@ -1,4 +1,4 @@
-"""What an arm shows of itself: joint_states, /clock where simulated, robot_description."""
+"""What an arm shows of itself: joint_states, /clock where simulated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sensor_msgs.msg import JointState
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.clock_pacer import TimeSource
-from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.wire import FIELDS, JointStateWriter, clock
 from arm_dynamics.round_trip import RoundTrip
@@ -42,7 +41,6 @@ class StateTopics:
         self._states = node.create_publisher(JointState, "joint_states", qos.STREAM)
         self._names, self._frame = arm.joint_names, frames.base
         self._writer = JointStateWriter(arm.joint_names, FIELDS, frames.base)
-        self._description = publish_description(node, arm)
         self.stamp = 0.0
         """Stamp of the newest state [s]."""
 

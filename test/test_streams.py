@@ -13,7 +13,7 @@ from arm_dynamics.following.effort_check import check_effort
 from arm_dynamics.goals.streams import FADE, CommandSettings
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.simulation import Simulation
-from arm_dynamics.trajectories.joint_trajectory import parse
+from arm_dynamics.trajectories.joint_trajectory import Options, parse
 from arm_dynamics.trajectories.stop_trajectory import usual_deceleration
 from arm_dynamics.trajectories.stream_fit import Sample, StreamFit
 
@@ -120,7 +120,7 @@ def test_a_stream_with_a_gap_is_joined_within_the_limits(arm, gap):
     _, q, v, _ = rig.motion()
     assert not rig.rejected
     limit, rate = rig.arm.velocity_limit, usual_deceleration(rig.arm)
-    assert (np.abs(np.diff(q, axis=0)) / PERIOD <= limit * 1.051).all()
+    assert (np.abs(np.diff(q, axis=0)) / PERIOD <= limit * 1.011).all()
     assert (np.abs(np.diff(v, axis=0)) / PERIOD <= 1.5 * rate + 2.0).all()
     assert figures(rig, source, 1.0 + gap + 1.0).error < 5e-3
 
@@ -166,6 +166,37 @@ def test_a_stream_of_a_continuous_joint_passes_half_a_turn(by):
     assert not rig.rejected
     assert np.abs(v[t > 0.3] - speed).max() < 0.01
     assert q[-1] == pytest.approx(begin + speed, abs=0.02)
+
+
+def test_a_waypoint_too_far_for_its_time_is_reached_later():
+    """On the topic; a goal is rejected."""
+    rig = Rig("five_dof")
+    away = rig.arm.pose("initial") + [1.0, 0, 0, 0, 0]  # noqa: RUF005
+    rig.send([0.5], [away])
+    rig.step(2.0)
+    _, q, _, _ = rig.motion()
+    assert not rig.rejected
+    assert (np.abs(np.diff(q, axis=0)) / PERIOD <= rig.arm.velocity_limit * 1.011).all()
+    np.testing.assert_allclose(q[-1], away, atol=1e-9)
+    with pytest.raises(TrajectoryRefused, match="R1': velocity"):
+        rig.loop.follow(parse(rig.arm, rig.arm.joint_names, [0.5], [q[0]], start=rig.now))
+
+
+def test_a_goal_may_end_in_motion_where_that_is_allowed():
+    """It comes to rest within the deceleration, and says so."""
+    rig = Rig("five_dof")
+    q, v = rig.arm.pose("initial"), np.array([0.4, 0, 0, 0, 0])
+    names = rig.arm.joint_names
+    with pytest.raises(TrajectoryRefused, match="allow_nonzero_velocity_at_trajectory_end"):
+        parse(rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now)
+    allowed = Options(end_in_motion=True)
+    goal = parse(rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now, options=allowed)
+    rig.loop.follow(goal)
+    rig.step(1.5)
+    way = v**2 / (2 * usual_deceleration(rig.arm))
+    np.testing.assert_allclose(rig.loop.reference.q, q + 0.5 * v + way, atol=1e-9)
+    assert not rig.loop.reference.v.any()
+    assert rig.events.counts["stream_ended"] == 1
 
 
 def test_waypoints_that_leave_the_limits_by_themselves_are_rejected():

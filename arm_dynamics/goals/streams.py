@@ -124,8 +124,9 @@ class Streams:
         if streaming and positions_only and len(points) > 1 and self._keeps(smooth(points)):
             points = smooth(points)
         check_limits(self.loop.arm, JointTrajectory(points), present.q)
-        if points[0].time >= now + FADE:
-            points = JointTrajectory(points).after(now, present).waypoints
+        led = JointTrajectory(points).after(now, present).waypoints
+        if points[0].time >= now + FADE and self._keeps(led):
+            points = led
         ended = through(points, self._limits, coast, to_rest=positions_only)
         return self._of(trajectory, ended, coast)
 
@@ -193,7 +194,8 @@ class Streams:
         """Report a stream that ended in motion, and hold once cmd_timeout is over."""
         following = self.loop.following
         trajectory = following.trajectory
-        if not isinstance(trajectory, StreamTrajectory | VelocityStream) or following.pending:
+        kinds = JointTrajectory | StreamTrajectory | VelocityStream
+        if not isinstance(trajectory, kinds) or following.pending:
             return
         passed = following.time - trajectory.data_end
         if passed >= 0 and trajectory.moving and self._said is not trajectory:
@@ -203,7 +205,8 @@ class Streams:
                 f"no waypoint after {trajectory.data_end:.3f} s: the reference comes to rest and"
                 " holds",
             )
-        if 0 < self.timeout <= passed and self._over is not trajectory:
+        streamed = not isinstance(trajectory, JointTrajectory)
+        if streamed and 0 < self.timeout <= passed and self._over is not trajectory:
             self._over = trajectory
             self.loop.events.report(
                 "command_timeout",

@@ -100,6 +100,16 @@ class JointTrajectory:
         return self.waypoints[-1].time
 
     @property
+    def data_end(self) -> float:
+        """Time of the last waypoint [s], of streams too."""
+        return self.end
+
+    @property
+    def moving(self) -> bool:
+        """Whether the last waypoint is passed in motion."""
+        return self.stop is not None
+
+    @property
     def knots(self) -> tuple[float, ...]:
         """Times of the waypoints [s]."""
         return self._times

@@ -20,7 +20,7 @@ LONGER = 2.0
 """Times as long, where that is too fast for the joint."""
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 """Of a fading difference: where its rates are held against the limits."""
-NEARLY = 0.05
+NEARLY = 0.01
 """Part of the velocity limit by which a fading difference may exceed it."""
 LIMITED = 0.8
 """Part of the acceleration limit from which on it is a limited move's, and does not fade."""
@@ -109,7 +109,7 @@ class StreamTrajectory:
             for track, joint, limit in zip(self.tracks, here, limits, strict=True)
         ]
         effort = FeedForward.after(self.effort, now, present.effort, now + self.fade)
-        return replace(self, limits=limits, entries=tuple(entries), effort=effort)
+        return replace(self, limits=limits, start=now, entries=tuple(entries), effort=effort)
 
     def check(self, arm: ArmModel) -> None:
         """Nothing to reject: its waypoints were checked, and the entry keeps the limits."""

@@ -33,8 +33,8 @@ class VelocityStream:
 
     @property
     def start(self) -> float:
-        """Time of the first waypoint [s]."""
-        return self.times[0]
+        """Time [s] of the first waypoint, or of the entry."""
+        return self.tracks[0].times[0] if self.tracks else self.times[0]
 
     @cached_property
     def end(self) -> float:

@@ -15,8 +15,10 @@ from arm_dynamics import load_arm
 from arm_dynamics.errors import InvalidValue, UnknownName
 from arm_dynamics.kinematics import (
     acceleration,
+    in_axes,
     jacobian,
     jacobian_derivative,
+    link_poses,
     pose,
     tool_pose,
     tool_position,
@@ -138,3 +140,17 @@ def test_what_is_no_frame_is_refused_with_those_that_are():
         twist(five_dof(), [0] * 5, [0] * 5, 3)
     with pytest.raises(InvalidValue, match=r"v\[0\] = inf"):
         jacobian_derivative(five_dof(), [0] * 5, [np.inf] * 5)
+
+
+def test_links_stand_where_their_frames_do_and_wrenches_turn_with_them():
+    arm, q = load_arm("puma560"), np.linspace(-0.5, 0.5, 6)
+    placed = link_poses(arm, q)
+    assert {"base_link", arm.tool_frame} < set(placed)
+    for link, (position, rotation) in placed.items():
+        for found, expected in zip((position, rotation), pose(arm, q, link), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-15)
+    _, rotation = placed[arm.tool_frame]
+    push = np.arange(1.0, 7.0)
+    own = in_axes(rotation, push)
+    np.testing.assert_allclose(rotation @ own[:3], push[:3], atol=1e-12)
+    np.testing.assert_allclose(rotation @ own[3:], push[3:], atol=1e-12)

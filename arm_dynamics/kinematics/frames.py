@@ -151,6 +151,11 @@ def link_poses(arm: ArmModel, q: ArrayLike) -> dict[str, tuple[Vector, Vector]]:
     return {n: (frozen(placed[i].translation), frozen(placed[i].rotation)) for i, n in bodies}
 
 
+def in_axes(rotation: Vector, motion_or_force: Vector) -> Vector:
+    """Both parts of a twist or wrench (6,) along the axes of ``rotation`` R (3, 3): Rᵀ each."""
+    return frozen((motion_or_force.reshape(2, 3) @ rotation).ravel())
+
+
 @takes_arm
 def frame_number(arm: ArmModel, frame: str | None = None) -> int:
     """Pinocchio's number of a link's frame; raises UnknownName listing the links."""

@@ -9,7 +9,7 @@ from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.kinematics import pose, twist
+from arm_dynamics.kinematics import in_axes, pose, twist
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.ros.conversions import header
@@ -69,8 +69,8 @@ class ToolState:
         """The reference's wrench in the axes of the tool, where RViz draws it."""
         message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
         force, torque = message.wrench.force, message.wrench.torque
-        force.x, force.y, force.z = (rotation.T @ task.wrench[:3]).tolist()
-        torque.x, torque.y, torque.z = (rotation.T @ task.wrench[3:]).tolist()
+        wrench = in_axes(rotation, task.wrench).tolist()
+        force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
         return message
 
     def _drawn(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:

@@ -13,6 +13,8 @@ from arm_dynamics import load_arm, resources
 from arm_dynamics.kinematics import link_poses, pose
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.ros import marker_messages as mm
+from arm_dynamics.ros.rviz_scene import status_words
+from arm_dynamics.ros.status import Status
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 
@@ -138,3 +140,13 @@ def test_words_are_broken_into_lines_and_removed():
     assert 0 < shown.scale.x < 0.1  # of a space: RViz takes 1.3 m without it
     assert max(map(len, shown.text.split("\n"))) <= 44 < len(shown.text)
     assert mm.words("", np.zeros(3), 0.1, False, HEADER).action == Marker.DELETE
+
+
+def test_stops_and_troubles_are_named():
+    status = Status()
+    assert status_words(status) == ("", False)
+    status.messages = {"simulator": "safe stop", "joint_controller": "running", "page": "odd"}
+    status.well = {"simulator": False, "joint_controller": True, "page": False}
+    assert status_words(status) == ("simulator: safe stop", False)
+    status.messages["simulator"] = "emergency stop by topic emergency_stop"
+    assert status_words(status) == ("EMERGENCY STOP: topic emergency_stop", True)

@@ -27,7 +27,7 @@ def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
 
 
 def check_times(times: Sequence[float], start: float) -> None:
-    """Raise TrajectoryRefused unless times [s] from ``start`` [s] increase, none of them negative."""
+    """Raise TrajectoryRefused unless times from ``start`` [s] increase, none of them negative."""
     if len(times) == 0:
         raise TrajectoryRefused("no waypoints; at least one is expected")
     previous = -np.inf

@@ -56,7 +56,7 @@ lint: setup-test ## ruff, mypy and the contracts between layers
 
 bench: ## measure a step, rollouts, the gain search, laws, inverse kinematics, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
-	@for what in step rollout gain_search control inverse_kinematics drivers ros_loop; do \
+	@for what in step rollout gain_search control inverse_kinematics drivers streams ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
 
 gallery: setup-test ## draw all pictures of docs/gallery.md anew

@@ -97,13 +97,15 @@ setup(
     entry_points={
         "console_scripts": [
             "arm-dynamics = arm_dynamics.cli.main:main",
-            "simulator = arm_dynamics.ros.simulator:main",
-            "hardware = arm_dynamics.ros.hardware:main",
-            "joint_controller = arm_dynamics.ros.joint_controller:main",
-            "task_space_controller = arm_dynamics.ros.task_space_controller:main",
-            "composed = arm_dynamics.ros.composed:main",
-            "viewer = arm_dynamics.ros.viewer:main",
-            "joint_sliders = arm_dynamics.ros.joint_sliders:main",
+            "simulator = arm_dynamics.ros.start:simulator",
+            "hardware = arm_dynamics.ros.start:hardware",
+            "joint_controller = arm_dynamics.ros.start:joint_controller",
+            "task_space_controller = arm_dynamics.ros.start:task_space_controller",
+            "composed = arm_dynamics.ros.start:composed",
+            "task_space_composed = arm_dynamics.ros.start:task_space_composed",
+            "viewer = arm_dynamics.ros.start:viewer",
+            "rviz_controls = arm_dynamics.ros.start:rviz_controls",
+            "joint_sliders = arm_dynamics.ros.start:joint_sliders",
         ],
     },
 )

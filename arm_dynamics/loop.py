@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.controllers.base import Controller
 from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import (
@@ -27,7 +28,7 @@ from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
 from arm_dynamics.state import Command, Reference, State, TaskReference
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Options, Trajectory
 from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
 
 STALE = 0.25
@@ -136,10 +137,13 @@ class ControlLoop:
         """The law's command; raises CommandRefused, after counting it, where the law has none."""
         self.fit.require(state.q)
         try:
-            return self._laws.command(state, reference, dt)
+            command = self._laws.command(state, reference, dt)
         except ControllerFault as error:
             self.events.report("law_failed", str(error))
             raise CommandRefused(str(error)) from error
+        if reference.effort is None or command.interface != "effort":
+            return command
+        return replace(command, value=frozen(command.value + reference.effort))
 
     def _source(self) -> str:
         """Class of the active controller, and where it returns its command."""
@@ -209,9 +213,13 @@ class ControlLoop:
         in the past, and before the first state; the old trajectory then goes on. With
         ``within_effort`` also where the law's own model needs more than the arm's effort limits.
         """
-        state, reference = self.state, self.reference
-        if state is None or reference is None:
-            raise TrajectoryRefused("no state of the arm has come yet: nothing to start from")
+        state, reference = self.present()
+        interface = self.controller.interface
+        if interface != "effort" and getattr(trajectory, "effort", None) is not None:
+            raise TrajectoryRefused(
+                f"effort: given for {type(self.controller).__name__}, which commands {interface};"
+                " leave effort empty, or use a controller that commands effort"
+            )
         if trajectory.end <= state.time:
             raise TrajectoryRefused(
                 f"the last waypoint is due at {trajectory.end:.6g} s and it is {state.time:.6g} s:"
@@ -230,6 +238,18 @@ class ControlLoop:
         if within_effort:
             check_effort(self.controller.arm, entered, self.arm.effort_limit)
         following.post(trajectory)
+
+    def present(self) -> tuple[State, Reference]:
+        """The latest state and its reference; raises TrajectoryRefused before the first state."""
+        if self.state is None or self.reference is None:
+            raise TrajectoryRefused("no state of the arm has come yet: nothing to start from")
+        return self.state, self.reference
+
+    def options(self, *, integrate: bool, end_in_motion: bool) -> Options:
+        """What a trajectory that comes now may do; raises TrajectoryRefused as ``present``."""
+        state, reference = self.present()
+        begin = reference if self.following.from_desired else _measured(state)
+        return Options(end_in_motion, begin if integrate else None, state.time)
 
     def hold(self, positions: Mapping[str, float]) -> None:
         """Step the reference of the named joints [rad] at once; the others keep theirs.

@@ -34,8 +34,8 @@ class Pacer:
         due = max(self._due + interval, self._last + SHORTEST * interval)
         return max(0.0, due - time.monotonic())
 
-    def wait(self) -> None:
-        """Sleep until the present period is over; the next one begins."""
+    def wait(self) -> bool:
+        """Sleep until the present period is over, and return True; the next one begins."""
         left = self.left()
         if left > 0:
             time.sleep(left)
@@ -44,6 +44,10 @@ class Pacer:
         if now - self._due > self.period / self.factor:
             self.missed += 1
             self._due = now
+        return True
+
+    trouble = ""
+    """Why time does not pass as it should: never, by the wall clock."""
 
 
 class Rate:

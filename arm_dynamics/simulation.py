@@ -15,12 +15,17 @@ from arm_dynamics.joint_efforts import JointEfforts, MotorValues
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.given_arm import require_same_joints
 from arm_dynamics.plant import Plant
+from arm_dynamics.safety.safe_stop import SafeStop
 from arm_dynamics.safety.watch import CommandWatch
 from arm_dynamics.state import Command, State, require_command
 from arm_dynamics.step_clock import StepClock
+from arm_dynamics.timing import UNTIMED, LoopTiming
 
 MOST_STEPS = 1_000_000
 """Time steps within one control period: seconds in which nothing else is answered."""
+
+SHORT = 2e-3
+"""Control period [s] up to which the usual gains of a stop are stable on all bundled arms."""
 
 HARDEST_PUSH = 20.0
 """Largest change of a joint's speed [rad/s or m/s] by an impulse on the tool."""
@@ -50,7 +55,7 @@ class Simulation:
         self.plant = Plant(arm, method)
         self.dt = float(dt)
         believed = arm if known is None else require_same_joints("known", known, arm)
-        self.watch = CommandWatch(believed.with_gravity(arm.gravity), timeout)
+        self.watch = CommandWatch(believed.with_gravity(arm.gravity), timeout, stop=self._stop)
         self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
         self._clock = StepClock()
         self._command: Command | None = None
@@ -160,6 +165,16 @@ class Simulation:
         self.state, self._impulse = self._at_rest(position, v, time), None
         self.watch.restart()
         return self.state
+
+    def set_time(self, time: float) -> None:
+        """Go on from ``time`` [s] in the same state; the command in force ends."""
+        self.state = replace(self.state, time=scalar("time [s]", time))
+        self.watch.restart()
+
+    def _stop(self, state: State) -> SafeStop:
+        """Return a stop whose gains are stable at the control period."""
+        timing = UNTIMED if self.period <= SHORT else LoopTiming(self.period)
+        return SafeStop(self.watch.arm, state, state.tau, timing=timing)
 
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,11 +79,15 @@ _set_time, _set_q, _set_v, _set_tau, _set_act = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """What a controller should follow at one instant: q, v, a, each (nv,)."""
+    """What a controller should follow at one instant: q, v, a, each (nv,).
+
+    ``effort`` (nv,) [N·m or N] is a feed-forward that is added to what the controller commands.
+    """
 
     q: Vector
     v: Vector
     a: Vector
+    effort: Vector | None = field(default=None, kw_only=True)
 
     @classmethod
     def hold(cls, q: ArrayLike) -> Reference:

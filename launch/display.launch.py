@@ -9,9 +9,7 @@ from launch_ros.actions import Node
 from arm_dynamics.ros import launch_parts as parts
 
 ARGUMENTS = (
-    parts.ARM,
-    parts.LOCK,
-    parts.RVIZ,
+    *parts.COMMON,
     ("port", "8080", "port of the page with the sliders; the next free one if taken", None),
     ("gui", "false", "joint_state_publisher_gui instead of the page", parts.SWITCH),
 )
@@ -27,6 +25,9 @@ def _sliders(given):
     """The sliders that were asked for; those of the page where the others are missing."""
     wanted = given["gui"] == "true"
     if wanted and has_resource("packages", GUI):
-        return [Node(package=GUI, executable=GUI, output="screen")]
+        return [Node(package=GUI, executable=GUI, namespace=given["namespace"], output="screen")]
     missing = [LogInfo(msg=f"{GUI} is not installed: the sliders are on a page")] if wanted else []
-    return [*missing, parts.page("joint_sliders", given, "sliders")]
+    return [
+        *missing,
+        parts.page("joint_sliders", given, "sliders", **parts.description_parameters()),
+    ]

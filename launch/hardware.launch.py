@@ -10,12 +10,12 @@ from launch.actions import LogInfo
 from arm_dynamics import plugins
 from arm_dynamics.ros import launch_parts as parts
 from arm_dynamics.ros.launch_law import SIMULATED, law_for
+from arm_dynamics.ros.launch_simulation import simulator_parameters
 
 OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 NOT_MOTORS = ("topic",)
 ARGUMENTS = (
-    parts.ARM,
-    parts.LOCK,
+    *parts.COMMON,
     (
         "driver",
         "",
@@ -43,7 +43,12 @@ ARGUMENTS = (
     ),
     ("rate", "", "cycles a second [Hz]; empty: the parameter file's, else the node's", None),
     ("autostart", "false", "open the port by itself, to read; never torque", parts.SWITCH),
-    parts.RVIZ,
+    (
+        "move_on_release",
+        "false",
+        "what is dragged in RViz moves when the mouse button is released; false: by its menu",
+        parts.SWITCH,
+    ),
     ("page", "false", "a page for a browser here, with an emergency stop", parts.SWITCH),
     ("page_port", "8080", "port of that page; the next free one if taken", None),
     parts.PARAMS_FILE,
@@ -69,7 +74,7 @@ def _controller(given, files):
     law, words = law_for(given, files)
     parameters = parts.controller_parameters({**given, "controller": law})
     said = [LogInfo(msg=words)] if words else []
-    return [*said, parts.node("joint_controller", *files, parameters)]
+    return [*said, parts.node("joint_controller", given, *files, parameters)]
 
 
 def _is_law(name):
@@ -78,13 +83,15 @@ def _is_law(name):
 
 def _arm(given, files):
     """The arm; with the driver simulated the same topics, at the computer's time."""
-    rate = {"rate": parts.positive("rate", given["rate"])} if given["rate"] else {}
     if given["driver"] == SIMULATED:
-        simulator = parts.simulator_parameters({**given, "use_sim_time": "false"})
-        return parts.simulating("simulator", *files, simulator | rate)
+        time = {"use_sim_time": "false", "publish_clock": "false", "real_time_factor": ""}
+        simulator = simulator_parameters({**given, **time})
+        return parts.simulating("simulator", given, *files, simulator)
+    rate = {"rate": parts.positive("rate", given["rate"])} if given["rate"] else {}
     names = ("driver", "port", "settings", "interface")
     law = given["controller"]
     asked = {"interface": plugins.load("controllers", law).interface} if _is_law(law) else {}
     motors = asked | {name: given[name] for name in names if given[name]}
-    start = {**parts.model_parameters(given), "autostart": given["autostart"] == "true"}
-    return parts.simulating("hardware", *files, start | motors | rate)
+    autostart = {"autostart": given["autostart"] == "true"}
+    start = {**parts.model_parameters(given), **parts.description_parameters(), **autostart}
+    return parts.simulating("hardware", given, *files, start | motors | rate)

@@ -3,19 +3,17 @@
 from pathlib import Path
 
 from arm_dynamics.ros import launch_parts as parts
+from arm_dynamics.ros.launch_simulation import SIMULATION, simulated_arm
 
 ARGUMENTS = (
-    parts.ARM,
-    parts.LOCK,
+    *parts.COMMON,
     (
         "controller",
         "",
         "law of the tool; empty: the parameter file's, else task_space",
         ["", "task_space", "resolved_rate", "impedance"],
     ),
-    ("rviz", "true", "show the arm, the reference and its axes in RViz", parts.SWITCH),
-    parts.USE_SIM_TIME,
-    parts.PARAMS_FILE,
+    *SIMULATION,
 )
 
 
@@ -27,11 +25,6 @@ def generate_launch_description():
 def _nodes(given):
     """The nodes of this package; input that they would refuse ends the launch here."""
     files = parts.params_files(given)
-    return [
-        parts.simulating(
-            "simulator",
-            *files,
-            parts.simulator_parameters(given) | parts.lockstep(given, "", files),
-        ),
-        parts.node("task_space_controller", *files, parts.controller_parameters(given)),
-    ]
+    executables = ("task_space_controller", "task_space_composed")
+    controller = parts.controller_parameters(given)
+    return simulated_arm(given, files, executables, controller, controls=False)

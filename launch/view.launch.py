@@ -7,13 +7,12 @@ from launch.actions import LogInfo
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from arm_dynamics import resources
+from arm_dynamics.model.robot_description import robot_description
 from arm_dynamics.ros import launch_parts as parts
 
 ARGUMENTS = (
-    parts.ARM,
-    parts.LOCK,
-    parts.RVIZ,
+    *parts.COMMON,
+    parts.MOVE_ON_RELEASE,
     ("use_sim_time", "false", "time comes from /clock", parts.SWITCH),
 )
 
@@ -27,29 +26,41 @@ def _viewed(given):
     arm = parts.given_arm(given)
     time = {"use_sim_time": given["use_sim_time"] == "true"}
     # Without its type, launch would read the text as YAML.
-    description = ParameterValue(arm.urdf, value_type=str)
+    description = ParameterValue(robot_description(arm), value_type=str)
     actions = [
         _if_installed(
-            "robot_state_publisher",
+            parts.STATE_PUBLISHER,
             "no /tf",
             Node(
-                package="robot_state_publisher",
-                executable="robot_state_publisher",
-                parameters=[time, {"robot_description": description}],
+                package=parts.STATE_PUBLISHER,
+                executable=parts.STATE_PUBLISHER,
+                namespace=given["namespace"],
+                parameters=[
+                    time,
+                    {
+                        "robot_description": description,
+                        "frame_prefix": given["frame_prefix"],
+                    },
+                ],
                 output="screen",
             ),
         )
     ]
     if given["rviz"] == "true":
-        picture = str(resources.folder("config") / "arm.rviz")
         rviz = Node(
             package="rviz2",
             executable="rviz2",
-            arguments=["-d", picture, "-f", arm.base_frame],
+            namespace=given["namespace"],
+            arguments=["-d", parts.rviz_file(given, arm)],
             parameters=[time],
             output="screen",
         )
-        actions.append(_if_installed("rviz2", "no RViz", rviz))
+        release = {"move_on_release": given["move_on_release"] == "true"}
+        controls = parts.node("rviz_controls", given, {**parts.model_parameters(given), **release})
+        actions += [
+            _if_installed("rviz2", "no RViz", rviz),
+            *([controls] if has_resource("packages", "rviz2") else []),
+        ]
     return actions
 
 

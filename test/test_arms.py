@@ -161,7 +161,8 @@ def test_arm_loads_without_a_warning_and_moves(name):
 def test_every_body_is_one_for_programs_without_tolerance(name):
     """Principal moments above zero that obey the triangle inequality to the last digit.
 
-    MuJoCo compares those of the text so, and rejects thin rods, points and broken flat bodies.
+    MuJoCo compares those of the text so, and rejects thin rods, points and broken flat bodies; RViz
+    calls them errors.
     """
     description = (ROOT / "urdf" / f"{name}.urdf").read_text()
     tensors = [inertia.attrib for inertia in ElementTree.fromstring(description).iter("inertia")]
@@ -174,6 +175,9 @@ def test_every_body_is_one_for_programs_without_tolerance(name):
         low, middle, high = moments
         assert low > 1e-9 * high
         assert low + middle >= high
+        # RViz's MassMatrix3::IsPositive(0): without, "unrealistic inertia" is logged as an error.
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        assert all(np.linalg.det(tensor[:n, :n]) > 0 for n in (1, 2, 3))
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -28,7 +28,7 @@ from arm_dynamics.dynamechs import (
 )
 from arm_dynamics.dynamics import mass_matrix
 from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.forward_model import pack_state
+from arm_dynamics.forward_step import pack_state
 from arm_dynamics.state_vector import split
 
 DATA = Path(__file__).parent / "data/five_dof"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from arm_dynamics import Simulation, State, forward_model
 from arm_dynamics.dynamics import aba
 from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.forward_model import pack_state, unpack_state
+from arm_dynamics.forward_step import pack_state, unpack_state
 from arm_dynamics.integrators import INTEGRATORS
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.state import Command

@@ -20,22 +20,29 @@ from arm_dynamics.state import MIXED
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
-ARGUMENTS = {
-    "simulation": {
-        "arm", "lock", "controller", "rate", "rviz", "viewer", "port", "composed", "lockstep",
-        "use_sim_time", "params_file",
-    },
-    "hardware": {
-        "arm", "lock", "driver", "port", "settings", "interface", "controller", "rate", "autostart",
-        "rviz", "page", "page_port", "params_file",
-    },
-    "display": {"arm", "lock", "rviz", "port", "gui"},
-    "task_space": {"arm", "lock", "controller", "rviz", "use_sim_time", "params_file"},
-    "view": {"arm", "lock", "rviz", "use_sim_time"},
+COMMON = {"arm", "lock", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level"}
+SIMULATED = COMMON | {
+    "controller", "rate", "real_time_factor", "lockstep", "use_sim_time", "publish_clock",
+    "composed", "viewer", "port", "params_file",
 }  # fmt: skip
-SWITCHES = {"autostart", "page", "rviz", "viewer", "composed", "use_sim_time", "gui"}
-LEFT_TO_THE_FILE = {"controller", "rate"}
+ARGUMENTS = {
+    "simulation": SIMULATED,
+    "hardware": COMMON | {
+        "driver", "port", "settings", "interface", "controller", "rate", "autostart", "page",
+        "page_port", "params_file", "move_on_release",
+    },
+    "display": COMMON | {"port", "gui"},
+    "task_space": SIMULATED,
+    "view": COMMON | {"use_sim_time", "move_on_release"},
+}  # fmt: skip
+SWITCHES = {
+    "autostart", "page", "rviz", "viewer", "composed", "use_sim_time", "gui", "move_on_release",
+}  # fmt: skip
+LEFT_TO_THE_FILE = {"controller", "rate", "real_time_factor"}
 PARTS = "arm_dynamics.ros.launch_parts"
+SIMULATORS = {"simulator", "composed", "task_space_composed"}
+DESCRIBING = SIMULATORS | {"hardware", "joint_sliders"}
+"""Nodes that publish robot_description unless they are told otherwise."""
 REAL = importlib.util.find_spec("launch_ros") is not None
 """`launch` alone is no proof: seen from here, the folder of that name is a package too."""
 
@@ -66,7 +73,7 @@ class LaunchConfiguration:
 
 
 @pytest.fixture
-def stand_in(monkeypatch):
+def stand_in(monkeypatch, tmp_path):
     """The few names of the launch packages that the files use; returns what is installed."""
     installed = set()
     kinds = {
@@ -75,6 +82,7 @@ def stand_in(monkeypatch):
             "DeclareLaunchArgument", "IncludeLaunchDescription", "LogInfo", "OpaqueFunction",
             "Shutdown",
         ],
+        "launch.logging": [],
         "launch.substitutions": [],
         "launch_ros": [],
         "launch_ros.actions": ["Node"],
@@ -87,6 +95,7 @@ def stand_in(monkeypatch):
         for action in actions:
             setattr(module, action, type(action, (Action,), {}))
         monkeypatch.setitem(sys.modules, name, module)
+    sys.modules["launch.logging"].launch_config = SimpleNamespace(log_dir=str(tmp_path))
     sys.modules["launch.substitutions"].LaunchConfiguration = LaunchConfiguration
     resources = sys.modules["ament_index_python.resources"]
     resources.has_resource = lambda kind, name: kind == "packages" and name in installed
@@ -97,8 +106,9 @@ def stand_in(monkeypatch):
 
 def forget_parts():
     """Have what took its names from another launch package, or another stand-in, read anew."""
-    sys.modules.pop(PARTS, None)
-    vars(arm_dynamics.ros).pop("launch_parts", None)
+    for name in ("launch_parts", "launch_simulation", "launch_law"):
+        sys.modules.pop(f"arm_dynamics.ros.{name}", None)
+        vars(arm_dynamics.ros).pop(name, None)
 
 
 def described(name):
@@ -179,9 +189,16 @@ def test_what_is_included_lies_beside(name, stand_in):
 
 @pytest.mark.parametrize("viewer", ["true", "false"])
 @pytest.mark.parametrize("composed", ["true", "false"])
-def test_executables_exist(stand_in, viewer, composed):
-    found = nodes(started("simulation", viewer=viewer, composed=composed))
-    wanted = {"composed"} if composed == "true" else {"simulator", "joint_controller"}
+@pytest.mark.parametrize(
+    ("name", "controller", "both"),
+    [
+        ("simulation", "joint_controller", "composed"),
+        ("task_space", "task_space_controller", "task_space_composed"),
+    ],
+)
+def test_executables_exist(stand_in, viewer, composed, name, controller, both):
+    found = nodes(started(name, viewer=viewer, composed=composed))
+    wanted = {both} if composed == "true" else {"simulator", controller}
     assert set(found) == wanted | ({"viewer"} if viewer == "true" else set())
     assert set(found) <= EXECUTABLES
     assert {node.package for node in found.values()} == {"arm_dynamics"}
@@ -316,6 +333,53 @@ def test_joints_are_locked_in_every_node_of_the_arm(stand_in, name, given):
             started(name, arm="puma560", lock="J9", **given)
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("simulation", {"viewer": "true"}),
+        ("task_space", {"composed": "true"}),
+        ("hardware", {"page": "true"}),
+        ("hardware", {"driver": "simulated"}),
+        ("display", {}),
+        ("display", {"gui": "true"}),
+        ("view", {}),
+    ],
+)
+def test_several_arms_have_namespaces_and_frames(stand_in, name, given):
+    stand_in |= {"robot_state_publisher", "rviz2", "joint_state_publisher_gui"}
+    told = {"namespace": "left", "frame_prefix": "left/", "log_level": "debug", **given}
+    for executable, node in nodes(started(name, **told)).items():
+        assert node.namespace == "left", executable
+        if executable == "rviz2":
+            shown = yaml.safe_load(Path(node.arguments[1]).read_text())["Visualization Manager"]
+            assert shown["Global Options"]["Fixed Frame"] == "left/base_link"
+        elif executable != "joint_state_publisher_gui":
+            assert parameters(node)["frame_prefix"] == "left/", executable
+        if executable in EXECUTABLES:
+            assert node.ros_arguments == ["--log-level", "debug"]
+    assert not any("frame_prefix" in parameters(n) for n in nodes(started("simulation")).values())
+
+
+@pytest.mark.parametrize("name", ["simulation", "task_space"])
+@pytest.mark.parametrize("composed", ["true", "false"])
+def test_one_arm_is_the_source_of_the_clock_and_the_others_follow(stand_in, name, composed):
+    def simulator(**given):
+        found = nodes(started(name, composed=composed, **given))
+        return parameters(next(n for e, n in found.items() if e in SIMULATORS))
+
+    assert simulator()["publish_clock"] is True
+    second = simulator(publish_clock="false")
+    assert (second["publish_clock"], second["use_sim_time"]) == (False, True)
+    assert second["lockstep"] is True
+    assert simulator(real_time_factor="5")["real_time_factor"] == 5.0
+    for words, given in (
+        ("use_sim_time:=true", {"publish_clock": "true", "use_sim_time": "false"}),
+        ("real_time_factor", {"publish_clock": "false", "real_time_factor": "5"}),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            simulator(**given)
+
+
 @pytest.mark.parametrize("name", ["simulation", "hardware", "task_space"])
 def test_without_a_locked_joint_the_nodes_have_no_such_parameter(stand_in, name):
     assert not any("lock" in parameters(node) for node in nodes(started(name)).values())
@@ -408,10 +472,57 @@ def test_view_starts_what_is_installed(stand_in, rviz):
     assert description.value_type is str
     assert publisher["use_sim_time"] is True
     assert ("rviz2" in found) is (rviz == "true")
-    if rviz == "true":
-        arguments = found["rviz2"].arguments
-        assert Path(arguments[arguments.index("-d") + 1]).read_bytes()
-        assert arguments[arguments.index("-f") + 1] == "base_link"
+    assert ("rviz_controls" in found) is (rviz == "true")
+
+
+def test_rviz_is_set_up_for_the_arm_or_as_given(stand_in, tmp_path):
+    stand_in |= {"rviz2"}
+    files = []
+    for arm in ("five_dof", "five_dof", "so101"):
+        option, file = nodes(started("view", arm=arm))["rviz2"].arguments
+        assert option == "-d"
+        assert Path(file).parent == tmp_path  # the log's folder
+        files.append(Path(file))
+    assert len(set(files)) == 3
+    assert files[0].read_text() == files[1].read_text() != files[2].read_text()
+    own = tmp_path / "my.rviz"
+    with pytest.raises(ConfigError, match=r"my\.rviz: no such file"):
+        started("view", rviz_config=str(own))
+    own.touch()
+    found = nodes(started("view", rviz_config=str(own)))
+    assert found["rviz2"].arguments == ["-d", str(own)]
+    with pytest.raises(ArmDynamicsError, match="such as 'left/'"):
+        started("view", frame_prefix="left_")
+
+
+def test_what_is_dragged_in_rviz_moves_at_once_in_simulation_only(stand_in):
+    """hardware.launch.py hands its argument on by the name that view.launch.py has too."""
+    for name, moves in (("view", "true"), ("hardware", "false")):
+        _, actions = described(name)
+        (argument,) = (a for a in actions if a.values and a.values[0] == "move_on_release")
+        assert argument.default_value == moves
+    stand_in |= {"rviz2"}
+    controls = nodes(started("view", move_on_release="false", lock="R5"))["rviz_controls"]
+    assert parameters(controls) == {"arm": "five_dof", "lock": ["R5"], "move_on_release": False}
+
+
+@pytest.mark.parametrize("installed", [True, False])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("simulation", {}), ("simulation", {"composed": "true"}), ("task_space", {}),
+        ("hardware", {}), ("hardware", {"driver": "simulated"}), ("display", {}),
+    ],
+)  # fmt: skip
+def test_one_node_publishes_the_description(stand_in, name, given, installed):
+    stand_in |= {"robot_state_publisher"} if installed else set()
+    own = [n for n in nodes(started(name, **given)).values() if n.package == "arm_dynamics"]
+    publishing = [n for n in own if n.executable in DESCRIBING]
+    assert len(publishing) == 1
+    for node in own:
+        wanted = parameters(node).get("publish_robot_description", True)
+        assert wanted is (not installed or node not in publishing)
+    assert ("robot_state_publisher" in nodes(started("view"))) is installed
 
 
 def test_view_says_what_is_missing_and_how_to_get_it(stand_in, monkeypatch):
@@ -444,20 +555,6 @@ def test_display_has_sliders_either_way(stand_in, installed):
     assert list(nodes(asked)) == ([gui] if installed else ["joint_sliders"])
     assert any(a.kind == "LogInfo" and gui in a.msg for a in asked) is not installed
     assert "joint_sliders" in EXECUTABLES
-
-
-def test_rviz_shows_grid_robot_frames_trace_and_tool():
-    config = yaml.safe_load((ROOT / "config/arm.rviz").read_text())
-    manager = config["Visualization Manager"]
-    displays = manager["Displays"]
-    kinds = [d["Class"].removeprefix("rviz_default_plugins/") for d in displays]
-    assert kinds == ["Grid", "RobotModel", "TF", "Path", "MarkerArray", "Pose", "Pose"]
-    assert all(d["Enabled"] and d["Value"] for d in displays)
-    assert len({d["Name"] for d in displays}) == len(displays)
-    assert manager["Global Options"]["Fixed Frame"] == "base_link"
-    view = manager["Views"]["Current"]
-    assert view["Class"] == "rviz_default_plugins/Orbit"
-    assert 1.5 < view["Distance"] < 4
 
 
 def real_arguments():

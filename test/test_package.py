@@ -55,7 +55,7 @@ def test_executable_has_its_function(script):
 
 def test_executables_are_those_of_the_nodes_and_the_command():
     nodes = {"simulator", "joint_controller", "task_space_controller", "composed", "viewer"}
-    nodes |= {"joint_sliders", "hardware"}
+    nodes |= {"joint_sliders", "hardware", "task_space_composed", "rviz_controls"}
     assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
 
 

@@ -1,9 +1,13 @@
 """robot_description: meshes under URIs that RViz resolves, and no file that the audit rejects."""
 
+import warnings
+from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
+import numpy as np
+import pinocchio as pin
 import pytest
 from test_audit import GOOD, mutated
 from test_mesh_files import OUTSIDE
@@ -85,3 +89,43 @@ def test_only_meshes_and_textures_change(tmp_path):
     changed = [n.tag for o, n in zip(old, new, strict=True) if o.attrib != n.attrib]
     assert changed == ["mesh"]
     assert parse_arm(after, tmp_path / "arm.urdf").joint_names == parse_arm(GOOD).joint_names
+
+
+PANDA = ("panda_finger_joint1", "panda_finger_joint2")
+
+
+@pytest.mark.parametrize(
+    ("arm", "lock"),
+    [
+        ("puma560", ("J2", "J5")),
+        ("five_dof", ("R2", "R5")),
+        ("panda", PANDA),
+        ("panda", ("panda_joint4", *PANDA)),
+    ],
+)
+def test_locked_joints_are_fixed_where_they_are(arm, lock):
+    """Every link is where it was, by Pinocchio's own reader; only joints with states are left."""
+    if arm == "panda":
+        try:
+            every = metadata.files("example-robot-data") or ()
+        except metadata.PackageNotFoundError:
+            pytest.skip("example-robot-data is not installed (extra: test)")
+        arm = next(Path(f.locate()) for f in every if f.name == "panda.urdf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        locked = load_arm(arm, lock)
+        text = robot_description(locked)
+        again = parse_arm(text)
+    assert again.joint_names == locked.joint_names
+    assert not again.locked
+    q = locked.pose("initial") + 0.1
+    for link in (f.name for f in locked.model.frames if f.type == pin.BODY):
+        np.testing.assert_allclose(
+            placement(again, link, q), placement(locked, link, q), atol=1e-12, err_msg=link
+        )
+
+
+def placement(arm, link, q):
+    data = arm.model.createData()
+    pin.framesForwardKinematics(arm.model, data, np.asarray(q))
+    return data.oMf[arm.model.getFrameId(link, pin.BODY)].homogeneous

@@ -6,7 +6,7 @@ from conftest import displaced, five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics
+from arm_dynamics import dynamics, load_arm
 from arm_dynamics.errors import CommandRefused, InvalidValue
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.guard import Guard
@@ -218,3 +218,23 @@ def test_a_stop_from_beyond_a_limit_leads_back_inside():
         sim.advance()
     assert np.abs(sim.state.v).max() < 1e-3
     assert ((arm.lower - 2e-3 <= sim.state.q) & (sim.state.q <= arm.upper + 2e-3)).all()
+
+
+@pytest.mark.parametrize("name", ["two_link", "three_link", "five_dof"])
+@pytest.mark.parametrize("rate", [500, 100, 50])
+def test_a_simulated_arm_without_commands_comes_to_rest_at_every_rate(name, rate):
+    """From speed, whatever the control period: gains of a stop that suit 2 ms oscillate at 20."""
+    arm = load_arm(name)
+    simulation = Simulation(arm, period=1 / rate)
+    push = 0.1 * arm.effort_limit * np.where(np.arange(arm.nv) % 2, -1, 1)
+    effort = dynamics.gravity(arm, simulation.state.q) + push
+    for _ in range(rate // 10):
+        simulation.offer(Command("effort", effort, simulation.state.time))
+        simulation.advance()
+    while not simulation.watch.stopping:
+        simulation.advance()
+    begin, speed = simulation.state.q, np.abs(simulation.state.v).max()
+    for _ in range(rate):
+        simulation.advance()
+        assert np.abs(simulation.state.q - begin).max() < 0.25 * speed + 0.02
+    assert np.abs(simulation.state.v).max() < 0.02 * speed

@@ -29,7 +29,7 @@ from arm_dynamics.viewer.plot import QUANTITIES
 from arm_dynamics.viewer.server import may_connect
 from arm_dynamics.viewer.skeleton import Skeleton, tip
 from arm_dynamics.viewer.sliders import slider_range
-from arm_dynamics.viewer.stage import VIEW, _aim, reach
+from arm_dynamics.viewer.stage import VIEW, _aim, page_reach
 from arm_dynamics.viewer.table import short, status_html, table_html
 from arm_dynamics.viewer.urdf import load_visuals
 
@@ -486,7 +486,7 @@ def scaled(factor):
 def test_the_camera_holds_an_arm_of_any_size_and_the_floor_is_under_it(factor):
     visuals = load_visuals(scaled(factor), None)
     limits = [*LIMITS[:2], (0.0, 0.3 * factor)]
-    found = reach(Skeleton(visuals, NAMES), limits, np.zeros(3), visuals)
+    found = page_reach(Skeleton(visuals, NAMES), limits, np.zeros(3), visuals)
     assert found.floor == pytest.approx(-factor)
     visuals.update_cfg(dict.fromkeys(NAMES, 0.0))
     corners = np.concatenate([

@@ -14,8 +14,8 @@ from arm_dynamics.model.solids import Solid, cylinder, sphere
 
 NAME = "five_dof"
 TOPICS = {
-    "joint_commands_topic": "/joint_commands",
-    "joint_states_topic": "/joint_states",
+    "joint_commands_topic": "joint_commands",
+    "joint_states_topic": "joint_states",
     # By default the plugin keeps commands back while positions look as wanted.
     "trigger_joint_command_threshold": "-1",
 }

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.requirements import to_install
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as a shell has it."""
 COMMANDS = {
     "advise": ("arm_dynamics.cli.advise", "find the largest stable time step of a loop"),
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
@@ -44,19 +49,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         print(f"arm-dynamics {given.command}: interrupted", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 def _load(command: str) -> Any:
     """The module of a sub-command; only the chosen one is imported."""
     module = COMMANDS[command][0]
     try:
-        return import_module(module)
+        with _interruptible(command):
+            return import_module(module)
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
             raise
         message = f"'{command}' needs rclpy: {to_install('ros')}, or source a ROS 2 installation"
         raise ArmDynamicsError(message) from error
+
+
+@contextmanager
+def _interruptible(command: str) -> Iterator[None]:
+    """Ctrl-C ends the process at once, as an exception can be lost in an import of compiled code.
+
+    The code is 0 for ``sim``, whose end Ctrl-C is.
+    """
+
+    def end(*_: object) -> None:
+        print(f"arm-dynamics {command}: interrupted", file=sys.stderr, flush=True)
+        os._exit(0 if command == "sim" else INTERRUPTED)
+
+    try:
+        before = signal.signal(signal.SIGINT, end)
+    except ValueError:  # in another thread than the main one, which gets the signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 if __name__ == "__main__":

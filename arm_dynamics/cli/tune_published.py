@@ -14,7 +14,7 @@ from arm_dynamics.cli.path import path
 from arm_dynamics.cli.progress_lines import ProgressLines
 from arm_dynamics.dynamechs import published_arm
 from arm_dynamics.errors import ConfigError, UnknownName
-from arm_dynamics.forward_model import COMPATIBILITY
+from arm_dynamics.forward_step import COMPATIBILITY
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.stability.loops import PUBLISHED_P
 from arm_dynamics.tuning.baseline import PUBLISHED_I

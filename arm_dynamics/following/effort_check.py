@@ -31,13 +31,13 @@ SLACK = 1 + 1e-9
 
 
 def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None:
-    """|M(q) a + C(q, v) v + g(q)| <= limit (nv,) [N·m] along the trajectory, by ``model``.
+    """|M(q) a + C(q, v) v + g(q) + τ| <= limit (nv,) [N·m] along the trajectory, by ``model``.
 
-    So much, and no more than the model's motors give at the speed v: its back-EMF leaves a DC motor
-    the less effort the faster it turns. Looks every SPACING, and at both ends of every segment,
-    where the accelerations of cubic splines are largest. For a motion of the tool the joints are
-    led along it first, and motors are not looked at. Raises TrajectoryRefused with joint, effort,
-    limit and time.
+    τ are the trajectory's efforts. The motors of ``model`` limit the effort too: their back-EMF
+    leaves a DC motor the less effort the faster it turns. Looks every SPACING, and at both ends of
+    every segment, where the accelerations of cubic splines are largest. For a motion of the tool
+    the joints are led along it first, and motors are not looked at.
+    Raises TrajectoryRefused with joint, effort, limit and time.
     """
     if isinstance(trajectory.at(trajectory.start), TaskReference):
         found = feasibility.led(model, trajectory)
@@ -45,6 +45,9 @@ def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None
         return
     times, q, v, a = _looks(trajectory)
     effort = rnea_each(model, q, v, a)
+    if isinstance(trajectory, JointTrajectory) and trajectory.effort is not None:
+        added = (trajectory.effort.at(time) for time in times.tolist())
+        effort = effort + [np.zeros(model.nv) if row is None else row for row in added]
     for k in np.flatnonzero(~(np.abs(effort) <= limit * SLACK).all(axis=1)).tolist():
         _check(model, float(times[k]), effort[k], limit)
     _check_motors(model, times, effort, v)

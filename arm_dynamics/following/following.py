@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 
 from arm_dynamics.errors import TrajectoryRefused
@@ -28,6 +29,8 @@ class Following:
         They differ where trajectory time is slower than time; both are 0 while one is held."""
         self.entered = 0
         """How many trajectories were entered."""
+        self.from_desired = True
+        """Whether a trajectory is entered from the reference, else from the measured state."""
         self._next: Trajectory | None = None
         self._lock = Lock()
 
@@ -62,11 +65,17 @@ class Following:
         the tool, whose posture is none that the arm takes up, from where the ``joints`` are.
         """
         if self._next is not None and present is not None:
-            self._enter(now, present, joints)
+            self._enter(now, self._continued(now, present), joints)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
         self.elapsed = _elapsed(self.trajectory, self.time, now)
         return self.clock.scaled(self.trajectory.at(self.time))
+
+    def _continued(self, now: float, present: Reference) -> Reference:
+        """The present trajectory's reference ``now``: a stream would lose a cycle a message."""
+        if self.trajectory is None or isinstance(present, TaskReference):
+            return present
+        return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
 
     def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
         with self._lock:
@@ -80,6 +89,8 @@ class Following:
         """A trajectory as it is entered ``now``, from what ``reference`` tells."""
         if joints is not None and _leaves_tool(trajectory, present):
             return trajectory.after(now, joints)
+        if joints is not None and not self.from_desired:
+            present = replace(joints, effort=present.effort)
         return trajectory.after(now, self.clock.unscaled(present))
 
     def at(self, time: float) -> Reference:
@@ -109,5 +120,6 @@ def _elapsed(trajectory: Trajectory, time: float, now: float) -> tuple[float, fl
 
 def _leaves_tool(trajectory: Trajectory, present: Reference) -> bool:
     """Whether a reference of the tool is followed by a trajectory of the joints."""
-    after = trajectory.at(trajectory.end)
-    return isinstance(present, TaskReference) and not isinstance(after, TaskReference)
+    if not isinstance(present, TaskReference):
+        return False
+    return not isinstance(trajectory.at(trajectory.end), TaskReference)

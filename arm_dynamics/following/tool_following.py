@@ -44,12 +44,13 @@ class ToolFollowing(Following):
     ) -> Reference:
         """Reference at the time ``now`` [s], the push included."""
         if present is not None and self.pending:
-            present, joints = self._reachable(now), self._led()
+            joints = self._led()
         found = super().reference(now, present, joints)
         return self._pushed(found, now)
 
-    def _reachable(self, now: float) -> Reference:
-        """Where the motion in force is ``now``: a tick further, or streams would lose that time."""
+    def _continued(self, now: float, present: Reference) -> Reference:
+        """Where the motion in force is ``now``, or where the arm can be."""
+        del present
         if self._law.virtual.distance > LEASH:
             return self._led()
         assert self.trajectory is not None

@@ -15,7 +15,12 @@ from arm_dynamics.goals.constraints import Constraints
 from arm_dynamics.goals.goal import Code, Demands
 from arm_dynamics.goals.tolerances import Given
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.joint_trajectory import (
+    NO_OPTIONS,
+    JointTrajectory,
+    Options,
+    parse,
+)
 
 AT_ONCE = 0.05
 """Time [s] that a single waypoint has which is due the moment it comes."""
@@ -34,6 +39,7 @@ class Request:
     positions: Sequence[ArrayLike]
     velocities: Sequence[ArrayLike] = ()
     accelerations: Sequence[ArrayLike] = ()
+    efforts: Sequence[ArrayLike] = ()
     start: float = 0.0
     path: Given = field(default_factory=dict)
     goal: Given = field(default_factory=dict)
@@ -83,6 +89,7 @@ def completed(arm: ArmModel, request: Request, q: Vector) -> Request:
         positions=[_extended(row, held) for row in request.positions],
         velocities=[_extended(row, still) for row in request.velocities],
         accelerations=[_extended(row, still) for row in request.accelerations],
+        efforts=[_extended(row, still) for row in request.efforts],
     )
 
 
@@ -92,7 +99,9 @@ def _extended(row: ArrayLike, more: list[float]) -> ArrayLike:
     return np.concatenate([given, more]) if given.size else given
 
 
-def trajectory_of(arm: ArmModel, request: Request, now: float) -> JointTrajectory:
+def trajectory_of(
+    arm: ArmModel, request: Request, now: float, options: Options = NO_OPTIONS
+) -> JointTrajectory:
     """The trajectory of a request for all joints; raises GoalRefused.
 
     A single waypoint due at once has AT_ONCE, as far as the joints' limits allow.
@@ -107,6 +116,8 @@ def trajectory_of(arm: ArmModel, request: Request, now: float) -> JointTrajector
             request.velocities,
             request.accelerations,
             start=request.start or now,
+            efforts=request.efforts,
+            options=options,
         )
     if request.start and trajectory.end <= now:
         raise GoalRefused(

@@ -32,7 +32,7 @@ class Goals:
     def __init__(self, loop: ControlLoop) -> None:
         self.loop = loop
         self.constraints = Constraints.of(loop.arm)
-        self.allow_partial = False
+        self.allow_partial = self.end_in_motion = self.integrate = False
         self.active: Goal | None = None
         self._entered = self._takeovers = 0
         self._watched = 0
@@ -52,7 +52,8 @@ class Goals:
             raise GoalRefused(Code.INVALID_GOAL, f"not active: {self._leads_none()}")
         check_joints(self.loop.arm, request.names, partial=self.allow_partial)
         whole = completed(self.loop.arm, request, self._at_rest(state, reference))
-        trajectory = trajectory_of(self.loop.arm, whole, state.time)
+        options = self.loop.options(integrate=self.integrate, end_in_motion=self.end_in_motion)
+        trajectory = trajectory_of(self.loop.arm, whole, state.time, options)
         demands = demands_of(self.loop.arm, request, self.constraints)
         entered, takeovers = self.loop.following.entered + 1, self.loop.takeovers
         effort = self.loop.controller.interface == "effort"

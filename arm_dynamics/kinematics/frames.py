@@ -8,7 +8,7 @@ for a frame that the arm does not have.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pinocchio as pin
 from numpy.typing import ArrayLike
@@ -32,6 +32,49 @@ def pose(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> tuple[Vector,
     pin.forwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
     placement = pin.updateFramePlacement(arm.model, scratch, number)
     return frozen(placement.translation), frozen(placement.rotation)
+
+
+class LinkPlacement(NamedTuple):
+    """Where a link is in its parent link."""
+
+    parent: str
+    child: str
+    position: Vector
+    """(3,) [m]."""
+    rotation: Vector
+    """Rotation matrix (3, 3)."""
+
+
+@takes_arm
+def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
+    """Return the placement of the child link of every moving joint in its parent link.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with nv joints.
+    q : array_like
+        Configuration (nv,) [rad or m].
+
+    Returns
+    -------
+    tuple of LinkPlacement
+        One for each joint, in their order.
+
+    """
+    scratch, frames = data(arm), arm.model.frames
+    pin.framesForwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    found = []
+    for child in frames:
+        joint = frames[child.parentFrame]
+        if child.type != pin.BODY or joint.type != pin.JOINT:
+            continue
+        above = frames[joint.parentFrame]
+        place = [scratch.oMf[arm.model.getFrameId(f.name, pin.BODY)] for f in (above, child)]
+        relative = place[0].actInv(place[1])
+        at = frozen(relative.translation), frozen(relative.rotation)
+        found.append(LinkPlacement(above.name, child.name, *at))
+    return tuple(found)
 
 
 @takes_arm
@@ -96,6 +139,16 @@ def chain_points(arm: ArmModel, q: ArrayLike) -> Vector:
     tool = tool_position(arm, q)
     placed = data(arm).oMi
     return frozen([*(placed[i + 1].translation for i in range(arm.nv)), tool])
+
+
+@takes_arm
+def link_poses(arm: ArmModel, q: ArrayLike) -> dict[str, tuple[Vector, Vector]]:
+    """Position (3,) [m] and rotation (3, 3) of every link in the base frame, by name."""
+    scratch = data(arm)
+    pin.framesForwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    bodies = [(i, frame.name) for i, frame in enumerate(arm.model.frames) if frame.type == pin.BODY]
+    placed = scratch.oMf
+    return {n: (frozen(placed[i].translation), frozen(placed[i].rotation)) for i, n in bodies}
 
 
 @takes_arm

@@ -129,14 +129,14 @@ def _limit(model: Any, joints: Sequence[Joint]) -> None:
 
 
 def _joint_model(joint: Node) -> Any:
-    axis, sliding = _axis(joint), joint.get("type") == "prismatic"
+    axis, sliding = unit_axis(joint), joint.get("type") == "prismatic"
     if axis in _ALIGNED:
         return _ALIGNED[axis][sliding]()
     kind = pin.JointModelPrismaticUnaligned if sliding else pin.JointModelRevoluteUnaligned
     return kind(np.array(axis))
 
 
-def _axis(joint: Node) -> tuple[float, ...]:
+def unit_axis(joint: Node) -> tuple[float, ...]:
     """The unit vector of an axis of any length that is finite and not 0."""
     node = joint.first("axis")
     x, y, z = vector(node, "xyz") or _X_AXIS
@@ -150,7 +150,7 @@ def _moved(joint: Node, position: float) -> Any:
     """The placement that a locked joint adds at ``position`` [rad or m]."""
     if position == 0.0:
         return pin.SE3.Identity()
-    axis = np.array(_axis(joint))
+    axis = np.array(unit_axis(joint))
     if joint.get("type") == "prismatic":
         return pin.SE3(np.eye(3), axis * position)
     return pin.SE3(pin.AngleAxis(position, axis).matrix(), np.zeros(3))

@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.fixed_joints import with_fixed_joints
 from arm_dynamics.model.mesh_files import find_mesh
 
 REGISTERED = "share/ament_index/resource_index/packages"
@@ -18,8 +19,12 @@ REGISTERED = "share/ament_index/resource_index/packages"
 
 
 def robot_description(arm: ArmModel) -> str:
-    """Return the URDF of ``arm`` with mesh and texture URIs that RViz resolves."""
-    return with_resolvable_uris(arm.urdf, arm.source.parent if arm.source else None)
+    """Return the URDF of ``arm`` as robot_state_publisher and RViz read it.
+
+    Mesh and texture URIs are such as RViz resolves. Locked joints are fixed: nobody publishes
+    states of them, so that their links would have no transform.
+    """
+    return with_resolvable_uris(with_fixed_joints(arm), arm.source.parent if arm.source else None)
 
 
 def with_resolvable_uris(text: str, folder: Path | None) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
-from arm_dynamics.forward_model import forward_model
+from arm_dynamics.forward_step import forward_model
 from arm_dynamics.recording.description import Segment
 from arm_dynamics.recording.reader import Gap, Period, items
 from arm_dynamics.recording.recorder import nanoseconds

@@ -17,7 +17,7 @@ class CommandPublisher:
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._publisher = node.create_publisher(JointState, "joint_commands", qos.STREAM)
         self._writers = {
-            interface: JointStateWriter(arm.joint_names, (interface,), arm.base_frame)
+            interface: JointStateWriter(arm.joint_names, (interface,))
             for interface in ("effort", "position")
         }
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.node import Node
 
+from arm_dynamics.drivers.base import Driver
 from arm_dynamics.drivers.simulated import Simulated
 from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.mirror import Mirror
@@ -18,22 +20,26 @@ from arm_dynamics.ros.simulator import SimulatorNode
 from arm_dynamics.ros.stop import Stop
 
 
-def main() -> None:
-    """Run both nodes until SIGINT or SIGTERM."""
+def run_composed(controller: Callable[[Driver], Any]) -> int:
+    """Run a simulator and the node that ``controller`` makes; the exit code."""
 
     def build() -> tuple[list[Node], Callable[[Stop], None]]:
         simulator = SimulatorNode(take_commands=False)
         simulation = simulator.simulation
-        driver = Mirror(Simulated(simulation.arm, simulation), simulator)
-        controller = JointControllerNode(driver)
+        node = controller(Mirror(Simulated(simulation.arm, simulation), simulator))
 
         def advance() -> bool:
-            controller.tick()  # time passes with or without a command
+            node.tick()  # time passes with or without a command
             return True
 
-        return [simulator, controller], lambda stop: simulator.run(stop, advance)
+        return [simulator, node], lambda stop: simulator.run(stop, advance)
 
-    sys.exit(run(build))
+    return run(build)
+
+
+def main() -> None:
+    """Run the nodes until SIGINT or SIGTERM."""
+    sys.exit(run_composed(JointControllerNode))
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ class ControllerState:
     the ``kind`` control_msgs/JointTrajectoryControllerState, where that is installed.
     """
 
-    def __init__(self, node: Node, loop: ControlLoop, kind: Any = None) -> None:
-        self._loop, self._kind = loop, kind
+    def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
+        self._frame, self._loop, self._kind = frame, loop, kind
         self._worst = WorstError(loop.arm.joint_names)
         self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
         self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
@@ -50,7 +50,7 @@ class ControllerState:
             return
         state, reference, command = self._loop.latest
         points = [*followed(self._loop, state, reference), _output(command)]
-        names, head = list(self._loop.arm.joint_names), header(self._loop.arm, state.time)
+        names, head = list(self._loop.arm.joint_names), header(self._frame, state.time)
         if tracked:
             self._tracking.publish(JointTrajectory(header=head, joint_names=names, points=points))
         if watched:

@@ -15,7 +15,12 @@ from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.wire import Joints, split
 from arm_dynamics.state import Command, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.trajectories.joint_trajectory import (
+    NO_OPTIONS,
+    JointTrajectory,
+    Options,
+    parse,
+)
 
 
 def to_seconds(stamp: Time) -> float:
@@ -35,9 +40,9 @@ def to_duration(seconds: float) -> Duration:
     return Duration(sec=sec, nanosec=nanosec)
 
 
-def header(arm: ArmModel, time: float) -> Header:
-    """Of something in the base's frame at ``time`` [s]."""
-    return Header(stamp=to_time(time), frame_id=arm.base_frame)
+def header(frame: str, time: float) -> Header:
+    """Return the header of something in ``frame`` at ``time`` [s]."""
+    return Header(stamp=to_time(time), frame_id=frame)
 
 
 def doubles(values: Vector) -> array[float]:
@@ -99,7 +104,9 @@ def read_voltage(
     return Command("voltage", frozen([by_name[name] for name in names]), now)
 
 
-def read_trajectory(arm: ArmModel, message: JointTrajectoryMessage, now: float) -> JointTrajectory:
+def read_trajectory(
+    arm: ArmModel, message: JointTrajectoryMessage, now: float, options: Options = NO_OPTIONS
+) -> JointTrajectory:
     """A checked trajectory; stamp 0 means now. Raises TrajectoryRefused."""
     points = message.points
     return parse(
@@ -110,6 +117,8 @@ def read_trajectory(arm: ArmModel, message: JointTrajectoryMessage, now: float) 
         [p.velocities for p in points],
         [p.accelerations for p in points],
         start=to_seconds(message.header.stamp) or now,
+        efforts=[p.effort for p in points],
+        options=options,
     )
 
 

@@ -38,9 +38,9 @@ class _Running:
 class FollowJointTrajectoryServer:
     """Everything here runs in the thread of services; the loop's thread judges the goals."""
 
-    def __init__(self, node: Node, goals: Goals) -> None:
+    def __init__(self, node: Node, frame: str, goals: Goals) -> None:
         self.reject_invalid = True
-        self._goals, self._events = goals, goals.loop.events
+        self._frame, self._goals, self._events = frame, goals, goals.loop.events
         self._accepted: Goal | Verdict | None = None
         self._running: dict[bytes, _Running] = {}
         self._heard = (-1.0, 0.0)
@@ -135,7 +135,7 @@ class FollowJointTrajectoryServer:
         state, reference, _ = self._goals.loop.latest
         desired, actual, error = followed(self._goals.loop, state, reference)
         feedback = FollowJointTrajectory.Feedback(
-            header=header(self._goals.loop.arm, state.time),
+            header=header(self._frame, state.time),
             joint_names=list(self._goals.loop.arm.joint_names),
             desired=desired,
             actual=actual,

@@ -25,16 +25,13 @@ def read_goal(message: Any) -> Request:
     with refusing(Code.INVALID_GOAL):
         check_names(len(trajectory.joint_names), max(map(len, trajectory.joint_names), default=0))
     _refuse_other_joints(message)
-    for i, point in enumerate(trajectory.points):
-        if len(point.effort):
-            text = f"waypoint {i}: effort is given; the control law finds it, leave it empty"
-            raise GoalRefused(Code.INVALID_GOAL, text)
     return Request(
         names=list(trajectory.joint_names),
         times=[to_seconds(point.time_from_start) for point in trajectory.points],
         positions=[point.positions for point in trajectory.points],
         velocities=[point.velocities for point in trajectory.points],
         accelerations=[point.accelerations for point in trajectory.points],
+        efforts=[point.effort for point in trajectory.points],
         start=to_seconds(trajectory.header.stamp),
         path=_tolerances(message.path_tolerance),
         goal=_tolerances(message.goal_tolerance),

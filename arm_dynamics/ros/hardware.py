@@ -27,7 +27,6 @@ from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.sole_publisher import sole_arm
 from arm_dynamics.ros.stop import Stop
 from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
 
 LOOK = 0.1
@@ -231,7 +230,6 @@ class HardwareNode(LoopedLifecycle):
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-    use_udp()
     sys.exit(run_node(HardwareNode))
 
 

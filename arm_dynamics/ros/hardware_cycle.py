@@ -14,6 +14,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.pacer import Pacer
 from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
+from arm_dynamics.ros.description import publish_description
+from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.state_topics import StateTopics
 from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.safety.events import Events
@@ -35,7 +37,8 @@ class HardwareCycle:
         """Why nothing is known of the arm at present."""
         self.log: StateLog | None = None
         """Where states and commands are written down."""
-        self._states = StateTopics(node, arm, self.round_trip, publish_clock=False)
+        self._description = publish_description(node, arm)
+        self._states = StateTopics(node, arm, declare_frames(node, arm), self.round_trip)
         self._topics = CommandTopics(
             node,
             arm.joint_names,

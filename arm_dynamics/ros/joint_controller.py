@@ -19,14 +19,15 @@ from arm_dynamics.ros.command_output import declare_output
 from arm_dynamics.ros.control_law import NAME, ControlLaw, joint_law
 from arm_dynamics.ros.controller_state import ControllerState
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.gain_parameters import show_gains
 from arm_dynamics.ros.parameters import result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import ReferenceTopics
 from arm_dynamics.ros.stop import Stop
+from arm_dynamics.ros.stream_parameters import END_IN_MOTION, INTEGRATE
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.topic_driver import TopicDriver
-from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
 from arm_dynamics.timing import LoopTiming
 
@@ -50,8 +51,10 @@ class JointControllerNode(Node):
         self._driver = driver or self._topics(events)
         self.loop = ControlLoop(self._driver, self._law.law, events)
         self._references = ReferenceTopics(self, self.loop)
-        self._interfaces, kind = self._standard_interfaces()
-        self._state = ControllerState(self, self.loop, kind)
+        frame = declare_frames(self, self._nominal).base
+        self._interfaces, kind = self._standard_interfaces(frame)
+        self._allow()
+        self._state = ControllerState(self, frame, self.loop, kind)
         self._ticks, self._rate = 0, Rate()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -60,7 +63,7 @@ class JointControllerNode(Node):
         output = declare_output(self, self._nominal, self._law.law)
         return TopicDriver(self._nominal, self, events, output, self._capabilities)
 
-    def _standard_interfaces(self) -> tuple[Any, Any]:
+    def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
         """Those of control_msgs and the type of the state, or neither where it is missing."""
         try:
             from control_msgs.msg import JointTrajectoryControllerState  # noqa: PLC0415
@@ -69,7 +72,13 @@ class JointControllerNode(Node):
         except ImportError as error:
             self.get_logger().info(f"{MISSING} ({error})")
             return None, None
-        return TrajectoryInterfaces(self, self.loop), JointTrajectoryControllerState
+        return TrajectoryInterfaces(self, frame, self.loop), JointTrajectoryControllerState
+
+    def _allow(self) -> None:
+        """What a goal may do is what the topic's parameters allow."""
+        if self._interfaces is not None:
+            given = self._references.parameters.values
+            self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
 
     def run(self, stop: Stop) -> None:
         """Answer every state until told to stop."""
@@ -87,6 +96,7 @@ class JointControllerNode(Node):
             return False
         command = self.loop.step()
         self._state.observe()
+        self._references.observe()
         if self._interfaces is not None:
             self._interfaces.observe()
         self._ticks += command is not None
@@ -123,8 +133,10 @@ class JointControllerNode(Node):
             if NAME in values:
                 self._capabilities.require(joint_law(values[NAME]))
             self._law.change(values, self.loop)
+            self._references.configure(values)
             if self._interfaces is not None:
                 self._interfaces.configure(values)
+            self._allow()
         except ArmDynamicsError as error:
             return result(error)
         return result(None)
@@ -153,7 +165,6 @@ class JointControllerNode(Node):
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-    use_udp()
     sys.exit(run_node(JointControllerNode))
 
 

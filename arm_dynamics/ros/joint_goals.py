@@ -1,9 +1,10 @@
-"""Joint goals of a page: each becomes a slow trajectory for the joint controller."""
+"""Joint goals of a page or of RViz: each becomes a slow trajectory for the joint controller."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from rclpy.node import Node
@@ -13,9 +14,8 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros.status import Status
-from arm_dynamics.ros.tour import INTERRUPTED, TOPIC, message
+from arm_dynamics.ros.tour import INTERRUPTED, TOPIC, message, stop_waypoint
 from arm_dynamics.trajectories.joint_trajectory import Waypoint
-from arm_dynamics.viewer.controls import Controls
 from arm_dynamics.walk import move_time
 
 SETTLED = 0.15
@@ -28,11 +28,24 @@ REACHED = 1e-6
 """Distance of the reference [rad or m] from a goal that is reached."""
 
 
+class Feedback(Protocol):
+    """Shows a user what came of an action."""
+
+    def done(self, text: str) -> None:
+        """Report an action that was carried out."""
+
+    def rejected(self, reason: object) -> None:
+        """Report an action that was rejected."""
+
+    def note(self, text: str) -> None:
+        """Report anything else, such as an action under way."""
+
+
 class JointGoals:
     """Goals from any thread; ``look`` sends the newest and reports what came of it.
 
     ``clear`` is called before a goal is sent, again and again until it returns True: another
-    motion has ended. The sliders and the feedback of ``controls`` are those of the page.
+    motion has ended. ``sent`` is called when a goal is sent or given up.
     """
 
     def __init__(
@@ -41,12 +54,11 @@ class JointGoals:
         arm: ArmModel,
         status: Status,
         clear: Callable[[], bool],
-        controls: Controls,
+        feedback: Feedback,
+        sent: Callable[[], None] = lambda: None,
     ) -> None:
         self._node, self._arm, self._status = node, arm, status
-        self._clear, self._feedback = clear, controls.feedback
-        self._sliders = controls.sliders
-        self._sliders.on_target(self.ask)
+        self._clear, self._feedback, self._sent = clear, feedback, sent
         self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
         self._asked: tuple[Vector, float, float] | None = None
         """Goal, time [s] of the first change, and of the last one."""
@@ -67,6 +79,12 @@ class JointGoals:
     def forget(self) -> None:
         """The arm was put elsewhere: what was asked for before no longer counts."""
         self._asked = self._goal = None
+
+    def stop(self, q: Vector, v: Vector) -> None:
+        """Bring the joints to rest from the reference ``q`` with velocity ``v`` (nv,)."""
+        self.forget()
+        end = stop_waypoint(self._arm, q, v)
+        self._publisher.publish(message(self._arm.joint_names, [end]))
 
     def look(self, reference: Vector | None) -> None:
         """Send a goal that is due; report on the one under way, by the controller's reference."""
@@ -91,7 +109,7 @@ class JointGoals:
         if missing and now - asked[2] < DISCOVERY:
             return
         self._asked = None
-        self._sliders.send_again()
+        self._sent()
         self._goal, goal = None, asked[0]
         if reference is None or missing:
             self._feedback.rejected("no joint controller moves the arm yet")

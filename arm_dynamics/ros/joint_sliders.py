@@ -11,6 +11,7 @@ from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.description import publish_description
+from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.parameters import declare_fixed
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.stop import Stop
@@ -29,7 +30,7 @@ class JointSlidersNode(Node):
         self._q: Vector = self._arm.pose("initial")
         self._states = self.create_publisher(JointState, "joint_states", qos.STREAM)
         self._message = JointState(name=list(self._arm.joint_names))
-        self._message.header.frame_id = self._arm.base_frame
+        self._message.header.frame_id = declare_frames(self, self._arm).base
         self._description = publish_description(self, self._arm)
         self._page = open_page(self._arm, port, interactive=True)
         self._page.on_target(self._moved)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
+from ament_index_python.resources import has_resource
 from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
@@ -15,6 +17,7 @@ from launch.actions import (
     OpaqueFunction,
     Shutdown,
 )
+from launch.logging import launch_config
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -23,7 +26,7 @@ from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.requirements import to_install
-from arm_dynamics.ros.simulation_parameters import lockstep_by_default
+from arm_dynamics.viewer.rviz import rviz_config
 
 Argument = tuple[str, str, str, "list[str] | None"]
 """Name, default, description and choices."""
@@ -32,12 +35,35 @@ SWITCH = ["true", "false"]
 ARM: Argument = ("arm", "five_dof", "bundled arm or URDF file", None)
 LOCK: Argument = ("lock", "", "joints to hold still, with commas between them", None)
 RVIZ: Argument = ("rviz", "true", "show the arm in RViz", SWITCH)
-USE_SIM_TIME: Argument = (
-    "use_sim_time",
+NAMESPACE: Argument = ("namespace", "", "ROS namespace of all nodes, one for each arm", None)
+FRAME_PREFIX: Argument = (
+    "frame_prefix",
+    "",
+    "prefix of all frames on /tf and in messages, one for each arm, such as left/",
+    None,
+)
+RVIZ_CONFIG: Argument = (
+    "rviz_config",
+    "",
+    "RViz configuration; empty: config/arm.rviz with camera, grid and axes fitted to the arm",
+    None,
+)
+MOVE_ON_RELEASE: Argument = (
+    "move_on_release",
     "true",
-    "the simulator is the source of /clock; robot_state_publisher and RViz follow it",
+    "what is dragged in RViz moves when the mouse button is released; false: by its menu",
     SWITCH,
 )
+STATE_PUBLISHER = "robot_state_publisher"
+"""Package and node that publishes /tf and, where it is installed, robot_description."""
+LOG_LEVEL: Argument = (
+    "log_level",
+    "info",
+    "least severity that this package's nodes log",
+    ["debug", "info", "warn", "error", "fatal"],
+)
+COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
+"""Arguments of every launch file."""
 PARAMS_FILE: Argument = (
     "params_file",
     "",
@@ -66,26 +92,28 @@ def description(
     return LaunchDescription([*declared, OpaqueFunction(function=function), *files])
 
 
-def node(executable: str, *parameters: Any, **more: Any) -> Node:
+def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
     """A node of this package; the later one of its parameters wins."""
     return Node(
         package="arm_dynamics",
         executable=executable,
+        namespace=given["namespace"],
         parameters=list(parameters),
+        ros_arguments=["--log-level", given["log_level"]],
         output="screen",
         **more,
     )
 
 
-def simulating(executable: str, *parameters: Any) -> Node:
+def simulating(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
     """A node with whose end that of the launch has come."""
-    return node(executable, *parameters, on_exit=_arm_ended)
+    return node(executable, given, *parameters, on_exit=_arm_ended)
 
 
 def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """The parameters of every node that loads the arm: its URDF and its locked joints."""
-    lock = locked(given)
-    return {"arm": given["arm"], **({"lock": lock} if lock else {})}
+    """The parameters of every node that loads the arm: URDF, locked joints, names of frames."""
+    optional = {"lock": locked(given), FRAME_PREFIX[0]: given[FRAME_PREFIX[0]]}
+    return {"arm": given["arm"], **{name: value for name, value in optional.items() if value}}
 
 
 def locked(given: Mapping[str, str]) -> list[str]:
@@ -98,22 +126,29 @@ def given_arm(given: Mapping[str, str]) -> ArmModel:
     return load_arm(given["arm"], locked(given))
 
 
-def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Those of a simulator that is the source of /clock or has the computer's time."""
-    return {
-        **model_parameters(given),
-        "publish_clock": given["use_sim_time"] == "true",
-        "use_sim_time": False,  # it would wait for its own /clock
-    }
+def description_parameters() -> dict[str, Any]:
+    """Those of a node that publishes robot_description where robot_state_publisher is missing."""
+    installed = has_resource("packages", STATE_PUBLISHER)
+    return {"publish_robot_description": False} if installed else {}
 
 
-def lockstep(given: Mapping[str, str], asked: str, files: Sequence[str]) -> dict[str, Any]:
-    """Whether the simulator waits for commands: as ``asked``, else as the file says, else it does.
+def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
+    """The configuration of RViz: the given one, or a new one for ``arm`` in the log's folder.
 
-    Without simulated time it cannot.
+    Raises ConfigError for a file that is not there and for a prefix that RViz cannot show.
     """
-    usual = lockstep_by_default(files[0] if files else None) and given["use_sim_time"] == "true"
-    return {"lockstep": asked == "true" if asked else usual}
+    own = given[RVIZ_CONFIG[0]]
+    if own:
+        if not Path(own).is_file():
+            raise ConfigError(f"rviz_config {own}: no such file")
+        return own
+    config = rviz_config(arm, given[FRAME_PREFIX[0]])
+    folder = launch_config.log_dir
+    with NamedTemporaryFile(
+        "w", dir=folder, prefix="arm_", suffix=".rviz", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(config)
+    return file.name
 
 
 def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
@@ -163,7 +198,7 @@ def page(executable: str, given: Mapping[str, str], shows: str, **more: Any) -> 
     port = given["port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"port '{port}': a whole number is expected")
-    return node(executable, {**model_parameters(given), "port": int(port), **more})
+    return node(executable, given, {**model_parameters(given), "port": int(port), **more})
 
 
 def _arm_ended(event: Any, context: Any) -> Any:

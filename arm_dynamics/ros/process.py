@@ -25,6 +25,7 @@ from arm_dynamics.ros.parameters import take_numbers_as_text
 from arm_dynamics.ros.request_limit import LimitedExecutor
 from arm_dynamics.ros.stop import Stop, be_left_to_end, ending_at_once, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.transport import avoid_shared_memory
 from arm_dynamics.safety.events import Events
 from arm_dynamics.yaml_file import read_yaml
 
@@ -66,6 +67,7 @@ def _initialize(args: list[str] | None) -> None:
 
     ROS keeps the last of two entries of one name, and says nothing.
     """
+    warning = avoid_shared_memory()
     words = sys.argv if args is None else args
     for option, file in pairwise(words):
         if option == "--params-file":
@@ -78,6 +80,8 @@ def _initialize(args: list[str] | None) -> None:
     except RuntimeError as error:  # the root of all that rclpy raises here
         text = re.sub(r"\s*,? at \S+\.c:\d+", "", str(error))
         raise ConfigError(f"ROS arguments: {' '.join(text.split())}") from error
+    if warning:
+        get_logger("transport").warning(warning)
 
 
 def sleep_precisely() -> None:

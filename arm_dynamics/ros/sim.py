@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -35,6 +36,7 @@ from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.tour import INTERRUPTED, Tour
+from arm_dynamics.ros.transport import RANGE, avoid_shared_memory
 
 START_UP = 300.0
 """Time [s] that the nodes have until the first command has moved the arm: the first start compiles
@@ -50,10 +52,13 @@ SLOW = 0.95
 def run(arguments: Sequence[str]) -> int:
     """Simulate until Ctrl-C (0) or the end of --duration (0 held, 1 not held)."""
     options = _parser().parse_args(arguments)
+    stop, children = stop_on_signals(), Children()
     _check(options)
     # Everything here is one machine's business.
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    stop, children = stop_on_signals(), Children()
+    os.environ.setdefault(RANGE, "LOCALHOST")
+    warning = avoid_shared_memory()
+    if warning:
+        print(warning, file=sys.stderr, flush=True)
     holder = f"arm-dynamics sim {options.arm} (process {os.getpid()})"
     with own_domain("sim", options.domain, holder, stop) as (domain, node):
         print(f"ROS domain {domain}; to join: {VARIABLE}={domain} ros2 topic list", flush=True)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from rclpy.node import Node
-from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
-from arm_dynamics.ros import qos
 from arm_dynamics.ros.joint_goals import JointGoals
-from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.remote_fields import RemoteFields
+from arm_dynamics.ros.remote_tour import RemoteTour
 from arm_dynamics.ros.status import Status
 from arm_dynamics.viewer.actions import ActionRow
 from arm_dynamics.viewer.page import ArmPage
@@ -42,7 +39,7 @@ class SimulationControls:
         self._pause = Remote(node, SetBool, "simulator/pause")
         self._reset = Remote(node, Trigger, "simulator/reset")
         self._release = Remote(node, Trigger, "simulator/reset_emergency_stop")
-        self._tour = _Tour(node)
+        self._tour = RemoteTour(node)
         self._push = Remote(node, Trigger, "simulator/push")
         self._goals: JointGoals | None = None
         self._fields: RemoteFields | None = None
@@ -73,7 +70,9 @@ class SimulationControls:
         if not all(service.ready for service in needed):
             return
         controls = self._page.add_controls()
-        goals = JointGoals(self._node, self._arm, self._status, self._tour.end, controls)
+        sliders, feedback, end = controls.sliders, controls.feedback, self._tour.end
+        goals = JointGoals(self._node, self._arm, self._status, end, feedback, sliders.send_again)
+        sliders.on_target(goals.ask)
         actions = {
             PAUSE: lambda: self._set_paused(True),
             GO_ON: lambda: self._set_paused(False),
@@ -109,33 +108,3 @@ class SimulationControls:
     def _start_tour(self, goals: JointGoals) -> str:
         goals.forget()
         return self._tour.set(True)
-
-
-class _Tour:
-    """The tour of ``arm-dynamics sim``, where this run has one."""
-
-    def __init__(self, node: Node) -> None:
-        self.running: bool | None = None
-        """Whether it runs; None where there is none."""
-        self._remote = Remote(node, SetBool, "sim/tour")
-        self._asked: Any = None
-        listen(node, Bool, "sim/tour_running", self._note, qos.LATCHED, lambda _: None)
-
-    def set(self, running: bool) -> str:
-        """Start or stop it; its answer."""
-        return self._remote.do(SetBool.Request(data=running))
-
-    def end(self) -> bool:
-        """Have it stopped; whether it is. Never waits: ask again.
-
-        Before its state is known it counts as running where its service is there.
-        """
-        if not (self._remote.ready if self.running is None else self.running):
-            self._asked = None
-            return True
-        if self._asked is None or self._asked.done():
-            self._asked = self._remote.ask(SetBool.Request(data=False))
-        return False
-
-    def _note(self, message: Bool) -> None:
-        self.running = message.data

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from rclpy.node import Node
 
-from arm_dynamics.arrays import scalar
+from arm_dynamics.arrays import Vector, scalar
 from arm_dynamics.config import node_parameters
 from arm_dynamics.errors import ConfigError
 from arm_dynamics.model.arm_model import ArmModel
@@ -21,11 +23,17 @@ TIMEOUT = Parameter("command_timeout", 0.1, "s", "age at which a command ends", 
 LIVE = (FACTOR, TIMEOUT)
 
 
-def declared_simulation(node: Node, arm: ArmModel, nominal: ArmModel) -> tuple[Simulation, float]:
+def declared_simulation(
+    node: Node,
+    arm: ArmModel,
+    nominal: ArmModel,
+    shown: Callable[[Vector], AbstractContextManager[None]],
+) -> tuple[Simulation, float]:
     """The simulation of ``arm`` that the parameters ask for, and its real-time factor.
 
     ``nominal`` is the arm that its safe stop knows. Raises ConfigError for a rate that has no
-    whole number of steps, and the errors of ``Simulation``.
+    whole number of steps, and the errors of ``Simulation``. The context ``shown`` gets the initial
+    configuration (nv,), and lasts while the simulation is compiled.
     """
     rate = declare_fixed(node, "rate", 500.0, "states published per simulated second [Hz]")
     dt = scalar("dt [s]", declare_fixed(node, "dt", 1e-4, "step of the physics [s]"), above=0)
@@ -35,15 +43,12 @@ def declared_simulation(node: Node, arm: ArmModel, nominal: ArmModel) -> tuple[S
     )
     timeout = declare_number(node, TIMEOUT.name, TIMEOUT, 0.1)
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
-    simulation = Simulation(
-        arm,
-        q=start or None,
-        dt=dt,
-        period=_period(rate, dt),
-        timeout=timeout,
-        method=method,
-        known=nominal,
-    )
+    q = arm.check_position("initial q", start) if start else arm.pose("initial")
+    period = _period(rate, dt)
+    with shown(q):
+        simulation = Simulation(
+            arm, q=q, dt=dt, period=period, timeout=timeout, method=method, known=nominal
+        )
     return simulation, factor
 
 

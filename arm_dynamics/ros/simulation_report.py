@@ -10,6 +10,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from arm_dynamics.joint_efforts import MotorValues
 from arm_dynamics.pacer import Pacer, Rate
 from arm_dynamics.recording.queued_bag import QueuedBag
+from arm_dynamics.ros.clock_pacer import ClockPacer
 from arm_dynamics.ros.diagnostics import ERROR, OK, Report, status, tally
 from arm_dynamics.ros.simulation_services import SimulationServices
 from arm_dynamics.ros.status import STOPPED, TEMPERATURE, VOLTAGE
@@ -27,7 +28,7 @@ class SimulationReport:
         self,
         simulation: Simulation,
         control: SimulationServices,
-        pacer: Pacer,
+        pacer: Pacer | ClockPacer,
         round_trip: RoundTrip,
         post: Callable[[Callable[[], object]], None],
         *,

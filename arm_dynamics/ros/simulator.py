@@ -6,23 +6,28 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue
+from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.loop import PAUSE
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.pacer import Pacer
 from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.ros.answer_wait import AnswerWait
 from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
+from arm_dynamics.ros.clock_pacer import declare_time_source
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
+from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.diagnostics import Diagnostics
 from arm_dynamics.ros.emergency_stop import EmergencyStop
+from arm_dynamics.ros.frames import declare_frames
+from arm_dynamics.ros.initial_transforms import initial_transforms
 from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.requests import Requests
@@ -55,23 +60,31 @@ class SimulatorNode(Node):
         super().__init__("simulator")
         self._nominal = declared_model(self)
         self._arm = declare_arm(self, self._nominal)
-        self.simulation, factor = declared_simulation(self, self._arm, self._nominal)
+        frames = declare_frames(self, self._nominal)
+        self._description = publish_description(self, self._nominal)
+        self.simulation, factor = declared_simulation(
+            self,
+            self._arm,
+            self._nominal,
+            # Where this node publishes the description, no robot_state_publisher runs.
+            partial(initial_transforms, self, self._nominal, frames)
+            if self._description is None
+            else lambda _: nullcontext(),
+        )
         self.events = events = self.simulation.watch.events
         events.listener = Throttle(self.get_logger()).warn
-        self.pacer = Pacer(self.simulation.period, factor)
         self._cost = 0.0  # of computing one period [s], smoothed
-        self.lockstep = declare_fixed(
-            self, "lockstep", False, "wait for the command that answers each state"
-        )
-        clock = declare_fixed(self, "publish_clock", True, "be the source of /clock")
-        if self.lockstep and not clock:
-            raise ConfigError("lockstep needs publish_clock: commands answer by simulated time")
+        source = declare_time_source(self, self.simulation, factor)
+        self.pacer, self.lockstep = source.pacer, source.lockstep
+        self._ready = False  # whether a command has come
+        self._shown = not source.follows_clock  # whether the present state is published, or due
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self.round_trip = RoundTrip()
-        self.states = StateTopics(self, self._nominal, self.round_trip, publish_clock=clock)
+        self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
         order = declare_order(self, self._nominal.joint_names)
         self._quiet_until = 0.0  # simulated time [s]
         self._commands = self._listen(order) if take_commands else None
+        self._wait = AnswerWait(self.simulation, self._commands) if self._commands else None
         self._requests = Requests()
         self.emergency = EmergencyStop(self, self._requests, events, self._stand, self._go_on)
         self._stopped_by = ""
@@ -81,7 +94,7 @@ class SimulatorNode(Node):
             self, self.simulation, self._nominal, self._requests, self._reset_to, self._stopped
         )
         self._trace = ToolTrace(
-            self, self._nominal, lambda: self.simulation.state, lambda: self.states.stamp
+            self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
         )
         report = SimulationReport(
             self.simulation,
@@ -91,7 +104,9 @@ class SimulatorNode(Node):
             self._requests.post,
             lockstep=self.lockstep,
         )
-        self._sole = [sole_arm(self, events), *([sole_clock(self, events)] if clock else [])]
+        self._sole = [sole_arm(self, events)]
+        if source.is_simulated:
+            self._sole.append(sole_clock(self, events))
         self._recording: Recorder | None = None
         self._diagnostics = Diagnostics(
             self,
@@ -124,15 +139,16 @@ class SimulatorNode(Node):
     @property
     def _quiet(self) -> bool:
         """Whether states are kept back, so that whoever commands from now on begins anew."""
-        return self.simulation.state.time < self._quiet_until
+        return 0 < self._quiet_until - self.simulation.state.time <= PAUSE
 
     def _be_quiet(self) -> None:
         self._quiet_until = self.simulation.state.time + PAUSE
 
     def _conflict(self) -> str:
-        """Who else commands this arm, or publishes its states or its clock."""
+        """Who else commands this arm, or publishes its states or its clock; how far time lags."""
         commands = self._commands.publisher.conflict if self._commands is not None else ""
-        return "; ".join(filter(None, (commands, *(sole.conflict() for sole in self._sole))))
+        others = (sole.conflict() for sole in self._sole)
+        return "; ".join(filter(None, (commands, *others, self.pacer.trouble)))
 
     def _stand(self, source: str) -> str:
         """An emergency stop of a simulated arm: time stands until the reset."""
@@ -156,7 +172,8 @@ class SimulatorNode(Node):
         """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         with self._recorded() as self._recording:
-            self.states.publish(self.simulation.state)
+            if self._shown:
+                self.states.publish(self.simulation.state)
             self.pacer.restart()
             while not stop.is_set():
                 self._live(advance)
@@ -176,11 +193,19 @@ class SimulatorNode(Node):
         if self._stopped_by or self.control.standing:
             time.sleep(0.01)
             self.pacer.restart()
-        elif self._advanced(advance):
-            self.control.passed()
-            self.pacer.wait()
-            if not self._quiet:
+        elif not self._shown or self._advanced(advance):
+            self._shown = self.pacer.wait()
+            self._say_ready()
+            if self._shown:
+                self.control.passed()
+            if self._shown and not self._quiet:
                 self.states.publish(self.simulation.state)
+
+    def _say_ready(self) -> None:
+        """Log once when the first command has moved the arm."""
+        if not self._ready and self.simulation.watch.accepted:
+            self._ready = True
+            self.get_logger().info(f"ready: arm '{self._arm.name}' takes commands")
 
     def _advanced(self, advance: Advance) -> bool:
         """Whether time passed; a motion that runs away pauses it instead of ending the node."""
@@ -194,7 +219,10 @@ class SimulatorNode(Node):
     def _in_real_time(self) -> bool:
         """One period, computed when the present state is answered, or in time for its end."""
         assert self._commands is not None
-        self._commands.take_until_answered(lambda: max(0.0, self.pacer.left() - self._cost))
+        assert self._wait is not None
+        left = self.pacer.left
+        answered = self._commands.take_until_answered(lambda: max(0.0, left() - self._cost))
+        self._wait.wait(self.pacer.factor, answered)
         started = time.monotonic()
         self.simulation.advance()
         self._cost += 0.1 * (time.monotonic() - started - self._cost)

@@ -1,4 +1,4 @@
-"""What an arm shows of itself: joint_states, /clock where simulated, robot_description."""
+"""What an arm shows of itself: joint_states, /clock where simulated."""
 
 from __future__ import annotations
 
@@ -11,39 +11,44 @@ from sensor_msgs.msg import JointState
 
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.description import publish_description
+from arm_dynamics.ros.clock_pacer import TimeSource
+from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.wire import FIELDS, JointStateWriter, clock
 from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.state import State
 
 
 class StateTopics:
-    """Publishes every state; stamps are simulated time where /clock is published too.
+    """Publishes every state, and /clock where this node is its source.
 
     A joint of unknown position or velocity (NaN) is left out of the message.
     """
 
     def __init__(
-        self, node: Node, arm: ArmModel, round_trip: RoundTrip, *, publish_clock: bool
+        self,
+        node: Node,
+        arm: ArmModel,
+        frames: Frames,
+        round_trip: RoundTrip,
+        source: TimeSource | None = None,
     ) -> None:
+        """``source`` is that of simulated time; None: stamps are the node's time."""
         self._round_trip = round_trip
+        self._simulated = source is not None and source.is_simulated
         self._now = node.get_clock().now
-        self._ticks = node.create_publisher(Clock, "/clock", qos.STREAM) if publish_clock else None
+        publishes = source is not None and source.publishes_clock
+        self._ticks = node.create_publisher(Clock, "/clock", qos.STREAM) if publishes else None
         self._states = node.create_publisher(JointState, "joint_states", qos.STREAM)
-        self._names, self._frame = arm.joint_names, arm.base_frame
-        self._writer = JointStateWriter(arm.joint_names, FIELDS, arm.base_frame)
-        self._description = publish_description(node, arm)
+        self._names, self._frame = arm.joint_names, frames.base
+        self._writer = JointStateWriter(arm.joint_names, FIELDS, frames.base)
         self.stamp = 0.0
         """Stamp of the newest state [s]."""
 
     def publish(self, state: State) -> None:
         """Publish one instant."""
-        if self._ticks is None:
-            stamp = self._now().nanoseconds * 1e-9
-        else:
-            stamp = state.time
-            if self._ticks.get_subscription_count():
-                self._ticks.publish(clock(stamp))
+        stamp = state.time if self._simulated else self._now().nanoseconds * 1e-9
+        if self._ticks is not None and self._ticks.get_subscription_count():
+            self._ticks.publish(clock(stamp))
         self.stamp = stamp
         if np.isfinite(state.q + state.v).all():
             self._round_trip.send(stamp, time.time())  # no controller answers a part of the joints

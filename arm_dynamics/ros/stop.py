@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class Stop:
@@ -47,12 +48,17 @@ def ending_at_once() -> Iterator[None]:
     Nothing acts yet that would have to end in order. An exception would not do: it is lost in
     callbacks of the compiler.
     """
-    before = {n: signal.signal(n, _end) for n in (signal.SIGINT, signal.SIGTERM)}
+    before = end_on_signals()
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def end_on_signals() -> dict[int, Any]:
+    """Have SIGINT and SIGTERM end the process with code 0; returns the handlers before."""
+    return {n: signal.signal(n, _end) for n in (signal.SIGINT, signal.SIGTERM)}
 
 
 def _end(*_: object) -> None:

@@ -11,6 +11,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics import plugins
 from arm_dynamics.controllers.task import TaskController
+from arm_dynamics.drivers.base import Driver
 from arm_dynamics.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.following.rehearsal import rehearse
 from arm_dynamics.loop import ControlLoop
@@ -19,6 +20,7 @@ from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains, show_gains
 from arm_dynamics.ros.model_parameters import LawModel
 from arm_dynamics.ros.parameters import declare_fixed, result
@@ -29,7 +31,6 @@ from arm_dynamics.ros.tool_limits import ToolMotionParameters
 from arm_dynamics.ros.tool_state import ToolState
 from arm_dynamics.ros.tool_topics import ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
-from arm_dynamics.ros.transport import use_udp
 from arm_dynamics.safety.events import Events
 from arm_dynamics.timing import LoopTiming
 
@@ -39,20 +40,21 @@ PREPARING = "preparing the law: the first start compiles it, for a minute or so,
 
 
 class TaskSpaceControllerNode(Node):
-    """Runs one law of the tool on the arm behind ``joint_states`` and ``joint_commands``."""
+    """Runs one law of the tool on the arm behind ``driver``, by default the one behind topics."""
 
-    def __init__(self) -> None:
+    def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("task_space_controller")
         self._nominal = declared_model(self)
         self.events = events = Events(Throttle(self.get_logger()).warn)
-        self._driver = TopicDriver(self._nominal, self, events)
+        self._driver = driver or TopicDriver(self._nominal, self, events)
         self._capabilities = Capabilities(self, events, of_the_tool=True, timed=self._fit)
         self._law = self._build_law()
         self.loop = ControlLoop(self._driver, self._law, events)
         self._motion = ToolMotionParameters(self)
-        self._topics = ToolTopics(self, self.loop, self._law, self._motion)
+        frames = declare_frames(self, self._nominal)
+        self._topics = ToolTopics(self, frames, self.loop, self._law, self._motion)
         self._watch = ReachWatch(self._law, events)
-        self._state = ToolState(self, self.loop, self._watch)
+        self._state = ToolState(self, frames, self.loop, self._watch)
         self._ticks, self._rate = 0, Rate()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -76,6 +78,7 @@ class TaskSpaceControllerNode(Node):
 
     def run(self, stop: Stop) -> None:
         """Answer every state until told to stop."""
+        assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
             if self._driver.wait(WAIT):
                 self.tick()
@@ -83,12 +86,11 @@ class TaskSpaceControllerNode(Node):
     def tick(self) -> None:
         """One step of the control loop; none where the arm cannot follow the law."""
         refusal = self._capabilities.refusal(type(self._law))
-        if self._capabilities.awaited:
+        if isinstance(self._driver, TopicDriver) and (self._capabilities.awaited or refusal):
             self._driver.skip()
-        elif refusal:
-            self._driver.skip()
-            self.loop.events.report("law_refused", refusal)
-        elif self.loop.step() is not None:
+            if not self._capabilities.awaited:
+                self.loop.events.report("law_refused", refusal)
+        elif not refusal and self.loop.step() is not None:
             self._ticks += 1
             self._watch.look()
 
@@ -99,8 +101,9 @@ class TaskSpaceControllerNode(Node):
         """
         if timing is None:
             self._capabilities.check_margins(self._law)
-        with self.loop.fit.under_way():
-            self._driver.take_timing(timing)
+        if isinstance(self._driver, TopicDriver):
+            with self.loop.fit.under_way():
+                self._driver.take_timing(timing)
         show_gains(self, self._law)
 
     def destroy_node(self) -> None:
@@ -141,8 +144,9 @@ class TaskSpaceControllerNode(Node):
             return ERROR, refusal, values
         if rate <= 0:
             return False, waiting(self._capabilities), values
-        if self._driver.publisher.conflict:
-            return False, self._driver.publisher.conflict, values
+        topics = self._driver if isinstance(self._driver, TopicDriver) else None
+        if topics is not None and topics.publisher.conflict:
+            return False, topics.publisher.conflict, values
         words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak
         words += [f"stalled: {watch.stalled}"] * bool(watch.stalled)
         return not words, ", ".join(words) or "running", values
@@ -169,7 +173,6 @@ def task_law(name: str) -> type[TaskController]:
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM."""
-    use_udp()
     sys.exit(run_node(TaskSpaceControllerNode))
 
 

@@ -11,57 +11,57 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.quaternion import quaternion_of, rotation_of
 from arm_dynamics.ros.conversions import to_seconds
+from arm_dynamics.ros.frames import Frames
 
 Placed = tuple[list[float], Vector]
 """Position (3,) [m] and rotation (3, 3)."""
 
 
-def read_pose(arm: ArmModel, message: PoseStamped) -> Placed:
+def read_pose(frames: Frames, message: PoseStamped) -> Placed:
     """The pose in the base's frame; raises InvalidValue for another frame or a bad quaternion."""
-    _check_frame(arm, message.header)
+    _check_frame(frames, message.header)
     return _placed("pose", message.pose.position, message.pose.orientation)
 
 
-def read_twist(arm: ArmModel, message: TwistStamped) -> list[float]:
+def read_twist(frames: Frames, message: TwistStamped) -> list[float]:
     """The twist (6,) [m/s, rad/s] in the base's axes; raises InvalidValue for another frame."""
-    _check_frame(arm, message.header)
+    _check_frame(frames, message.header)
     return [*_xyz(message.twist.linear), *_xyz(message.twist.angular)]
 
 
-def read_wrench(arm: ArmModel, message: WrenchStamped) -> list[float]:
+def read_wrench(frames: Frames, message: WrenchStamped) -> list[float]:
     """The wrench (6,) [N, N·m] in the base's axes; raises InvalidValue for another frame."""
-    _check_frame(arm, message.header)
+    _check_frame(frames, message.header)
     return [*_xyz(message.wrench.force), *_xyz(message.wrench.torque)]
 
 
-def read_path(arm: ArmModel, message: Path) -> list[Placed]:
+def read_path(frames: Frames, message: Path) -> list[Placed]:
     """Poses of a path; an empty frame of one of them is that of the path."""
-    _check_frame(arm, message.header)
+    _check_frame(frames, message.header)
     found = []
     for i, stamped in enumerate(message.poses):
         if stamped.header.frame_id:
-            _check_frame(arm, stamped.header, f"pose {i}: ")
+            _check_frame(frames, stamped.header, f"pose {i}: ")
         pose = stamped.pose
         found.append(_placed(f"pose {i}", pose.position, pose.orientation))
     return found
 
 
 def read_timetable(
-    arm: ArmModel, message: MultiDOFJointTrajectory
+    frames: Frames, message: MultiDOFJointTrajectory
 ) -> tuple[list[float], list[Placed], list[list[float]] | None, float | None]:
     """Times [s] from the start, poses, twists (6,) where given, and the start [s]; None: now.
 
     Raises TrajectoryRefused for another joint than the tool's and for points that are no single
     pose, InvalidValue for a wrong frame or quaternion.
     """
-    _check_frame(arm, message.header)
+    _check_frame(frames, message.header)
     names = list(message.joint_names)
-    if names != [arm.tool_frame]:
+    if names != [frames.tool]:
         raise TrajectoryRefused(f"joint_names {names}: the tool's frame alone is expected"
-                                f" (['{arm.tool_frame}'])")  # fmt: skip
+                                f" (['{frames.tool}'])")  # fmt: skip
     points = message.points
     for i, point in enumerate(points):
         if len(point.transforms) != 1:
@@ -103,6 +103,6 @@ def _xyz(message: Any) -> list[float]:
     return [message.x, message.y, message.z]
 
 
-def _check_frame(arm: ArmModel, header: Header, where: str = "") -> None:
-    if header.frame_id != arm.base_frame:
-        raise InvalidValue(f"{where}frame_id '{header.frame_id}': '{arm.base_frame}' is expected")
+def _check_frame(frames: Frames, header: Header, where: str = "") -> None:
+    if header.frame_id != frames.base:
+        raise InvalidValue(f"{where}frame_id '{header.frame_id}': '{frames.base}' is expected")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geometry_msgs.msg import Point, PoseStamped, TwistStamped
+from geometry_msgs.msg import Point, PoseStamped, TwistStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA, Header
@@ -13,13 +13,15 @@ from arm_dynamics.kinematics import pose, twist
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.ros.conversions import header
+from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.tool_messages import pose_message
 from arm_dynamics.state import State, TaskReference
 from arm_dynamics.trajectories.tool_entry import task_of
+from arm_dynamics.viewer.rviz import axes_length
 
 PERIOD = 0.02
-AXIS, THICK = 0.1, 0.006
-"""Length and thickness [m] of the reference's axes."""
+THICKNESS = 0.06
+"""Of the reference's axes, as a fraction of their length."""
 COLOURS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
 MISSED = (1.0, 0.5, 0.0)
 
@@ -27,12 +29,14 @@ MISSED = (1.0, 0.5, 0.0)
 class ToolState:
     """Publishes at 50 Hz what somebody listens to, under the stamps of the states."""
 
-    def __init__(self, node: Node, loop: ControlLoop, watch: ReachWatch) -> None:
-        self._loop, self._watch = loop, watch
+    def __init__(self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachWatch) -> None:
+        self._frames, self._loop, self._watch = frames, loop, watch
         self._pose = node.create_publisher(PoseStamped, "~/current_pose", 10)
         self._twist = node.create_publisher(TwistStamped, "~/current_twist", 10)
         self._reference = node.create_publisher(PoseStamped, "~/reference_pose", 10)
+        self._wrench = node.create_publisher(WrenchStamped, "~/reference_wrench", 10)
         self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
+        self._axis = axes_length(loop.arm)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
 
@@ -41,14 +45,15 @@ class ToolState:
         if latest is None:
             return
         state, reference, _ = latest
-        head, at = header(self._loop.arm, state.time), pose(self._loop.arm, state.q)
+        head, at = header(self._frames.base, state.time), pose(self._loop.arm, state.q)
         if self._pose.get_subscription_count():
             self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
         if self._twist.get_subscription_count():
             self._twist.publish(self._moving(head, state))
-        asked = self._reference.get_subscription_count(), self._markers.get_subscription_count()
-        if any(asked):
+        asked = (self._reference, self._markers, self._wrench)
+        if any(publisher.get_subscription_count() for publisher in asked):
             task = task_of(self._loop.arm, reference)
+            self._wrench.publish(self._pushed(head, task, at[1]))
             wanted = pose_message(task.position, task.rotation)
             self._reference.publish(PoseStamped(header=head, pose=wanted))
             self._markers.publish(self._drawn(head, task, at[0]))
@@ -60,12 +65,20 @@ class ToolState:
         linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = told
         return message
 
+    def _pushed(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
+        """The reference's wrench in the axes of the tool, where RViz draws it."""
+        message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
+        force, torque = message.wrench.force, message.wrench.torque
+        force.x, force.y, force.z = (rotation.T @ task.wrench[:3]).tolist()
+        torque.x, torque.y, torque.z = (rotation.T @ task.wrench[3:]).tolist()
+        return message
+
     def _drawn(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
         """The reference's axes, and a line to it from a tool that can not be there."""
-        axes, missed = _lines(head, 0), _lines(head, 1)
+        axes, missed = _lines(head, 0, self._axis), _lines(head, 1, self._axis)
         axes.pose = pose_message(task.position, task.rotation)
         for i, colour in enumerate(COLOURS):
-            end = [AXIS * (k == i) for k in range(3)]
+            end = [self._axis * (k == i) for k in range(3)]
             axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
             axes.colors += [_colour(colour)] * 2
         missed.action = Marker.ADD if self._watch.out else Marker.DELETE
@@ -75,9 +88,9 @@ class ToolState:
         return MarkerArray(markers=[axes, missed])
 
 
-def _lines(head: Header, number: int) -> Marker:
+def _lines(head: Header, number: int, length: float) -> Marker:
     marker = Marker(header=head, ns="reference", id=number, type=Marker.LINE_LIST)
-    marker.scale.x, marker.pose.orientation.w = THICK, 1.0
+    marker.scale.x, marker.pose.orientation.w = THICKNESS * length, 1.0
     return marker
 
 

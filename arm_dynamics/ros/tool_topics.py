@@ -22,6 +22,7 @@ from arm_dynamics.following.way_check import checked
 from arm_dynamics.loop import ControlLoop
 from arm_dynamics.ros import qos, tool_messages
 from arm_dynamics.ros.aside import Aside, Pause
+from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.tool_limits import ToolMotionParameters
 from arm_dynamics.state import Reference
@@ -42,15 +43,24 @@ class ToolTopics:
     """
 
     def __init__(
-        self, node: Node, loop: ControlLoop, law: TaskController, motion: ToolMotionParameters
+        self,
+        node: Node,
+        frames: Frames,
+        loop: ControlLoop,
+        law: TaskController,
+        motion: ToolMotionParameters,
     ) -> None:
-        self._node, self._loop, self._law, self._motion = node, loop, law, motion
+        self._node, self._frames = node, frames
+        self._loop, self._law, self._motion = loop, law, motion
         self._following = ToolFollowing(law)
         loop.following = self._following
         effort = law.interface == "effort"
         self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
         self._aside = Aside(self._refused)
         self._subscriptions: dict[str, Any] = {}
+        # A display that subscribed to ~/target_pose itself would be the one subscriber that
+        # `ros2 topic pub --once` waits for.
+        self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
         self._listen(PoseStamped, "target_pose", self._pose)
         self._listen(TwistStamped, "target_twist", self._twist)
         self._listen(WrenchStamped, "target_wrench", self._wrench)
@@ -90,28 +100,29 @@ class ToolTopics:
         )
 
     def _pose(self, message: PoseStamped) -> None:
-        position, rotation = tool_messages.read_pose(self._loop.arm, message)
+        position, rotation = tool_messages.read_pose(self._frames, message)
         self._go(ToPose.of(self._loop.arm, position, rotation, self._motion.limits))
+        self._target.publish(message)
 
     def _twist(self, message: TwistStamped) -> None:
-        twist, motion = tool_messages.read_twist(self._loop.arm, message), self._motion
+        twist, motion = tool_messages.read_twist(self._frames, message), self._motion
         self._go(AtTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
     def _wrench(self, message: WrenchStamped) -> None:
         wrench, (now, reference) = (
-            tool_messages.read_wrench(self._loop.arm, message),
+            tool_messages.read_wrench(self._frames, message),
             self._present(),
         )
         check_wrench(self._loop.arm, reference.q, wrench)
         self._following.push(wrench, now + self._motion.timeout)
 
     def _path(self, message: Path) -> None:
-        poses, limits = tool_messages.read_path(self._loop.arm, message), self._motion.limits
+        poses, limits = tool_messages.read_path(self._frames, message), self._motion.limits
         self._present()
         self._consider("path", lambda: through(self._rest(), poses, limits), None)
 
     def _timetable(self, message: MultiDOFJointTrajectory) -> None:
-        times, poses, twists, start = tool_messages.read_timetable(self._loop.arm, message)
+        times, poses, twists, start = tool_messages.read_timetable(self._frames, message)
         self._present()
 
         def build() -> CartesianTrajectory:

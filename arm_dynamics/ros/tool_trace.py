@@ -13,6 +13,7 @@ from rclpy.node import Node
 from arm_dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.conversions import header
+from arm_dynamics.ros.frames import Frames
 from arm_dynamics.state import State
 
 LENGTH = 200
@@ -23,9 +24,14 @@ class ToolTrace:
     """Publishes the last LENGTH tool positions, PERIOD [s] apart, while somebody listens."""
 
     def __init__(
-        self, node: Node, arm: ArmModel, state: Callable[[], State], stamp: Callable[[], float]
+        self,
+        node: Node,
+        arm: ArmModel,
+        frames: Frames,
+        state: Callable[[], State],
+        stamp: Callable[[], float],
     ) -> None:
-        self._arm, self._state, self._stamp = arm, state, stamp
+        self._arm, self._frame, self._state, self._stamp = arm, frames.base, state, stamp
         self._publisher = node.create_publisher(Path, "tool_trace", 1)
         self._poses: deque[PoseStamped] = deque(maxlen=LENGTH)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -34,7 +40,7 @@ class ToolTrace:
     def _publish(self) -> None:
         if self._publisher.get_subscription_count() == 0:
             return
-        message = Path(header=header(self._arm, self._stamp()))
+        message = Path(header=header(self._frame, self._stamp()))
         pose = PoseStamped(header=message.header)
         position = pose.pose.position
         position.x, position.y, position.z = tool_position(self._arm, self._state().q).tolist()

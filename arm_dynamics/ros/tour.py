@@ -59,7 +59,8 @@ class Tour:
             take = self._note
             self._tracking = listen(self._node, JointTrajectory, TRACKING, take, qos.VIEW, refuse)
         if self.running and not running and self._reference is not None:
-            self._publisher.publish(message(self._arm.joint_names, [self._stop()]))
+            end = stop_waypoint(self._arm, self._reference, self._velocity)
+            self._publisher.publish(message(self._arm.joint_names, [end]))
         self.running, self._next = running, 0.0
         self._state.publish(Bool(data=running))
 
@@ -69,13 +70,6 @@ class Tour:
         response.success = True
         response.message = "tour running" if self.running else "tour stopped"
         return response
-
-    def _stop(self) -> Waypoint:
-        """Where the joints come to rest within STOP from their present speed, in their limits."""
-        assert self._reference is not None
-        q = self._reference + STOP / 3 * self._velocity
-        inside = np.clip(q, self._arm.lower, self._arm.upper)
-        return Waypoint(STOP, frozen(inside), frozen(np.zeros(q.size)))
 
     def go_on(self, simulated: float, *interrupted: float) -> None:
         """Send a round when the last one is over at ``simulated`` time [s], or was interrupted.
@@ -98,6 +92,12 @@ class Tour:
         if len(reference) == self._arm.nv:
             self._reference = frozen(reference)
             self._velocity = np.array(tracking.points[0].velocities or np.zeros(self._arm.nv))
+
+
+def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
+    """Where joints at ``q`` with velocity ``v`` (nv,) come to rest within STOP, in their limits."""
+    inside = np.clip(q + STOP / 3 * v, arm.lower, arm.upper)
+    return Waypoint(STOP, frozen(inside), frozen(np.zeros(q.size)))
 
 
 def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:

@@ -21,11 +21,11 @@ from arm_dynamics.ros.listen import listen
 class TrajectoryInterfaces:
     """``~/follow_joint_trajectory``, ``~/speed_scaling_input`` and ``~/query_state``."""
 
-    def __init__(self, node: Node, loop: ControlLoop) -> None:
+    def __init__(self, node: Node, frame: str, loop: ControlLoop) -> None:
         self._loop = loop
         self._goals = Goals(loop)
         self._parameters = ConstraintParameters(node, loop.arm)
-        self._server = FollowJointTrajectoryServer(node, self._goals)
+        self._server = FollowJointTrajectoryServer(node, frame, self._goals)
         self.configure({})
         refuse = partial(loop.events.report, "speed_scaling_refused")
         topic = "~/speed_scaling_input"
@@ -37,6 +37,10 @@ class TrajectoryInterfaces:
         self._goals.constraints = self._parameters.changed(values)
         self._goals.allow_partial = self._parameters.partial
         self._server.reject_invalid = self._parameters.reject
+
+    def allow(self, *, end_in_motion: bool, integrate: bool) -> None:
+        """Set what a goal may do: end in motion, give velocities or accelerations alone."""
+        self._goals.end_in_motion, self._goals.integrate = end_in_motion, integrate
 
     def observe(self) -> None:
         """Judge the tick that just ended."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 from functools import partial
 from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.errors import ArmDynamicsError
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
-from arm_dynamics.ros.emergency_stop import TOPIC
 from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.one_publisher import OnePublisher
@@ -27,14 +24,13 @@ from arm_dynamics.ros.raw_take import Taken
 from arm_dynamics.ros.simulation_controls import SimulationControls
 from arm_dynamics.ros.status import SUPPLY, TEMPERATURE, VOLTAGE, Status
 from arm_dynamics.ros.stop import Stop
+from arm_dynamics.ros.stop_request import StopRequest
 from arm_dynamics.ros.throttle import Throttle
 from arm_dynamics.ros.wire import JointStateReader
 from arm_dynamics.state import State
 from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30
-PRESSED = 3.0
-"""Time [s] for which a pressed button is repeated: whoever moves the arm may not be known yet."""
 
 
 def known(effort: Vector) -> Vector | None:
@@ -66,8 +62,7 @@ class ViewerNode(Node):
             (JointTrajectory, "joint_controller/tracking", self._note_reference, qos.VIEW),
         ):
             listen(self, kind, topic, take, profile, partial(self._throttle.warn, f"{topic}"))
-        self._emergency = self.create_publisher(Bool, TOPIC, qos.STREAM)
-        self._pressed_until = 0.0
+        self._emergency = StopRequest(self, self._status)
         self.page = open_page(self._arm, port, on_emergency=self.stop_arm)
         self._controls = (
             SimulationControls(self, self._arm, self.page, self._status) if controls else None
@@ -77,8 +72,7 @@ class ViewerNode(Node):
     def run(self, stop: Stop) -> None:
         """Show the newest state thirty times a second until told to stop."""
         while not stop.wait(PERIOD):
-            if time.monotonic() < self._pressed_until and not self._status.stopped:
-                self._emergency.publish(Bool(data=True))
+            self._emergency.look()
             self._publisher.listen()
             for taken in self._states.take():
                 self._note_state(taken)
@@ -93,8 +87,7 @@ class ViewerNode(Node):
 
     def stop_arm(self) -> None:
         """Ask whoever moves the arm for an emergency stop until it tells of it; from any thread."""
-        self._emergency.publish(Bool(data=True))
-        self._pressed_until = time.monotonic() + PRESSED
+        self._emergency.press()
         self.page.feedback.note("emergency stop pressed on a page")
         self.get_logger().error("emergency stop pressed on a page")
 

@@ -17,6 +17,8 @@ from arm_dynamics.errors import TrajectoryRefused
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.state import Reference
+from arm_dynamics.trajectories.feed_forward import FeedForward
+from arm_dynamics.trajectories.integration import integrated
 from arm_dynamics.trajectories.polynomials import (
     Bounds,
     all_within,
@@ -27,6 +29,7 @@ from arm_dynamics.trajectories.polynomials import (
     within,
 )
 from arm_dynamics.trajectories.profiles import no_time
+from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
 
 SLACK = 1e-9
 """Position [rad or m] beyond a limit that is rounding."""
@@ -70,9 +73,14 @@ class Trajectory(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class JointTrajectory:
-    """Waypoints joined by splines; before the first and after the last one it stands still."""
+    """Waypoints joined by splines; before the first and after the last one it stands still.
+
+    After a last waypoint in motion it comes to rest by ``stop``.
+    """
 
     waypoints: tuple[Waypoint, ...]
+    effort: FeedForward | None = None
+    stop: StopTrajectory | None = None
     origin: float | None = None
     """Time [s] from which a client counts its waypoints' times; None: from the first one."""
 
@@ -92,6 +100,16 @@ class JointTrajectory:
         return self.waypoints[-1].time
 
     @property
+    def data_end(self) -> float:
+        """Time of the last waypoint [s], of streams too."""
+        return self.end
+
+    @property
+    def moving(self) -> bool:
+        """Whether the last waypoint is passed in motion."""
+        return self.stop is not None
+
+    @property
     def knots(self) -> tuple[float, ...]:
         """Times of the waypoints [s]."""
         return self._times
@@ -102,13 +120,17 @@ class JointTrajectory:
 
     def at(self, time: float) -> Reference:
         """Reference at ``time`` [s]; raises InvalidValue for NaN."""
-        first, last = self.waypoints[0], self.waypoints[-1]
         if isnan(time):
             raise no_time(time)
+        found = self._motion(time)
+        return found if self.effort is None else replace(found, effort=self.effort.at(time))
+
+    def _motion(self, time: float) -> Reference:
+        first, last = self.waypoints[0], self.waypoints[-1]
         if time < first.time and len(self.waypoints) > 1:
             return Reference.hold(first.q)
         if time >= last.time or len(self.waypoints) == 1:
-            return self._end
+            return self._end if self.stop is None or time < last.time else self.stop.at(time)
         k = bisect_right(self._times, time)
         start, spline = self.waypoints[k - 1], self._splines.get(k)
         if spline is None:
@@ -151,8 +173,9 @@ class JointTrajectory:
         turns = whole_turns(arm, self.at(now).q, q)
         if not turns.any():
             return self
-        shifted = (replace(w, q=frozen(w.q + turns)) for w in self.waypoints)
-        return JointTrajectory(tuple(shifted), self.origin)
+        shifted = tuple(replace(w, q=frozen(w.q + turns)) for w in self.waypoints)
+        stop = self.stop and replace(self.stop, q=frozen(self.stop.q + turns))
+        return replace(self, waypoints=shifted, stop=stop)
 
     def after(self, now: float, present: Reference) -> JointTrajectory:
         """This trajectory entered at ``now`` from the ``present`` reference, without a jump.
@@ -164,7 +187,8 @@ class JointTrajectory:
             return JointTrajectory.hold(ahead[0].q, now)
         v, a = (None, None) if ahead[0].v is None else (present.v, present.a)
         start = Waypoint(now, present.q, v, a if ahead[0].a is not None else None)
-        return JointTrajectory((start, *ahead), self.origin)
+        effort = FeedForward.after(self.effort, now, present.effort, ahead[0].time)
+        return JointTrajectory((start, *ahead), effort, self.stop, self.origin)
 
 
 def between(start: Waypoint, end: Waypoint, time: float) -> Reference:
@@ -185,6 +209,26 @@ def _read_only(q: Vector, v: Vector, a: Vector) -> Reference:
     return Reference(q, v, a)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """What a trajectory may do, by the parameters of joint_trajectory_controller.
+
+    ``end_in_motion``: allow_nonzero_velocity_at_trajectory_end. ``integrate_from``: with
+    allow_integration_in_goal_trajectories the reference ``now`` [s].
+    """
+
+    end_in_motion: bool = False
+    integrate_from: Reference | None = None
+    now: float = 0.0
+
+
+NO_OPTIONS = Options()
+NO_POSITIONS = (
+    "positions: none given; every waypoint needs them (velocities alone are integrated with the"
+    " parameter allow_integration_in_goal_trajectories true)"
+)
+
+
 def parse(
     arm: ArmModel,
     names: Sequence[str],
@@ -193,34 +237,56 @@ def parse(
     velocities: Sequence[ArrayLike] = (),
     accelerations: Sequence[ArrayLike] = (),
     start: float = 0.0,
+    efforts: Sequence[ArrayLike] = (),
+    options: Options = NO_OPTIONS,
 ) -> JointTrajectory:
     """Checked trajectory, joints reordered as in ``arm``, times counted from ``start`` [s].
 
-    One row per waypoint in ``positions``, ``velocities``, ``accelerations`` (or none at all).
-    Raises TrajectoryRefused naming the joint or waypoint, its value and what is allowed.
+    One row per waypoint in ``positions``, ``velocities``, ``accelerations``, ``efforts`` (or none
+    at all). Raises TrajectoryRefused naming the joint or waypoint, its value and what is allowed.
     """
     order = _joint_order(arm, names)
     _check_times(times, start)
-    q = _table("positions", positions, len(times), names)
-    v = _table("velocities", velocities, len(times), names)
-    a = _table("accelerations", accelerations, len(times), names)
-    if q is None:
-        raise TrajectoryRefused("positions: none given; every waypoint needs them")
-    if a is not None and v is None:
+    tables = (
+        ("positions", positions), ("velocities", velocities), ("accelerations", accelerations),
+        ("efforts", efforts),
+    )  # fmt: skip
+    q, v, a, effort = (_table(name, rows, len(times), names) for name, rows in tables)
+    if q is not None and a is not None and v is None:
         raise TrajectoryRefused("accelerations given without velocities")
-    _check_end(v, names)
-    given = ([None] * len(times) if x is None else frozen(x[:, order]) for x in (q, v, a))
-    rows = zip(times, *given, strict=True)
-    return JointTrajectory(tuple(Waypoint(start + t, *row) for t, *row in rows), start)
+    if not options.end_in_motion:
+        _check_end(v, names)
+    q, v, a, effort = (None if x is None else x[:, order] for x in (q, v, a, effort))
+    at = [start + time for time in times]
+    if q is None:
+        if options.integrate_from is None or (v is None and a is None):
+            raise TrajectoryRefused(NO_POSITIONS)
+        past = min(sum(time <= options.now for time in at), len(at) - 1)
+        v, a, effort = (None if x is None else x[past:] for x in (v, a, effort))
+        at = at[past:]
+        q, v = integrated(options.now, options.integrate_from, at, v, a)
+    given = ([None] * len(at) if x is None else frozen(x) for x in (q, v, a))
+    points = tuple(Waypoint(*row) for row in zip(at, *given, strict=True))
+    feed = None if effort is None else FeedForward(tuple(at), tuple(map(frozen, effort)))
+    return JointTrajectory(points, feed, _stop(arm, points[-1]), start)
 
 
-def check_limits(arm: ArmModel, trajectory: JointTrajectory) -> None:
+def _stop(arm: ArmModel, last: Waypoint) -> StopTrajectory | None:
+    """How the joints come to rest after the last waypoint; None where they stand there."""
+    if last.v is None or not last.v.any():
+        return None
+    end = Reference(last.q, last.v, frozen(np.zeros(arm.nv)))
+    return StopTrajectory.of(arm, usual_deceleration(arm)).after(last.time, end)
+
+
+def check_limits(arm: ArmModel, trajectory: JointTrajectory, start: Vector | None = None) -> None:
     """Hold every waypoint and the extremes of the splines between them against the arm's limits.
 
-    The first waypoint is where the arm is: being out of range there is no fault of the
-    trajectory, going further out is. Raises TrajectoryRefused with joint, value, limit, time.
+    The arm is at ``start`` (nv,), by default the first waypoint: being out of range there is no
+    fault of the trajectory, going further out is. Raises TrajectoryRefused with joint, value,
+    limit, time.
     """
-    start = trajectory.waypoints[0].q
+    start = trajectory.waypoints[0].q if start is None else start
     low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
     fast = arm.velocity_limit
     q = np.array([waypoint.q for waypoint in trajectory.waypoints])
@@ -292,12 +358,13 @@ def _joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
 
 
 def _check_end(v: Vector | None, names: Sequence[str]) -> None:
-    """A trajectory stands still at its end: nothing comes after it."""
+    """A trajectory stands still at its end, unless it is allowed to end in motion."""
     if v is None:
         return
     for j in np.flatnonzero(v[-1]).tolist():
         raise TrajectoryRefused(
             f"joint '{names[j]}': velocity {v[-1, j]:.6g} rad/s at the last waypoint; 0 expected"
+            " (or the parameter allow_nonzero_velocity_at_trajectory_end true)"
         )
 
 

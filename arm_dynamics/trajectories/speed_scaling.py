@@ -80,7 +80,7 @@ class ScaledClock:
 def _scaled(reference: Reference, f: float, rate: float) -> Reference:
     v, a = frozen(f * reference.v), frozen(f**2 * reference.a + rate * reference.v)
     if not isinstance(reference, TaskReference):
-        return Reference(reference.q, v, a)
+        return replace(reference, v=v, a=a)
     twist = frozen(f * reference.twist)
     acceleration = frozen(f**2 * reference.acceleration + rate * reference.twist)
     return replace(reference, v=v, a=a, twist=twist, acceleration=acceleration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from arm_dynamics.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.state import Reference
+from arm_dynamics.trajectories.feed_forward import FeedForward
 
 SLOWING = 0.25
 """Time [s] in which a joint stops from its velocity limit, where no deceleration is given."""
@@ -37,6 +38,7 @@ class StopTrajectory:
     deceleration: Vector
     lower: Vector
     upper: Vector
+    effort: FeedForward | None = None
 
     @classmethod
     def of(cls, arm: ArmModel, deceleration: Vector) -> StopTrajectory:
@@ -66,13 +68,14 @@ class StopTrajectory:
         moving = (T > 0) & (s < T)
         a = np.where(moving, -self.v / np.where(T > 0, T, 1.0), 0.0)
         gone = np.where(T > 0, self.v * s * (1 - 0.5 * s / np.where(T > 0, T, 1.0)), 0.0)
-        return Reference(
-            frozen(self.q + gone), frozen(np.where(moving, self.v + a * s, 0.0)), frozen(a)
-        )
+        v = frozen(np.where(moving, self.v + a * s, 0.0))
+        effort = None if self.effort is None else self.effort.at(time)
+        return Reference(frozen(self.q + gone), v, frozen(a), effort=effort)
 
     def after(self, now: float, present: Reference) -> StopTrajectory:
-        """From the ``present`` reference to rest, beginning ``now``."""
-        return StopTrajectory(now, present.q, present.v, self.deceleration, self.lower, self.upper)
+        """From the ``present`` reference to rest, beginning ``now``; its effort fades out."""
+        effort = FeedForward.after(None, now, present.effort, now + SLOWING)
+        return replace(self, start=now, q=present.q, v=present.v, effort=effort)
 
     def check(self, arm: ArmModel) -> None:
         """Nothing to refuse: an arm may always stop."""

@@ -17,7 +17,7 @@ from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.history import History, Sample
 from arm_dynamics.viewer.plot import JointPlot
 from arm_dynamics.viewer.skeleton import Skeleton
-from arm_dynamics.viewer.stage import reach, set_stage
+from arm_dynamics.viewer.stage import page_reach, set_stage
 from arm_dynamics.viewer.table import status_html, table_html
 from arm_dynamics.viewer.trace import ToolTrace
 
@@ -42,7 +42,7 @@ class Canvas:
     ) -> None:
         skeleton = Skeleton(urdf, names)
         chain = skeleton.chain(tool_frame)
-        sphere = reach(skeleton, limits, initial, urdf)
+        sphere = page_reach(skeleton, limits, initial, urdf)
         self._names, self._limits = names, list(limits)
         joints = urdf.joint_map
         self._units = ["m" if joints[n].type == "prismatic" else "rad" for n in names]

@@ -3,62 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from math import atan, pi, sin, tan
+from math import pi, tan
 from typing import Any
 
 import numpy as np
 
 from arm_dynamics.arrays import Vector
 from arm_dynamics.viewer.pose import Pose
+from arm_dynamics.viewer.reach import VIEW, Reach, reach
 from arm_dynamics.viewer.skeleton import Skeleton
-from arm_dynamics.viewer.sliders import slider_range
 
 FIELD_OF_VIEW = 40 * pi / 180
-VIEW = np.array([0.80, -1.0, 0.52]) / np.linalg.norm([0.80, -1.0, 0.52])
-FILLED = 0.86
-"""Radius of the sphere in view, as a fraction of that of the reach: few poses come to its edge."""
 FREE = 0.4
 """Fraction of an upright screen's height that the panel leaves free, at the top."""
-SMALLEST = 1e-3
-"""Least radius [m] of the reach: of an arm without any extent."""
-POSES = 300
 TOP, BOTTOM = np.array([58, 68, 84]), np.array([20, 24, 31])
 
 Corners = Mapping[str, Vector]
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """A sphere around most of the places the arm gets to, and the floor below it [m]."""
-
-    center: Vector
-    radius: float
-    floor: float = 0.0
-
-
-def reach(
+def page_reach(
     skeleton: Skeleton, limits: Sequence[tuple[float, float]], initial: Vector, urdf: Any
 ) -> Reach:
-    """Return the sphere around the links' visible geometry in poses drawn within ``limits``.
-
-    It contains the ``initial`` pose, and all but 2 % of the points at each end of each axis. The
-    floor is at the lowest point of what does not move, or of the initial pose if that is lower.
-    """
-    ranges = [slider_range(low, high) for low, high in limits]
-    lower, upper = np.array(ranges).reshape(-1, 2).T
-    poses = np.random.default_rng(0).uniform(lower, upper, (POSES, len(limits)))
+    """Return the reach of the visible geometry of a URDF that yourdfpy has loaded."""
     corners = _corners(skeleton, urdf)
-    points = np.concatenate([_placed(skeleton, corners, q) for q in poses])
-    start = _placed(skeleton, corners, initial)
-    low, high = np.percentile(points, 2, axis=0), np.percentile(points, 98, axis=0)
-    floor = min(start[:, 2].min(), _base(skeleton, corners, initial)[:, 2].min())
-    upright = high[2] - floor > 0.2 * np.ptp(points[:, 2])
-    low[2] = max(low[2], floor) if upright else low[2]
-    low, high = np.minimum(low, start.min(axis=0)), np.maximum(high, start.max(axis=0))
-    radius = max(float(np.linalg.norm(high - low) / 2), SMALLEST)
-    return Reach((low + high) / 2, radius, float(floor))
+    poses = partial(_placed, skeleton, corners)
+    return reach(poses, _base(skeleton, corners, initial), limits, initial)
 
 
 def _corners(skeleton: Skeleton, urdf: Any) -> Corners:
@@ -140,7 +111,7 @@ def _aim(camera: Any, sphere: Reach, aspect: float) -> None:
     """Have ``sphere`` fill a screen of width / height = ``aspect``, or its free part."""
     half = tan(FIELD_OF_VIEW / 2)
     free = FREE if aspect < 1 else 1.0
-    distance = FILLED * sphere.radius / sin(atan(half * min(aspect, free)))
+    distance = sphere.camera_distance(half * min(aspect, free))
     side = np.cross(VIEW, (0.0, 0.0, 1.0))
     up = np.cross(side / np.linalg.norm(side), VIEW)
     center = sphere.center - (1 - free) * distance * half * up

@@ -33,6 +33,7 @@ from arm_dynamics.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import conversions, tool_messages
 from arm_dynamics.ros.capability_topics import read_takes
 from arm_dynamics.ros.decode import LIMITS, LONGEST, NAMES, POINTS, decode
+from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.status import Status
 from arm_dynamics.ros.wire import JointStateReader, JointStateWriter
 
@@ -42,7 +43,8 @@ TRIES = 2000
 """Mutations of each topic's message."""
 
 ZEROS = [0.0] * 5
-HEADER = Header(frame_id=ARM.base_frame)
+FRAMES = Frames(ARM.base_frame, ARM.tool_frame)
+HEADER = Header(frame_id=FRAMES.base)
 UPRIGHT = Pose()
 POINT = JointTrajectoryPoint(positions=ZEROS, velocities=ZEROS, accelerations=ZEROS)
 POINT.time_from_start.sec = 1
@@ -79,23 +81,23 @@ TOPICS = {
     ),
     "target_pose": (
         PoseStamped(header=HEADER, pose=UPRIGHT),
-        read_by(PoseStamped, lambda m: tool_messages.read_pose(ARM, m)),
+        read_by(PoseStamped, lambda m: tool_messages.read_pose(FRAMES, m)),
     ),
     "target_twist": (
         TwistStamped(header=HEADER),
-        read_by(TwistStamped, lambda m: tool_messages.read_twist(ARM, m)),
+        read_by(TwistStamped, lambda m: tool_messages.read_twist(FRAMES, m)),
     ),
     "target_wrench": (
         WrenchStamped(header=HEADER),
-        read_by(WrenchStamped, lambda m: tool_messages.read_wrench(ARM, m)),
+        read_by(WrenchStamped, lambda m: tool_messages.read_wrench(FRAMES, m)),
     ),
     "path": (
         Path(header=HEADER, poses=[PoseStamped(header=HEADER, pose=UPRIGHT)]),
-        read_by(Path, lambda m: tool_messages.read_path(ARM, m)),
+        read_by(Path, lambda m: tool_messages.read_path(FRAMES, m)),
     ),
     "trajectory": (
         MultiDOFJointTrajectory(header=HEADER, joint_names=[ARM.tool_frame], points=[PLACED]),
-        read_by(MultiDOFJointTrajectory, lambda m: tool_messages.read_timetable(ARM, m)),
+        read_by(MultiDOFJointTrajectory, lambda m: tool_messages.read_timetable(FRAMES, m)),
     ),
     "capabilities": (
         DiagnosticArray(

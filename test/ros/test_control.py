@@ -112,7 +112,10 @@ REFUSED = {
     "NaN": (trajectory((1, changed("R4", NAN))), ["R4", "nan"]),
     "equal times": (trajectory((1, INITIAL), (1, AWAY)), ["waypoint 1", "increasing"]),
     "beyond the upper limit": (trajectory((9, changed("R3", 0.7))), ["R3", "0.6"]),
-    "too fast": (trajectory((0.1, changed("R3", -1.0))), ["R3", "velocity", "1.2"]),
+    "too fast": (
+        trajectory((0.5, INITIAL), (0.6, changed("R3", -1.0))),
+        ["R3", "velocity", "1.2"],
+    ),
 }
 
 

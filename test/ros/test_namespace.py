@@ -1,12 +1,14 @@
 """Arms in namespaces of their own: their topics, and what is said of each."""
 
+import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from arm_dynamics.ros.status import Status
 
-from .link import _yaml
+from .link import _yaml, stamp
 
 
 def said(name, hardware="arm_dynamics", level=DiagnosticStatus.OK, **values):
@@ -46,11 +48,14 @@ def test_a_status_is_that_of_one_namespace(namespace, rate, joint):
 
 
 def test_two_arms_run_side_by_side(ros):
-    """Simulator and controller of each find each other and not those beside them."""
+    """Simulator and controller of each find each other and not those beside them.
+
+    The second arm follows the first one's /clock; another source of /clock is named by both.
+    """
     states = {side: ros.record(JointState, f"/{side}/joint_states") for side in ("left", "right")}
     outside = ros.states()
     start(ros, "left", ("simulator", "joint_controller"), rate=250.0)
-    start(ros, "right", ("composed",), rate=125.0, publish_clock=False)
+    start(ros, "right", ("composed",), rate=125.0, publish_clock=False, use_sim_time=True)
     diagnostics = ros.record(DiagnosticArray, "/diagnostics")
 
     def status(side):
@@ -75,6 +80,20 @@ def test_two_arms_run_side_by_side(ros):
         )
         assert states[side].publishers == 1
         assert len(states[side]) > 0
+    first, second = (stamp(states[side].newest) for side in ("left", "right"))
+    assert first == pytest.approx(second, abs=0.5)
+    times = [stamp(m) for m in states["right"].messages()]
+    assert np.diff(times) == pytest.approx(0.008)
+    ros.publish(Clock(), "/clock")
+    for side in ("left", "right"):
+        words = ("several publishers on /clock", "/left/simulator", "/test_listener")
+        ros.wait_for(
+            lambda side=side, words=words: all(
+                word in status(side).messages["simulator"] for word in words
+            ),
+            f"/{side} names no second source of /clock",
+        )
+    assert stamp(states["right"].newest) > first  # the second source's time does not count
     assert outside.publishers == 0
     assert status("").updates == 0
     assert ros.stop_all() == [0, 0, 0]

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import yaml
+from geometry_msgs.msg import PoseStamped
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from sensor_msgs.msg import JointState
 
-from .link import LOCKSTEP
+TARGET = "task_space_controller/current_target"
+NAMESPACE = ("--ros-args", "-r", "__ns:=/left", "-p", "frame_prefix:=left/")
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = {
@@ -13,9 +16,11 @@ TYPES = {
     "Path": "nav_msgs/msg/Path",
     "MarkerArray": "visualization_msgs/msg/MarkerArray",
     "Pose": "geometry_msgs/msg/PoseStamped",
+    "Effort": "sensor_msgs/msg/JointState",
+    "Wrench": "geometry_msgs/msg/WrenchStamped",
 }
-HEARD = {"/task_space_controller/target_pose"}
-"""Topics that the nodes hear, so that RViz shows what somebody else says there."""
+LATCHED = {"robot_description", TARGET, "rviz_controls/markers", "rviz_controls/planned_path"}
+"""Topics published once: a late RViz needs them kept."""
 
 
 def displays():
@@ -27,27 +32,33 @@ def displays():
             yield TYPES[display["Class"].removeprefix("rviz_default_plugins/")], topic
 
 
-def ends(ros, topic):
-    """The nodes' ends of a topic."""
-    kind = "subscriptions" if topic in HEARD else "publishers"
-    return getattr(ros._listener, f"get_{kind}_info_by_topic")(topic)
-
-
 def test_every_display_meets_a_topic_of_its_type_and_quality(ros):
-    ros.start("simulator", **LOCKSTEP)
-    ros.start("task_space_controller")
+    """In a namespace: the topics of the file are relative. No display subscribes to a command."""
+    ros.launch("ros.simulator", *NAMESPACE, "-p", "lockstep:=true", "-p", "real_time_factor:=1e3")
+    ros.launch("ros.task_space_controller", *NAMESPACE)
+    ros.launch("ros.rviz_controls", *NAMESPACE)
     wanted = list(displays())
-    assert {topic["Value"] for _, topic in wanted} > HEARD
+    assert {topic["Value"] for _, topic in wanted} > LATCHED
     for kind, topic in wanted:
         name = topic["Value"]
-        found = ros.wait_for(lambda name=name: ends(ros, name), f"no node has {name}")
+        found = ros.wait_for(
+            lambda name=name: ros._listener.get_publishers_info_by_topic(f"/left/{name}"),
+            f"no node publishes /left/{name}",
+        )
         assert [end.topic_type for end in found] == [kind], name
-        offered = found[0].qos_profile
-        if name not in HEARD:  # a subscriber that asks for more than is offered hears nothing
-            reliable = offered.reliability == ReliabilityPolicy.RELIABLE
-            kept = offered.durability == DurabilityPolicy.TRANSIENT_LOCAL
-            assert reliable or topic["Reliability Policy"] == "Best Effort", name
-            assert kept or topic["Durability Policy"] == "Volatile", name
-        latched = name == "/robot_description"  # published once: a late RViz needs it kept
-        assert (topic["Durability Policy"] == "Transient Local") is latched, name
-    assert ros.stop_all() == [0, 0], ros.told("")
+        offered = found[0].qos_profile  # a subscriber that asks for more than is offered gets none
+        reliable = offered.reliability == ReliabilityPolicy.RELIABLE
+        kept = offered.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        assert reliable or topic["Reliability Policy"] == "Best Effort", name
+        assert kept or topic["Durability Policy"] == "Volatile", name
+        assert (topic["Durability Policy"] == "Transient Local") is (name in LATCHED), name
+    target, shown = PoseStamped(), ros.record(PoseStamped, f"/left/{TARGET}", latched=True)
+    target.header.frame_id = "left/base_link"
+    target.pose.position.x, target.pose.orientation.w = 0.65, 1.0
+    states = ros.record(JointState, "/left/joint_states")
+    ros.wait_until(states, 0.1)
+    assert states.newest.header.frame_id == "left/base_link"
+    ros.publish(target, "/left/task_space_controller/target_pose")
+    ros.wait_for(lambda: shown.raw, "the accepted target is not published")
+    assert shown.newest == target
+    assert ros.stop_all() == [0, 0, 0], ros.told("")

@@ -1,5 +1,8 @@
 """An arm that gets bad commands, or none, stays within its limits and comes to rest."""
 
+import signal
+import time
+
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
@@ -8,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from arm_dynamics import load_arm
 from arm_dynamics.dynamics import gravity
 
-from .link import GAINS, INITIAL, JOINTS, Motion, joint_state, stamp, trajectory
+from .link import GAINS, INITIAL, JOINTS, ROOT, Motion, joint_state, stamp, trajectory
 
 ARM = load_arm("five_dof")
 NAN, INF = float("nan"), float("inf")
@@ -193,3 +196,27 @@ def test_a_restarted_controller_takes_over_without_a_jump(killed):
     assert np.abs(commands.tau[0] - dead.tau[-1]).max() < 0.05
     assert np.abs(np.diff(new.tau, axis=0)).max() < 0.1
     assert codes[0] == codes[2] == 0
+
+
+def test_faster_than_real_time_a_controller_has_its_time_by_the_wall_clock(ros):
+    """A pause of the controller is no time-out, its death is one, and neither throws the arm."""
+    timeout, states = 0.5, ros.states()
+    ros.start(
+        "simulator", real_time_factor=20.0, rate=100.0, arm="two_link", command_timeout=timeout
+    )
+    controller = ros.start("joint_controller", ROOT / "config/two_link.yaml", arm="two_link")
+    running = ros.diagnosis("simulator", lambda v: float(v["commands per second"]) > 50)
+    start = states.newest.position
+    for _ in range(2):
+        controller.signal(signal.SIGSTOP)
+        time.sleep(0.2)  # 4 s at this factor
+        controller.signal(signal.SIGCONT)
+        ros.wait_longer(states, 1.0)
+    values = ros.diagnosis("simulator", lambda v: v["message"] == "running")
+    assert values.get("command_timeout") == running.get("command_timeout")
+    controller.kill()
+    last = len(states)
+    ros.diagnosis("simulator", lambda v: v["message"].startswith("safe stop"))
+    motion = Motion(states.messages())
+    assert np.abs(motion.q - start).max() < 0.02
+    assert np.abs(motion.v[motion.at(motion.t[last - 1] + timeout + STOP) :]).max() < 1e-3

@@ -12,7 +12,7 @@ pytest.importorskip("viser", reason="viser is not installed")
 from browser import Panel
 from websockets.exceptions import ConnectionClosed
 
-from arm_dynamics.ros import simulation_controls
+from arm_dynamics.ros.remote_tour import RemoteTour
 
 from .link import INITIAL, JOINTS, Motion
 
@@ -83,7 +83,7 @@ def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
 )  # fmt: skip
 def test_a_goal_waits_for_the_end_of_a_tour_that_is_not_known_yet(running, ready, ended):
     asked = []
-    tour = object.__new__(simulation_controls._Tour)
+    tour = object.__new__(RemoteTour)
     tour.running, tour._asked = running, None
     tour._remote = SimpleNamespace(ready=ready, ask=lambda request: asked.append(request.data))
     assert tour.end() is ended

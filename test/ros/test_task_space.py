@@ -16,6 +16,7 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.quaternion import quaternion_of
 
 from .link import INTRODUCTION, LOCKSTEP, Motion, stamp, to_time
+from .marker_client import DOWN, MOVED, UP, Client
 
 NODE = "task_space_controller"
 NAN = float("nan")
@@ -168,6 +169,7 @@ def test_current_and_reference_pose_bear_the_stamps_of_states(shared, rested):
         for name, kind in (
             ("current_pose", PoseStamped), ("current_twist", TwistStamped),
             ("reference_pose", PoseStamped), ("reference_markers", MarkerArray),
+            ("reference_wrench", WrenchStamped),
         )
     }  # fmt: skip
     first = len(rested)
@@ -184,10 +186,29 @@ def test_current_and_reference_pose_bear_the_stamps_of_states(shared, rested):
             compared += 1
     assert compared > 2
     assert distance(rested.newest, records["reference_pose"].newest) < 1e-3
+    assert records["reference_wrench"].newest.header.frame_id == "tool"
     axes, missed = records["reference_markers"].newest.markers
     assert axes.type == Marker.LINE_LIST
     assert len(axes.points) == len(axes.colors) == 6
     assert missed.action == Marker.DELETE
+
+
+def test_the_tool_is_led_in_rviz(shared, rested):
+    """One publisher of target_pose at a time: that of a drag ends when its message has arrived."""
+    topic = f"{NODE}/target_pose"
+    shared.publish(placed(), topic)
+    shared.leave(topic)
+    controls = shared.start("rviz_controls")
+    client = Client(shared)
+    client.wait(lambda found: set(found) == {"tool"}, "no marker of the tool")
+    goal = placed((-0.05, 0.1, 0.03))
+    for kind in (DOWN, MOVED, UP):
+        client.send("tool", kind, goal.pose)
+    shared.wait_for(lambda: distance(rested.newest, goal) < 5e-3, "the tool stays")
+    shared.wait_for(lambda: not shared._listener.count_publishers(topic), "the publisher stays")
+    assert controls.stop() == 0
+    shared.publish(placed(), topic)
+    shared.wait_for(lambda: distance(rested.newest, placed()) < 5e-3, "the tool stays there")
 
 
 def test_a_pose_out_of_reach_is_approached_slowly_and_told(shared, rested):
@@ -339,6 +360,7 @@ def test_stiffness_changes_live_and_a_wrench_pushes(ros):
     ros.wait_until(states, 0.5)
     height = tool_of(states.newest)[0][2]
     gone, damping = {}, []
+    told = ros.record(WrenchStamped, f"{NODE}/reference_wrench")
     for stiffness in (1000.0, 2000.0):
         for name in (f"gains.tool.{axis}.stiffness" for axis in "xyz"):
             assert ros.set(NODE, **{name: stiffness})[0].successful
@@ -350,6 +372,10 @@ def test_stiffness_changes_live_and_a_wrench_pushes(ros):
             lambda first=first: pushed(states, first, height), "the tool is not pushed, or stays so"
         )
     assert gone == pytest.approx({K: -20.0 / K for K in gone}, rel=0.1)
+    forces = [(m.wrench.force.x, m.wrench.force.y, m.wrench.force.z) for m in told.messages()]
+    largest = max(forces, key=np.linalg.norm)
+    assert np.linalg.norm(largest) == pytest.approx(20.0, rel=0.05)
+    assert (home()[1] @ largest)[2] < -19.0  # its axes are the tool's, that of the push is down
     assert damping[1] == pytest.approx(2**0.5 * damping[0]), "damping follows the stiffness"
     refused = ros.set(NODE, **{"gains.tool.x.stiffness": -1.0})[0]
     assert not refused.successful

@@ -1,0 +1,117 @@
+"""What a URDF draws of an arm: boxes, cylinders, spheres and meshes in the frames of its links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.mesh_files import find_mesh
+from arm_dynamics.model.robot_description import resolvable
+from arm_dynamics.model.source import Node, parse
+
+Color = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visual:
+    """A shape in the frame of ``link``: the unit shape at the origin, scaled, then placed.
+
+    The unit box, cylinder (along z) and sphere have edges and diameters of 1 m, as RViz's markers.
+    """
+
+    link: str
+    kind: str
+    """box, cylinder, sphere or mesh."""
+    position: Vector
+    """(3,) [m] in the link's frame."""
+    rotation: Vector
+    """(3, 3)"""
+    scale: Vector
+    """(3,)"""
+    uri: str = ""
+    """Of a mesh, as RViz resolves it."""
+    color: Color | None = None
+    """Red, green, blue, alpha, 0 to 1; None for a mesh's own or an unknown one."""
+
+    def placed(self, position: Vector, rotation: Vector) -> tuple[Vector, Vector]:
+        """Its pose where its link has ``position`` (3,) [m] and ``rotation`` (3, 3)."""
+        return position + rotation @ self.position, rotation @ self.rotation
+
+    def corners(self, folder: Path | None = None) -> Vector:
+        """Corners (8, 3) [m] of its bounding box in the link's frame.
+
+        ``folder`` is that of the URDF. The box of a mesh that cannot be read is its origin.
+        """
+        low, high = (-0.5, 0.5) if self.kind != "mesh" else _mesh_box(self.uri, folder)
+        ends = np.transpose([np.broadcast_to(low, 3), np.broadcast_to(high, 3)])
+        box = np.array(list(product(*ends))) * self.scale
+        return frozen(box @ self.rotation.T + self.position)
+
+
+def visuals(arm: ArmModel) -> tuple[Visual, ...]:
+    """Return every ``<visual>`` of the links of ``arm``."""
+    root = parse(arm.urdf)
+    colors = {m.get("name"): _color(m) for m in root.every("material")}
+    folder = arm.source.parent if arm.source else None
+    found: list[Visual] = []
+    for name, link in Robot(root).links.items():
+        for visual in link.every("visual"):
+            found.extend(_visual(name, visual, colors, folder))
+    return tuple(found)
+
+
+def _visual(
+    link: str, node: Node, colors: dict[str | None, Color | None], folder: Path | None
+) -> Iterator[Visual]:
+    geometry, origin, material = (node.first(tag) for tag in ("geometry", "origin", "material"))
+    position = vector(origin, "xyz") or (0.0, 0.0, 0.0)
+    rotation = pin.rpy.rpyToMatrix(*(vector(origin, "rpy") or (0.0, 0.0, 0.0)))
+    color = None
+    if material is not None:
+        color = _color(material) or colors.get(material.get("name"))
+    for shape in geometry.children if geometry else ():
+        scale = _scale(shape)
+        if scale is not None:
+            uri = resolvable(shape.get("filename") or "", folder) if shape.tag == "mesh" else ""
+            yield Visual(
+                link, shape.tag, frozen(position), frozen(rotation), frozen(scale), uri, color
+            )
+
+
+def _scale(shape: Node) -> tuple[float, ...] | None:
+    """Edges [m], or the factors of a mesh; None for a shape that URDF does not have."""
+    if shape.tag == "mesh":
+        return vector(shape, "scale") or (1.0, 1.0, 1.0)
+    if shape.tag == "box":
+        return vector(shape, "size")
+    radius, length = number(shape, "radius"), number(shape, "length")
+    if radius is None or shape.tag not in {"sphere", "cylinder"}:
+        return None
+    return 2 * radius, 2 * radius, 2 * radius if shape.tag == "sphere" else length or 0.0
+
+
+def _color(material: Node) -> Color | None:
+    rgba = vector(material.first("color"), "rgba", 4)
+    return None if rgba is None else (rgba[0], rgba[1], rgba[2], rgba[3])
+
+
+def _mesh_box(uri: str, folder: Path | None) -> tuple[Vector, Vector]:
+    """Ends (3,) [m] of a mesh's bounding box; twice the origin where it cannot be read."""
+    path = find_mesh(uri, folder)
+    try:
+        from coal import NODE_TYPE, MeshLoader  # noqa: PLC0415 - not in every Pinocchio
+
+        mesh = MeshLoader(NODE_TYPE.BV_AABB).load(str(path or ""), np.ones(3))
+    except (ImportError, ValueError, RuntimeError):
+        return np.zeros(3), np.zeros(3)
+    mesh.computeLocalAABB()
+    return np.array(mesh.aabb_local.min_), np.array(mesh.aabb_local.max_)

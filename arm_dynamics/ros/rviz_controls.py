@@ -1,0 +1,272 @@
+"""The node behind RViz's interactive markers: a drag becomes a goal of the controller."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from functools import partial
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from std_msgs.msg import Header
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import InteractiveMarkerFeedback as Event
+
+from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.ros import marker_messages, qos
+from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.frames import declare_frames
+from arm_dynamics.ros.joint_goals import JointGoals
+from arm_dynamics.ros.listen import listen
+from arm_dynamics.ros.marker_server import MarkerServer
+from arm_dynamics.ros.parameters import declare_live
+from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.remote import Remote
+from arm_dynamics.ros.remote_tour import RemoteTour
+from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
+from arm_dynamics.ros.status import ARMS, Status
+from arm_dynamics.ros.stop import Stop
+from arm_dynamics.ros.stop_request import StopRequest
+from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.tool_goals import CONTROLLER, ToolGoals
+from arm_dynamics.ros.tool_messages import Placed, read_pose
+from arm_dynamics.ros.tour import TRACKING
+from arm_dynamics.viewer.drag import DragTarget
+from arm_dynamics.viewer.reach import arm_reach
+from arm_dynamics.viewer.rviz import link_length
+
+PERIOD = 1 / 20
+LOST = 2.0
+"""Time [s] without feedback after which a drag is given up: RViz repeats it at 10 Hz."""
+SILENT = 2.0
+"""Time [s] after which a controller's reference no longer counts."""
+RELEASE = "move_on_release"
+MENU = (
+    "Move to the target",
+    "Target back to the arm",
+    "Stop the motion",
+    "Emergency stop",
+    "Reset the emergency stop",
+)
+"""Entries of every marker's menu, in the order of their numbers from 1."""
+JOINT_SIZE, TOOL_SIZE = (0.7, 0.2), (1.2, 0.3)
+"""Sizes of the markers, at most these fractions of a mean link and of the reach's radius."""
+
+
+class RvizControlsNode(Node):
+    """Markers at the tool and at every joint, for the controller that moves the arm.
+
+    Nothing moves before the mouse button is released, or before the menu's first entry where the
+    parameter ``move_on_release`` is false. While an emergency stop is engaged nothing can be
+    dragged.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("rviz_controls")
+        self._arm = declared_model(self)
+        self._frames = declare_frames(self, self._arm)
+        declare_live(self, RELEASE, True, "move when the mouse button is released; false: by menu")
+        self._header = Header(frame_id=self._frames.base)
+        self._throttle = Throttle(self.get_logger())
+        self._status, self._words = Status(self.get_namespace()), Words(self)
+        self._tracked: tuple[Vector, Vector, Vector] | None = None
+        """Reference, its velocity, and the measured configuration (nv,) each."""
+        self._led: Placed | None = None
+        """Reference of the task-space controller."""
+        self._told = dict.fromkeys((TRACKING, CONTROLLER), -SILENT)
+        self._events: deque[Event] = deque(maxlen=1000)
+        self._target = DragTarget(self._arm)
+        self._held, self._pending, self._heard = False, False, 0.0
+        reach, link = arm_reach(self._arm), link_length(self._arm)
+        self._scene = Scene(self, self._arm, self._header, reach)
+        self._joint_size, self._tool_size = (
+            min(part * length for part, length in zip(parts, (link, reach.radius), strict=True))
+            for parts in (JOINT_SIZE, TOOL_SIZE)
+        )
+        self._offered = ""
+        self._emergency = StopRequest(self, self._status)
+        services = [f"{name}/reset_emergency_stop" for name in ARMS]
+        self._resets = [Remote(self, Trigger, service) for service in services]
+        clear = RemoteTour(self).end
+        self._joints = JointGoals(self, self._arm, self._status, clear, self._words)
+        self._tool = ToolGoals(self, self._frames, self._words)
+        self._server = MarkerServer(
+            self, self._events.append, partial(self._throttle.warn, "~/feedback")
+        )
+        reference = f"{CONTROLLER}/reference_pose"
+        self._listeners = [
+            listen(self, kind, topic, take, profile, partial(self._throttle.warn, topic))
+            for kind, topic, take, profile in (
+                (DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM),
+                (JointTrajectory, TRACKING, self._note_tracking, qos.VIEW),
+                (PoseStamped, reference, self._note_reference, qos.VIEW),
+            )
+        ]
+
+    def run(self, stop: Stop) -> None:
+        """Serve twenty times a second until told to stop."""
+        self._target.drag_tool(self._target.position, self._target.rotation)  # compiled now
+        while not stop.wait(PERIOD):
+            self.look()
+
+    def look(self) -> None:
+        """Take what a user did, follow the reference, and show both."""
+        self._emergency.look()
+        while self._events:
+            try:
+                self._handle(self._events.popleft())
+            except ArmDynamicsError as error:
+                self._words.rejected(error)
+        if self._held and time.monotonic() - self._heard > LOST:
+            self._held = self._pending = False
+        mode = self._mode()
+        joints, led = self._tracked and self._tracked[0], self._led
+        self._joints.look(joints if mode == TRACKING else None)
+        self._tool.look(frozen(led[0]) if led and mode == CONTROLLER else None)
+        if not self._busy:
+            self._follow(mode)
+        self._offer(mode)
+        self._show(mode)
+
+    @property
+    def _busy(self) -> bool:
+        under_way = self._joints.under_way or self._tool.under_way
+        return self._held or self._pending or under_way
+
+    def _mode(self) -> str:
+        """The topic or node whose reference is fresh; "" where no controller moves the arm."""
+        now = time.monotonic()
+        return next((name for name, told in self._told.items() if now - told < SILENT), "")
+
+    def _follow(self, mode: str) -> None:
+        if mode == TRACKING and self._tracked is not None:
+            self._target.set(self._tracked[0])
+        elif mode == CONTROLLER and self._led is not None:
+            self._target.set_tool(*self._led)
+
+    def _offer(self, mode: str) -> None:
+        """Have the markers that the controller has goals for; an emergency stop locks them."""
+        offered = f"{mode} {self._status.stopped}"
+        if offered == self._offered:
+            self._server.move(marker_messages.poses(self._target))
+            return
+        self._offered = offered
+        found, target, head = [], self._target, self._header
+        if mode:
+            size = self._tool_size
+            found.append(marker_messages.tool_marker(target, head, size, MENU))
+        if mode == TRACKING:
+            size = self._joint_size
+            found += [
+                marker_messages.joint_marker(target, handle, head, size, MENU)
+                for handle in target.handles
+            ]
+        if self._status.stopped:
+            found = [marker_messages.locked_marker(marker) for marker in found]
+        self._server.put(found)
+
+    def _show(self, mode: str) -> None:
+        words, severe = status_words(self._status)
+        words = "; ".join(filter(None, (words, self._words.text)))
+        if mode == TRACKING and self._tracked is not None:
+            reference, _, q = self._tracked
+            target = self._target.q if self._busy else None
+            path = None if target is None else self._target.path_from(reference)
+            self._scene.show(q, reference, target, path, (words, severe))
+            return
+        path = None
+        if mode and self._busy and self._led is not None:
+            path = np.array([self._led[0], self._target.position])
+        self._scene.show(None, None, None, path, (words, severe))
+
+    def _handle(self, event: Event) -> None:
+        """Take one event of RViz."""
+        self._heard = time.monotonic()
+        if event.event_type == Event.MENU_SELECT:
+            self._choose(event.menu_entry_id)
+        elif self._status.stopped or not self._mode():
+            self._held = self._pending = False
+        elif event.event_type == Event.MOUSE_DOWN:
+            self._held = True
+        elif event.event_type == Event.POSE_UPDATE:
+            self._drag(event)
+        elif event.event_type == Event.MOUSE_UP:
+            self._held = False
+            if self._pending and self.get_parameter(RELEASE).value:
+                self._go()
+
+    def _drag(self, event: Event) -> None:
+        pose = read_pose(self._frames, PoseStamped(header=event.header, pose=event.pose))
+        self._pending = True
+        if event.marker_name != marker_messages.TOOL:
+            name = event.marker_name.removeprefix(marker_messages.JOINT)
+            handle = next(h for h in self._target.handles if h.joint == name)
+            self._target.drag_joint(handle, *pose)
+        elif self._mode() == TRACKING:
+            self._target.drag_tool(*pose)
+        else:
+            self._target.set_tool(*pose)
+
+    def _choose(self, entry: int) -> None:
+        actions = (self._go, self._back, self._stop, self._emergency.press, self._reset)
+        if 1 <= entry <= len(actions):
+            actions[entry - 1]()
+
+    def _go(self) -> None:
+        """Send the target to the controller."""
+        self._pending = False
+        if self._mode() == TRACKING:
+            self._target.settle()
+            self._joints.ask(self._target.q.tolist())
+        else:
+            self._tool.go(self._target.position, self._target.rotation)
+
+    def _back(self) -> None:
+        """Give the target up."""
+        self._pending = False
+        self._joints.forget()
+        self._tool.forget()
+
+    def _stop(self) -> None:
+        """Bring the arm to rest under its controller."""
+        self._back()
+        if self._mode() == TRACKING and self._tracked is not None:
+            self._joints.stop(*self._tracked[:2])
+        elif self._mode():
+            self._tool.stop()
+
+    def _reset(self) -> None:
+        """Release the emergency stop of the arm that is there."""
+        ready = [remote for remote in self._resets if remote.ready]
+        for remote in ready:
+            remote.ask().add_done_callback(lambda done: self._words.note(done.result().message))
+        if not ready:
+            self._words.rejected("no simulator and no hardware is there")
+
+    def _note_tracking(self, tracking: JointTrajectory) -> None:
+        if len(tracking.points) < 2:
+            return
+        reference, feedback = tracking.points[:2]
+        rows: list[Any] = [reference.positions, reference.velocities, feedback.positions]
+        if all(len(row) == self._arm.nv and all(map(isfinite, row)) for row in rows):
+            q, v, measured = (frozen(np.array(row)) for row in rows)
+            self._tracked, self._told[TRACKING] = (q, v, measured), time.monotonic()
+
+    def _note_reference(self, reference: PoseStamped) -> None:
+        self._led, self._told[CONTROLLER] = read_pose(self._frames, reference), time.monotonic()
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    sys.exit(run_node(RvizControlsNode))
+
+
+if __name__ == "__main__":
+    main()

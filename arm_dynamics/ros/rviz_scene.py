@@ -1,0 +1,113 @@
+"""What RViz shows of references, targets and stops beside the arm itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+from nav_msgs.msg import Path
+from rclpy.node import Node
+from std_msgs.msg import Header
+from visualization_msgs.msg import MarkerArray
+
+from arm_dynamics.arrays import Vector
+from arm_dynamics.kinematics import link_poses
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.visuals import visuals
+from arm_dynamics.ros import marker_messages, qos
+from arm_dynamics.ros.status import STOPPED, Status
+from arm_dynamics.viewer.reach import Reach
+
+APART = 0.02
+"""Distance [rad or m] of a ghost from the arm below which it would only flicker inside it."""
+SHOWN = 6.0
+"""Time [s] for which words on an action are shown."""
+NODES = ("simulator", "hardware", "joint_controller", "task_space_controller")
+"""Nodes whose status is shown where it is not well."""
+
+
+class Words:
+    """What came of the last action, in the log and in the scene."""
+
+    def __init__(self, node: Node) -> None:
+        self._log, self._text, self._until = node.get_logger(), "", 0.0
+
+    @property
+    def text(self) -> str:
+        """The words of the last seconds, or none."""
+        return self._text if time.monotonic() < self._until else ""
+
+    def done(self, text: str) -> None:
+        """Report an action that was carried out."""
+        self._log.info(text)
+
+    def rejected(self, reason: object) -> None:
+        """Report an action that was rejected."""
+        self._log.warn(f"rejected: {reason}")
+        self._text, self._until = f"rejected: {reason}", time.monotonic() + SHOWN
+
+    def note(self, text: str) -> None:
+        """Report anything else, such as an action under way."""
+        self._log.info(text)
+
+
+class Scene:
+    """Publishes ``~/markers`` and ``~/planned_path``, latched, when they change."""
+
+    def __init__(self, node: Node, arm: ArmModel, header: Header, reach: Reach) -> None:
+        self._arm, self._header = arm, header
+        moved = set(link_poses(arm, arm.pose("initial"))) - {arm.base_frame}
+        self._shapes = [shape for shape in visuals(arm) if shape.link in moved]
+        self._at = reach.center + np.array([0.0, 0.0, 0.7 * reach.radius])
+        self._height = reach.radius / 14
+        self._markers = node.create_publisher(MarkerArray, "~/markers", qos.LATCHED)
+        self._path = node.create_publisher(Path, "~/planned_path", qos.LATCHED)
+        self._last: tuple[MarkerArray, Path] | None = None
+
+    def show(
+        self,
+        q: Vector | None,
+        reference: Vector | None,
+        target: Vector | None,
+        path: Vector | None,
+        words: tuple[str, bool],
+    ) -> None:
+        """Show ghosts of ``reference`` and ``target`` (nv,) apart from the arm at ``q``.
+
+        ``path`` (n, 3) [m] is that of the tool; ``words`` are shown above the arm, with whether
+        they are of an emergency stop.
+        """
+        at = marker_messages.words(words[0], self._at, self._height, words[1], self._header)
+        ghosts = [
+            ("reference", self._placed(reference, q), marker_messages.REFERENCE),
+            ("target", self._placed(target, q), marker_messages.TARGET),
+        ]
+        found = [at]
+        for name, placed, color in ghosts:
+            found += marker_messages.ghost(name, self._shapes, placed, self._header, color)
+        new = MarkerArray(markers=found), marker_messages.path(path, self._header)
+        last = self._last or (None, None)
+        for publisher, message, before in zip((self._markers, self._path), new, last, strict=True):
+            if message != before:
+                publisher.publish(message)
+        self._last = new
+
+    def _placed(
+        self, q: Vector | None, real: Vector | None
+    ) -> Mapping[str, tuple[Vector, Vector]] | None:
+        if q is None or (real is not None and np.abs(q - real).max(initial=0.0) < APART):
+            return None
+        return link_poses(self._arm, q)
+
+
+def status_words(status: Status) -> tuple[str, bool]:
+    """Words on what is not well, and whether an emergency stop is engaged."""
+    if status.stopped:
+        return f"EMERGENCY STOP: {status.emergency.removeprefix(STOPPED).strip()}", True
+    troubles = [
+        f"{name}: {status.messages[name]}"
+        for name in NODES
+        if name in status.messages and not status.well[name]
+    ]
+    return "; ".join(troubles), False

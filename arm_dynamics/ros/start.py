@@ -1,0 +1,59 @@
+"""Executables of the nodes: Ctrl-C ends them from the first moment on.
+
+Imports of a node take seconds. An interrupt during them would be a traceback, so that this module
+imports nothing but the standard library, and a node only once its signals are handled.
+"""
+
+from importlib import import_module
+
+from arm_dynamics.ros.stop import end_on_signals
+
+
+def simulator() -> None:
+    """Run the simulator."""
+    _run("simulator")
+
+
+def hardware() -> None:
+    """Run the node of a physical arm."""
+    _run("hardware")
+
+
+def joint_controller() -> None:
+    """Run the joint controller."""
+    _run("joint_controller")
+
+
+def task_space_controller() -> None:
+    """Run the task-space controller."""
+    _run("task_space_controller")
+
+
+def composed() -> None:
+    """Run simulator and joint controller in one process."""
+    _run("composed")
+
+
+def task_space_composed() -> None:
+    """Run simulator and task-space controller in one process."""
+    _run("task_space_composed")
+
+
+def viewer() -> None:
+    """Run the page of an arm."""
+    _run("viewer")
+
+
+def rviz_controls() -> None:
+    """Run the interactive markers of RViz."""
+    _run("rviz_controls")
+
+
+def joint_sliders() -> None:
+    """Run the page with joint sliders."""
+    _run("joint_sliders")
+
+
+def _run(node: str) -> None:
+    end_on_signals()
+    import_module(f"arm_dynamics.ros.{node}").main()

@@ -1,0 +1,83 @@
+"""An arm is shown where it starts while its plant is compiled."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import TransformStamped
+
+from arm_dynamics import load_arm
+from arm_dynamics.kinematics.frames import link_placements, pose
+from arm_dynamics.quaternion import quaternion_of
+from arm_dynamics.ros import initial_transforms as module
+from arm_dynamics.ros.frames import Frames
+
+ARM = load_arm("puma560", ["J5"])
+START = ARM.pose("initial") + 0.2
+FRAMES = Frames("left/base_link", "left/tool", "left/")
+
+
+class Publisher(list):
+    """A node and its publisher: stamps and transforms as they were at each publication."""
+
+    def create_publisher(self, kind, topic, depth):
+        assert (topic, depth) == ("/tf", 10)
+        return self
+
+    def destroy_publisher(self, publisher):
+        assert publisher is self
+
+    def publish(self, message):
+        stamps = [t.header.stamp.sec * 10**9 + t.header.stamp.nanosec for t in message.transforms]
+        self.append((stamps, message.transforms))
+
+
+def base(link):
+    """Placement (4, 4) of a link in the base's frame."""
+    placed = np.eye(4)
+    placed[:3, 3], placed[:3, :3] = pose(ARM, START, link)
+    return placed
+
+
+def test_placements_lead_from_the_base_to_every_link():
+    found = set()
+    for parent, child, position, rotation in link_placements(ARM, START):
+        step = np.eye(4)
+        step[:3, 3], step[:3, :3] = position, rotation
+        np.testing.assert_allclose(base(parent) @ step, base(child), atol=1e-12)
+        found.add(child)
+    assert len(found) == ARM.nv
+
+
+def test_transforms_come_at_once_again_and_again_and_end_with_the_compilation(monkeypatch):
+    kind = SimpleNamespace(TFMessage=SimpleNamespace)
+    monkeypatch.setattr(module, "import_module", lambda name: {"tf2_msgs.msg": kind}[name])
+    monkeypatch.setattr(module, "PERIOD", 0.001)
+    node = Publisher()
+    with module.initial_transforms(node, ARM, FRAMES, START):
+        until = time.monotonic() + 60
+        while len(node) < 3 and time.monotonic() < until:
+            time.sleep(0.001)
+    published = len(node)
+    time.sleep(0.01)
+    assert len(node) == published >= 3
+    assert [stamps for stamps, _ in node] == [[n + 1] * ARM.nv for n in range(published)]
+    for message, placed in zip(node[0][1], link_placements(ARM, START), strict=True):
+        assert isinstance(message, TransformStamped)
+        assert message.header.frame_id == f"left/{placed.parent}"
+        assert message.child_frame_id == f"left/{placed.child}"
+        at, turned = message.transform.translation, message.transform.rotation
+        assert [at.x, at.y, at.z] == pytest.approx(placed.position)
+        wanted = quaternion_of(placed.rotation)
+        assert [turned.x, turned.y, turned.z, turned.w] == pytest.approx(wanted)
+
+
+def test_without_tf2_msgs_nothing_is_published(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(module, "import_module", missing)
+    node = Publisher()
+    with module.initial_transforms(node, ARM, FRAMES, START):
+        assert not node

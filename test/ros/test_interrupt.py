@@ -1,0 +1,86 @@
+"""Ctrl-C ends every executable with code 0 and without a traceback, whatever is being imported."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from .link import ROOT
+
+OBEYED = 2.0
+"""Processor time [s] that a process uses at most before it has ended."""
+IMPORTS = ("numpy", "rclpy", "pinocchio", "numba", "arm_dynamics.loop")
+EXECUTABLES = sorted(re.findall(r"ros\.start:(\w+)", (ROOT / "setup.py").read_text()))
+
+
+def entry(name):
+    """Arguments of Python that start a node as its executable does."""
+    return ("-c", f"from arm_dynamics.ros.start import {name}; {name}()")
+
+
+SIM = ("-m", "arm_dynamics.cli.main", "sim")
+CASES = [
+    *((entry(name), "rclpy") for name in EXECUTABLES),
+    *((("-m", "arm_dynamics.ros.joint_controller"), module) for module in IMPORTS),
+    (entry("composed"), "arm_dynamics.ros.simulator"),
+    (SIM, "numpy"),
+    (SIM, "arm_dynamics.ros.tour"),
+]
+
+
+def interrupted(command, module, domain):
+    """Exit code, output and processor time [s] of a process after SIGINT once ``module`` is there.
+
+    Python writes a line for each module that it has imported.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "ROS_DOMAIN_ID": str(domain), "ARM_DYNAMICS_PARENT": str(os.getpid())},
+        start_new_session=True,
+    )
+    said, began = [], None
+    with process, process.stdout as lines:
+        for line in lines:
+            if not line.startswith("import time:"):
+                said.append(line)
+            elif began is None and line.endswith(f" {module}\n"):
+                began = cpu_time(process.pid)
+                process.send_signal(signal.SIGINT)
+        assert began is not None, f"{command} imports no {module}: {said}"
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, "".join(said), usage.ru_utime + usage.ru_stime - began
+
+
+def cpu_time(pid):
+    """Processor time [s] of a process so far."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_every_executable_ends_during_its_imports(ros):
+    assert len(EXECUTABLES) == 9
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        ends = list(pool.map(lambda case: interrupted(*case, ros.domain), CASES))
+    for (command, module), (code, said, used) in zip(CASES, ends, strict=True):
+        where = f"{command[-1]} after {module}: {said}"
+        assert code == 0, where
+        assert "Traceback" not in said, where
+        assert command == SIM or not said, where
+        assert used < OBEYED, f"{where} {used} s"
+
+
+def test_the_library_is_imported_at_its_first_use():
+    code = (
+        "import sys, arm_dynamics; assert 'numpy' not in sys.modules;"
+        " from arm_dynamics import forward_model, load_arm; assert callable(forward_model);"
+        " import arm_dynamics.forward_step; assert callable(arm_dynamics.forward_model);"
+        " assert set(arm_dynamics.__all__) <= set(dir(arm_dynamics)) and 'numpy' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

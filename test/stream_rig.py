@@ -1,0 +1,151 @@
+"""Streams on a control loop without nodes: sources, clients with jitter and gaps, and measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from arm_dynamics import load_arm
+from arm_dynamics.controllers.position import Position
+from arm_dynamics.drivers.base import Driver
+from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.goals.streams import Streams
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.safety.events import Events
+from arm_dynamics.state import State
+from arm_dynamics.trajectories.joint_trajectory import parse
+
+PERIOD = 2e-3
+
+
+class Exact(Driver):
+    """An arm that is where it was commanded to be."""
+
+    also = ("position",)
+
+    def __init__(self, arm, q):
+        super().__init__(arm)
+        self.time, self.q = 0.0, np.array(q)
+
+    def read(self):
+        return State.of(self.q, np.zeros(self.arm.nv), time=self.time)
+
+    def write(self, command):
+        self.q = np.array(command.value)
+
+
+@dataclass
+class Sine:
+    """q = middle + A sin(ω t), within the arm's limits, and its derivatives."""
+
+    arm: object
+    amplitude: float = 0.3
+    omega: float = 0.9
+    middle: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        lower, upper = self.arm.lower, self.arm.upper
+        room = np.where(np.isfinite(upper - lower), 0.4 * (upper - lower), np.inf)
+        self.size = np.minimum(self.amplitude, room)
+        self.middle = np.clip(self.arm.pose("initial"), lower + self.size, upper - self.size)
+
+    def __call__(self, t):
+        w, A = self.omega, self.size
+        return self.middle + A * np.sin(w * t), A * w * np.cos(w * t), -A * w * w * np.sin(w * t)
+
+
+class Rig:
+    """A loop whose references are recorded; ``send`` gives it a message of a client."""
+
+    def __init__(self, arm, q=None):
+        self.arm = load_arm(arm) if isinstance(arm, str) else arm
+        start = self.arm.pose("initial") if q is None else q
+        self.driver = Exact(self.arm, start)
+        self.events = Events(lambda kind, text: None)
+        self.loop = ControlLoop(self.driver, Position(self.arm), self.events)
+        self.loop.step()
+        self.streams = Streams(self.loop)
+        self.rejected = []
+        self.rows = []
+
+    @property
+    def now(self):
+        return self.loop.state.time
+
+    def send(self, times, q=(), v=(), start=None, a=(), **options):
+        """One message; ``start`` None is stamp 0."""
+        given = self.loop.options(integrate=not len(q), end_in_motion=True)
+        begin = self.now if start is None else start
+        try:
+            names = self.arm.joint_names
+            found = parse(self.arm, names, times, q, v, a, begin, options=given, **options)
+            self.streams.take(found, integrated=not len(q))
+        except ArmDynamicsError as error:
+            self.rejected.append(str(error))
+
+    def step(self, until=None):
+        """One control cycle, or all until a time [s]."""
+        while True:
+            self.driver.time += PERIOD
+            self.loop.step()
+            self.streams.observe()
+            r = self.loop.reference
+            self.rows.append((self.driver.time, r.q, r.v, r.a))
+            if until is None or self.driver.time >= until - 1e-9:
+                return
+
+    def motion(self):
+        """Times (n,), and references q, v, a (n, nv)."""
+        return [np.array(column) for column in zip(*self.rows, strict=True)]
+
+
+def arrivals(rate, seconds, jitter=0.0, lost=(), seed=1):
+    """Times at which a client samples its source, and at which its messages arrive in order [s].
+
+    They arrive up to 2 ``jitter`` [s] later; ``lost`` are the numbers of those that do not.
+    """
+    late = np.random.default_rng(seed).uniform(0, 2 * jitter, round(rate * seconds))
+    sent = np.arange(1, len(late) + 1) / rate
+    kept = [k for k in range(len(late)) if k not in lost]
+    return sent[kept], np.maximum.accumulate((sent + late)[kept])
+
+
+def stream(arm, rate=100, ahead=0.01, velocities=False, jitter=0.0, lost=(), seconds=4.0, **sine):
+    """A rig after a stream of single waypoints ``ahead`` [s] under stamp 0, and its source."""
+    rig = Rig(arm)
+    source = Sine(rig.arm, **sine)
+    rig = Rig(rig.arm, source(0.0)[0])
+    sent, came = arrivals(rate, seconds, jitter, lost)
+    k = 0
+    while rig.driver.time < seconds - PERIOD / 2:
+        rig.step()
+        while k < len(came) and came[k] <= rig.driver.time + 1e-9:
+            q, v, _ = source(sent[k] + ahead)
+            rig.send([ahead], [q], [v] if velocities else ())
+            k += 1
+    return rig, source
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Largest position error [rad], lag [s], and acceleration rms over the source's."""
+
+    error: float
+    lag: float
+    ratio: float
+
+
+def figures(rig, source, begin=1.0, end=None):
+    """Of the reference's positions themselves: the acceleration is their second difference."""
+    t, q, _, _ = rig.motion()
+    end = t[-1] if end is None else end
+    during = (t > begin) & (t <= end)
+    t, q = t[during], q[during]
+    true = np.array([source(x)[0] for x in t])
+    a = np.diff(q, 2, axis=0) / PERIOD**2
+    a_true = np.array([source(x)[2] for x in t])
+    v_true = np.array([source(x)[1] for x in t])
+    lag = float(((true - q) * v_true).sum() / (v_true**2).sum())
+    ratio = float(np.sqrt((a**2).mean() / (a_true**2).mean()))
+    return Figures(float(np.abs(q - true).max()), lag, ratio)

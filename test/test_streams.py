@@ -1,0 +1,391 @@
+"""Streams of waypoints: smooth, joined within the limits, and never rejected for their speed."""
+
+import numpy as np
+import pytest
+from stream_rig import PERIOD, Rig, Sine, figures, stream
+
+from arm_dynamics import load_arm
+from arm_dynamics.controllers.computed_torque import ComputedTorque
+from arm_dynamics.controllers.pid_gravity import PidGravity
+from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.following.effort_check import check_effort
+from arm_dynamics.goals.streams import FADE, CommandSettings
+from arm_dynamics.loop import ControlLoop
+from arm_dynamics.simulation import Simulation
+from arm_dynamics.trajectories.joint_trajectory import Options, parse
+from arm_dynamics.trajectories.stop_trajectory import usual_deceleration
+from arm_dynamics.trajectories.stream_fit import Sample, StreamFit
+
+ARMS = ("two_link", "five_dof", "puma560")
+
+
+# --- smooth
+
+
+@pytest.mark.parametrize("velocities", [False, True], ids=["positions", "velocities too"])
+@pytest.mark.parametrize(("rate", "ahead"), [(100, 0.01), (100, 0.0), (50, 0.05), (250, 0.02)])
+def test_a_stream_is_smooth(rate, ahead, velocities):
+    """As smooth as its source, and on it within the period at which a message comes."""
+    found = figures(*stream("five_dof", rate, ahead, velocities, seconds=3.0))
+    assert found.ratio < 1.05
+    assert abs(found.lag) < 1 / rate
+    assert found.error < 2e-3
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_jitter_and_a_lost_message_do_not_make_it_rough(arm):
+    """±3 ms of arrival at 100 Hz: within 3 times the source's acceleration, and 20 ms."""
+    rig, source = stream(arm, jitter=3e-3, lost=(200,))
+    found = figures(rig, source)
+    assert not rig.rejected
+    assert not rig.events.counts
+    assert found.ratio < 3.0
+    assert abs(found.lag) < 0.02
+    assert found.error < 5e-3
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_the_fit_is_exact_for_polynomials_up_to_degree_two(degree):
+    """Whatever the times are."""
+    rng = np.random.default_rng(0)
+    c = rng.uniform(-1, 1, (degree + 1, 3))
+    times = 5.0 + np.cumsum(rng.uniform(0.007, 0.013, 30))
+    fit = StreamFit(np.full(3, 100.0))
+    for velocities in (False, True):
+        fit.restart()
+        for t in times:
+            powers = np.arange(degree + 1)
+            q = (t - 5.0) ** powers @ c
+            v = (powers * (t - 5.0) ** np.maximum(powers - 1, 0)) @ c
+            fit.add(Sample(t, q, v if velocities else None), 0.01)
+        s = times[-1] - 5.0
+        expected = np.zeros((3, 3))
+        expected[0] = s ** np.arange(degree + 1) @ c
+        if degree > 0:
+            expected[1] = c[1] + (2 * s * c[2] if degree > 1 else 0)
+        if degree > 1:
+            expected[2] = c[2]
+        np.testing.assert_allclose(fit.fit(), expected, atol=1e-8)
+
+
+# --- joined
+
+
+def servo(rig, source, window, now):
+    """A message as MoveIt Servo's rolling window makes it: stamped by its oldest waypoint."""
+    window.append((now + 0.1, *source(now + 0.1)[:2]))
+    while window[0][0] < now - 0.1:
+        window.pop(0)
+    if len(window) < 3:
+        return
+    times, q, v = zip(*window[:-1], strict=True)
+    rig.send([t - times[0] for t in times], q, v, start=times[0])
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_moveit_servo_drives_the_arm(arm):
+    rig = Rig(arm)
+    source = Sine(rig.arm)
+    rig = Rig(rig.arm, source(0.0)[0])
+    window: list = []
+    for k in range(1, 400):
+        rig.step(k * 0.01)
+        servo(rig, source, window, rig.now)
+    found = figures(rig, source)
+    assert not rig.rejected
+    assert not rig.events.counts
+    assert found.error < 1e-4
+    assert found.ratio < 1.02
+    rig.step(rig.driver.time + 1.0)
+    t, q, v, _ = rig.motion()
+    assert rig.events.counts["stream_ended"] == 1
+    assert not v[-1].any()
+    last = source(t[-1] - 1.0 + 0.09)  # its window's last waypoint but one
+    way = last[1] ** 2 / (2 * usual_deceleration(rig.arm))
+    np.testing.assert_allclose(q[-1], last[0] + np.sign(last[1]) * way, atol=2e-3)
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("gap", [0.25, 1.0])
+def test_a_stream_with_a_gap_is_joined_within_the_limits(arm, gap):
+    """Messages cease while the source moves on; then the arm catches up, and follows again."""
+    rig = Rig(arm)
+    source = Sine(rig.arm, amplitude=0.5, omega=1.2)
+    rig = Rig(rig.arm, source(0.0)[0])
+    for k in range(1, 350):
+        rig.step(k * 0.01)
+        if not 1.0 < rig.now < 1.0 + gap:
+            rig.send([0.01], [source(rig.now + 0.01)[0]])
+    _, q, v, _ = rig.motion()
+    assert not rig.rejected
+    limit, rate = rig.arm.velocity_limit, usual_deceleration(rig.arm)
+    assert (np.abs(np.diff(q, axis=0)) / PERIOD <= limit * 1.011).all()
+    assert (np.abs(np.diff(v, axis=0)) / PERIOD <= 1.5 * rate + 2.0).all()
+    assert figures(rig, source, 1.0 + gap + 1.0).error < 5e-3
+
+
+@pytest.mark.parametrize("ahead", [1e-9, 0.0, 1e-3])
+def test_a_waypoint_nearer_than_a_period_is_now(ahead):
+    rig = Rig("five_dof")
+    q = rig.arm.pose("initial") + 0.01
+    rig.send([ahead], [q])
+    rig.step(0.5)
+    assert not rig.rejected
+    assert np.array_equal(rig.loop.reference.q, q)
+    _, _, v, _ = rig.motion()
+    assert np.abs(v).max() < 1.9 * 0.01 / FADE
+
+
+def test_a_jump_of_a_stream_is_a_limited_move():
+    rig = Rig("five_dof")
+    start = rig.arm.pose("initial")
+    away = start + np.array([1.0, 0.5, 0.2, 0.5, 0.5])
+    for k in range(1, 200):
+        rig.step(k * 0.01)
+        rig.send([0.01], [start if k < 50 else away])
+    _, q, _, _ = rig.motion()
+    assert not rig.rejected
+    assert (np.abs(np.diff(q, axis=0)) / PERIOD <= rig.arm.velocity_limit * 1.001).all()
+    assert np.abs(q[-1] - away).max() < 1e-4
+
+
+@pytest.mark.parametrize("by", ["waypoints", "commands"])
+def test_a_stream_of_a_continuous_joint_passes_half_a_turn(by):
+    """Its client normalizes positions to ±π; the joint turns on."""
+    begin, speed = np.array([np.pi - 0.2, 0.1]), np.array([0.5, 0.0])
+    rig = Rig("two_link", begin)
+    for k in range(1, 100):
+        rig.step(k * 0.01)
+        q = np.remainder(begin + speed * (rig.now + 0.01) + np.pi, 2 * np.pi) - np.pi
+        if by == "waypoints":
+            rig.send([0.01], [q])
+        else:
+            rig.streams.command(q)
+    t, q, v, _ = rig.motion()
+    assert not rig.rejected
+    assert np.abs(v[t > 0.3] - speed).max() < 0.01
+    assert q[-1] == pytest.approx(begin + speed, abs=0.02)
+
+
+def test_a_waypoint_too_far_for_its_time_is_reached_later():
+    """On the topic; a goal is rejected."""
+    rig = Rig("five_dof")
+    away = rig.arm.pose("initial") + [1.0, 0, 0, 0, 0]  # noqa: RUF005
+    rig.send([0.5], [away])
+    rig.step(2.0)
+    _, q, _, _ = rig.motion()
+    assert not rig.rejected
+    assert (np.abs(np.diff(q, axis=0)) / PERIOD <= rig.arm.velocity_limit * 1.011).all()
+    np.testing.assert_allclose(q[-1], away, atol=1e-9)
+    with pytest.raises(TrajectoryRefused, match="R1': velocity"):
+        rig.loop.follow(parse(rig.arm, rig.arm.joint_names, [0.5], [q[0]], start=rig.now))
+
+
+def test_a_goal_may_end_in_motion_where_that_is_allowed():
+    """It comes to rest within the deceleration, and says so."""
+    rig = Rig("five_dof")
+    q, v = rig.arm.pose("initial"), np.array([0.4, 0, 0, 0, 0])
+    names = rig.arm.joint_names
+    with pytest.raises(TrajectoryRefused, match="allow_nonzero_velocity_at_trajectory_end"):
+        parse(rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now)
+    allowed = Options(end_in_motion=True)
+    goal = parse(rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now, options=allowed)
+    rig.loop.follow(goal)
+    rig.step(1.5)
+    way = v**2 / (2 * usual_deceleration(rig.arm))
+    np.testing.assert_allclose(rig.loop.reference.q, q + 0.5 * v + way, atol=1e-9)
+    assert not rig.loop.reference.v.any()
+    assert rig.events.counts["stream_ended"] == 1
+
+
+def test_waypoints_that_leave_the_limits_by_themselves_are_rejected():
+    rig = Rig("five_dof")
+    q = rig.arm.pose("initial")
+    rig.send([0.5, 0.51], [q, q + 0.2])
+    rig.send([0.01], [q + 9.0 * (np.arange(5) == 1)])
+    rig.send([0.01], [q], start=-1.0)
+    assert [text.split(" exceeds")[0][:20] for text in rig.rejected] == [
+        "joint 'R1': velocity", "joint 'R2': position", "the last waypoint is",
+    ]  # fmt: skip
+
+
+def test_a_long_window_of_positions_is_followed_smoothly():
+    """2 s of waypoints, 0.1 s apart, replaced at 10 Hz."""
+    rig = Rig("five_dof")
+    source = Sine(rig.arm)
+    rig = Rig(rig.arm, source(0.0)[0])
+    for k in range(1, 40):
+        rig.step(k * 0.1)
+        times = np.arange(0.1, 2.05, 0.1)
+        rig.send(times, [source(rig.now + t)[0] for t in times])
+    found = figures(rig, source)
+    assert not rig.rejected
+    assert found.error < 1e-3
+    assert found.ratio < 1.1
+
+
+# --- velocities alone, and commands
+
+
+def test_velocities_alone_are_integrated():
+    rig = Rig("five_dof")
+    source = Sine(rig.arm)
+    rig = Rig(rig.arm, source(0.0)[0])
+    for k in range(1, 300):
+        rig.step(k * 0.01)
+        rig.send([0.01], v=[source(rig.now + 0.01)[1]])
+    found = figures(rig, source)
+    assert not rig.rejected
+    assert found.ratio < 1.1
+    assert found.error < 0.02
+    rig.step(rig.driver.time + 1.0)
+    assert not rig.loop.reference.v.any()
+    assert rig.events.counts["stream_ended"] == 1
+
+
+def test_velocities_alone_end_at_a_position_limit():
+    rig = Rig("five_dof")
+    for k in range(1, 450):
+        rig.step(k * 0.01)
+        rig.send([0.01], v=[[0.0, 0.5, 0.0, 0.0, 0.0]])
+    _, q, v, _ = rig.motion()
+    rate = usual_deceleration(rig.arm)
+    assert q[-1][1] == pytest.approx(rig.arm.upper[1], abs=1e-3)
+    assert (q <= rig.arm.upper + 1e-9).all()
+    assert (np.abs(np.diff(v, axis=0)) / PERIOD <= 1.1 * rate + 1e-6).all()
+
+
+def test_integration_has_to_be_allowed():
+    with pytest.raises(TrajectoryRefused, match="allow_integration_in_goal_trajectories"):
+        parse(load_arm("five_dof"), load_arm("five_dof").joint_names, [1.0], [], [np.zeros(5)])
+
+
+@pytest.mark.parametrize("interface", ["position", "velocity"])
+def test_commands_are_followed_and_end(interface):
+    rig = Rig("five_dof")
+    source = Sine(rig.arm)
+    rig = Rig(rig.arm, source(0.0)[0])
+    rig.streams.commands = CommandSettings(interface, 0.1)
+    for k in range(1, 300):
+        rig.step(k * 0.01)
+        rig.streams.command(source(rig.now)[interface == "velocity"])
+    found = figures(rig, source)
+    assert found.ratio < 1.1
+    assert found.error < (2e-3 if interface == "position" else 0.02)
+    last = rig.now
+    rig.step(last + 1.0)
+    t, q, v, _ = rig.motion()
+    assert not v[-1].any()
+    if interface == "position":
+        np.testing.assert_allclose(q[-1], source(last)[0], atol=1e-6)
+    else:
+        moving = np.abs(v).max(axis=1) > 0
+        assert last + 0.1 <= t[moving][-1] < last + 0.1 + 0.25
+    assert rig.events.counts["stream_ended"] == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.0], "commands: 1 values; expected one position of each of R1"),
+        ([0, 0, np.nan, 0, 0], r"commands \(position\)\[2\] = nan"),
+    ],
+)
+def test_commands_are_checked(values, said):
+    with pytest.raises(InvalidValue, match=said):
+        Rig("five_dof").streams.command(values)
+
+
+def test_commands_beyond_limits_are_limited():
+    rig = Rig("five_dof")
+    rig.streams.command([0.0, 9.0, 0.0, 0.0, 0.0])
+    rig.step(3.0)
+    assert rig.loop.reference.q[1] == rig.arm.upper[1]
+    assert "joint 'R2': position = 9" in rig.events.latest["command_limited"]
+
+
+def test_cmd_timeout_holds_and_says_so():
+    rig = Rig("five_dof")
+    rig.streams.timeout = 0.2
+    for k in range(1, 50):
+        rig.step(k * 0.01)
+        rig.send([0.01], v=[[0.2, 0.0, 0.0, 0.0, 0.0]])
+    assert not rig.events.counts["command_timeout"]
+    rig.step(rig.now + 0.5)
+    assert rig.events.counts["command_timeout"] == 1
+    assert not rig.loop.reference.v.any()
+
+
+def test_a_trajectory_begins_where_it_is_told_to():
+    """At the reference, else at the measured state."""
+    for desired in (True, False):
+        rig = Rig("five_dof")
+        rig.loop.following.from_desired = desired
+        q = rig.arm.pose("initial")
+        rig.driver.q = q + 0.02
+        rig.send([1.0], [q])
+        rig.step()
+        begun = q if desired else q + 0.02
+        np.testing.assert_allclose(rig.loop.reference.q, begun, atol=1e-4)
+
+
+# --- efforts
+
+
+@pytest.mark.parametrize("kind", [PidGravity, ComputedTorque])
+def test_efforts_are_added_to_the_command(kind):
+    """To the number: from the same state the commands differ by the given effort."""
+    arm = load_arm("five_dof")
+    given = np.array([[0.1, -0.2, 0.05, 0.0, 0.02], [0.3, 0.2, 0.05, 0.1, 0.02]])
+    q, found = arm.pose("initial"), []
+    for efforts in ((), given):
+        loop = ControlLoop(Simulated(arm, Simulation(arm, period=PERIOD)), kind(arm))
+        loop.step()
+        begin = loop.state.time
+        times = [PERIOD + 1e-6, 1.0]
+        loop.follow(parse(arm, arm.joint_names, times, [q, q], start=begin, efforts=efforts))
+        loop.step()
+        loop.step()
+        found.append((loop.command.value, loop.reference.effort, loop.following.at(begin + 0.501)))
+    (without, nothing, _), (command, effort, later) = found
+    assert nothing is None
+    np.testing.assert_allclose(effort, given[0], atol=1e-3)
+    np.testing.assert_allclose(command - without, effort, atol=1e-12)
+    np.testing.assert_allclose(later.effort, given.mean(axis=0), atol=1e-4)
+
+
+def test_efforts_of_streams_too_and_they_fade_with_another_trajectory():
+    arm = load_arm("two_link")
+    loop = ControlLoop(Simulated(arm, Simulation(arm, period=PERIOD)), PidGravity(arm))
+    loop.step()
+    rig = Rig(arm)
+    rig.loop = rig.streams.loop = loop
+    q = arm.pose("initial")
+    rig.send([0.0], [q], efforts=[[0.2, -0.1]])
+    for _ in range(100):
+        loop.step()
+    assert not rig.rejected
+    assert loop.reference.effort.tolist() == [0.2, -0.1]
+    rig.send([0.5], [q])
+    loop.step()
+    assert 0 < loop.reference.effort[0] <= 0.2
+    for _ in range(400):
+        loop.step()
+    assert loop.reference.effort is None
+
+
+def test_efforts_need_a_controller_of_efforts():
+    rig = Rig("two_link")
+    rig.send([1.0], [rig.arm.pose("initial")], efforts=[[0.1, 0.1]])
+    assert "Position, which commands position; leave effort empty" in rig.rejected[0]
+
+
+def test_the_effort_check_counts_them():
+    arm = load_arm("five_dof")
+    q = arm.pose("initial")
+    much = [[0.0, 0.0, 0.0, 0.0, 1.01 * arm.effort_limit[4]]]
+    heavy = parse(arm, arm.joint_names, [1.0], [q], efforts=much)
+    with pytest.raises(TrajectoryRefused, match="R5"):
+        check_effort(arm, heavy, arm.effort_limit)
+    check_effort(arm, parse(arm, arm.joint_names, [1.0], [q]), arm.effort_limit)

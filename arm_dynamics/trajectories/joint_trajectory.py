@@ -30,6 +30,12 @@ from arm_dynamics.trajectories.polynomials import (
 )
 from arm_dynamics.trajectories.profiles import no_time
 from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
+from arm_dynamics.trajectories.waypoint_tables import (
+    check_end,
+    check_times,
+    joint_order,
+    table,
+)
 
 SLACK = 1e-9
 """Position [rad or m] beyond a limit that is rounding."""
@@ -245,17 +251,17 @@ def parse(
     One row per waypoint in ``positions``, ``velocities``, ``accelerations``, ``efforts`` (or none
     at all). Raises TrajectoryRefused naming the joint or waypoint, its value and what is allowed.
     """
-    order = _joint_order(arm, names)
-    _check_times(times, start)
+    order = joint_order(arm, names)
+    check_times(times, start)
     tables = (
         ("positions", positions), ("velocities", velocities), ("accelerations", accelerations),
         ("efforts", efforts),
     )  # fmt: skip
-    q, v, a, effort = (_table(name, rows, len(times), names) for name, rows in tables)
+    q, v, a, effort = (table(name, rows, len(times), names) for name, rows in tables)
     if q is not None and a is not None and v is None:
         raise TrajectoryRefused("accelerations given without velocities")
     if not options.end_in_motion:
-        _check_end(v, names)
+        check_end(v, names)
     q, v, a, effort = (None if x is None else x[:, order] for x in (q, v, a, effort))
     at = [start + time for time in times]
     if q is None:
@@ -343,73 +349,6 @@ def _check_velocities(arm: ArmModel, times: Vector, v: Vector) -> None:
         )
 
 
-def _joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
-    """Column of each of the arm's joints in ``names``."""
-    for kind, odd in (
-        ("unknown", [n for n in names if n not in arm.joint_names]),
-        ("repeated", sorted({n for n in names if list(names).count(n) > 1})),
-        ("missing", [n for n in arm.joint_names if n not in names]),
-    ):
-        if odd:
-            raise TrajectoryRefused(
-                f"{kind} joint '{odd[0]}'; each of {', '.join(arm.joint_names)} is expected once"
-            )
-    return [list(names).index(n) for n in arm.joint_names]
-
-
-def _check_end(v: Vector | None, names: Sequence[str]) -> None:
-    """A trajectory stands still at its end, unless it is allowed to end in motion."""
-    if v is None:
-        return
-    for j in np.flatnonzero(v[-1]).tolist():
-        raise TrajectoryRefused(
-            f"joint '{names[j]}': velocity {v[-1, j]:.6g} rad/s at the last waypoint; 0 expected"
-            " (or the parameter allow_nonzero_velocity_at_trajectory_end true)"
-        )
-
-
-def _check_times(times: Sequence[float], start: float) -> None:
-    if len(times) == 0:
-        raise TrajectoryRefused("no waypoints; at least one is expected")
-    previous = -np.inf
-    for i, time in enumerate(times):
-        if not np.isfinite(time) or time < 0 or start + time <= start + previous:
-            raise TrajectoryRefused(
-                f"waypoint {i}: time_from_start {time} s; finite, not negative and strictly"
-                f" increasing times are expected (previous: {previous})"
-            )
-        previous = time
-
-
 def _ends(rows: Sequence[Vector | None]) -> Bounds | None:
     """Of each segment, from what waypoints give (n rows); None where they give nothing."""
     return None if rows[0] is None else (np.array(rows[:-1]), np.array(rows[1:]))
-
-
-def _even(rows: Sequence[ArrayLike]) -> Vector | None:
-    """Rows of one length as one array."""
-    try:
-        found = np.array(rows, dtype=float)
-    except (TypeError, ValueError):
-        return None
-    return found if found.ndim == 2 else None
-
-
-def _table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]) -> Vector | None:
-    """Rows as (count, nv); None when none of them has an entry."""
-    if not any(np.size(row) for row in rows):
-        return None
-    if len(rows) != count:
-        raise TrajectoryRefused(f"{name}: {len(rows)} rows for {count} waypoints")
-    whole = _even(rows)
-    if whole is not None and whole.shape[1] == len(names) and np.isfinite(whole).all():
-        return whole
-    for i, row in enumerate(rows):
-        values = np.asarray(row, dtype=float)
-        if values.shape != (len(names),):
-            raise TrajectoryRefused(f"waypoint {i}: {values.size} {name} for {len(names)} joints")
-        for j in np.flatnonzero(~np.isfinite(values)).tolist():
-            raise TrajectoryRefused(
-                f"joint '{names[j]}': {name} of waypoint {i} is {values[j]}; finite expected"
-            )
-    return np.array(rows, dtype=float)

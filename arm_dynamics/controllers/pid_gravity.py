@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from arm_dynamics.arrays import Vector
 from arm_dynamics.controllers.base import Gains
 from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.parameters import Parameter
+from arm_dynamics.regulation.regulator import coulomb, viscous
 from arm_dynamics.state import Reference, State
+
+SLOW = 0.001
+"""Speed [rad/s] of the reference from which on all of the dry friction is compensated."""
 
 
 class PidGravity(Pid):
-    """tau = PID(e) + g(q) + s (M(q) a_ref + C(q, v_ref) v_ref), with the controller's own model.
+    """tau = PID(e) + g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + b v_ref + f sgn(v_ref)).
 
+    M, C, g, viscous friction b and dry friction f are those of the controller's own model, and
     s = ff_acceleration_scale, by default 0. With s = 1 and a true model the PID only has to
     correct disturbances; with s = 0 it lags by what its gains need to accelerate the arm. The
     feedforward depends on the reference: it changes no stability margin.
@@ -24,7 +32,11 @@ class PidGravity(Pid):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *Pid.parameters,
         Parameter(
-            "ff_acceleration_scale", 0.0, "1", "share of M a_ref + C v_ref that is added", lower=0
+            "ff_acceleration_scale",
+            0.0,
+            "1",
+            "share of M a_ref + C v_ref + friction added",
+            lower=0,
         ),
     )
 
@@ -33,11 +45,18 @@ class PidGravity(Pid):
         super().configure(gains)
         self._share = self.gains["ff_acceleration_scale"]
         self._moves = bool(self._share.any())
+        self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
+
+    def use_model(self, arm: ArmModel) -> None:
+        """Tell the law another model; errors as in Controller."""
+        super().use_model(arm)
+        self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
-        """g(q) + s (M(q) a_ref + C(q, v_ref) v_ref) (nv,) [N·m]."""
+        """g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + b v_ref + f sgn(v_ref)) (nv,) [N·m]."""
         gravity = self.body.gravity(state.q)
         if not self._moves or not (reference.a.any() or reference.v.any()):
             return gravity
         along = self.body.rnea(state.q, reference.v, reference.a)
-        return gravity + self._share * (along - gravity)
+        friction = self._viscous * reference.v + self._dry * np.clip(reference.v / SLOW, -1, 1)
+        return gravity + self._share * (along - gravity + friction)

@@ -192,7 +192,7 @@ def test_an_error_on_the_path_aborts_and_stops_the_arm():
     verdict = session.finish(goal)
     assert verdict.code == Code.PATH_TOLERANCE_VIOLATED
     assert "joint 'R2': position error" in verdict.text
-    assert "exceeds the tolerance 0.001 at " in verdict.text
+    assert "exceeds the tolerance 0.0001 at " in verdict.text
     where = session.simulation.state.q
     session.tick(1000)
     assert np.abs(session.simulation.state.q - where).max() < 0.15

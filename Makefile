@@ -39,10 +39,10 @@ sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends 
 	@$(SETUP) $(RUN_EXTRAS)
 	@$(BIN)/python scripts/foreground.py $(VENV)/bin/arm-dynamics sim $(ARGS)
 
-test: setup-test ## all tests, most of them two at a time: ARGS="-k motor" chooses
+test: setup-test ## all tests, most of them three at a time: ARGS="-k motor" chooses
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@code=0; $(BIN)/python -m pytest -n 2 --dist loadfile --durations=25 --no-loadscope-reorder $(BESIDE) || code=$$?; \
+	@code=0; $(BIN)/python -m pytest -n 3 --dist loadfile --durations=25 --no-loadscope-reorder $(BESIDE) || code=$$?; \
 		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
 else
 	@$(BIN)/python -m pytest $(ARGS)

@@ -18,6 +18,12 @@ LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
 OUTPUTS = ("q", "v", "effort")
 
 
+ALONG = PidGravity(
+    five_dof(), {name: {"ff_acceleration_scale": 1.0} for name in five_dof().joint_names}
+)
+"""A controller that adds the effort along the reference."""
+
+
 def wrong():
     """The model that the law believes in: another payload, weaker motors, other limits."""
     arm = five_dof().with_payload(0.2).with_motors(supply_voltage=9.0)
@@ -168,6 +174,11 @@ def test_noise_is_the_same_for_a_seed_and_a_lane():
         ({"late": 2.0}, InvalidValue, "late = 2.0: must be at most 1"),
         ({"reference": np.zeros(4)}, InvalidValue, r"reference: shape \(4,\)"),
         ({"interface": "speed"}, UnknownName, "'R1' 'speed'"),
+        (
+            {"controller": ALONG, "reference": np.ones(10)},
+            InvalidValue,
+            "ff_acceleration_scale = 1 with a moving reference",
+        ),
     ],
 )
 def test_refusals(changes, error, words):

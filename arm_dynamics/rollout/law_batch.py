@@ -23,6 +23,9 @@ from arm_dynamics.rollout.rollout import batch_of
 from arm_dynamics.rollout.varied import by_lane
 from arm_dynamics.rollout.work import Done, Work
 
+ALONG = "ff_acceleration_scale"
+"""The gain by which a controller adds the effort of its model along the reference."""
+
 
 def with_law(
     work: Work,
@@ -39,9 +42,16 @@ def with_law(
     """``work`` under ``controller``, its ``gains`` by lane, ``every`` (lanes,) steps a period.
 
     Raises UnknownName for a controller or gain that there is not, InvalidValue for one with
-    other joints or a gain out of its range.
+    other joints, a gain out of its range, or a feedforward along a moving reference: of that a
+    batch has no acceleration.
     """
     n = work.arm.nv
+    share = controller.gains.get(ALONG)
+    if share is not None and share.any() and work.given[:, :, n : 2 * n].any():
+        raise InvalidValue(
+            f"controller: {ALONG} = {share.max():g} with a moving reference; a batch adds no"
+            f" effort along a reference: set {ALONG} to 0, or use simulate_closed_loop"
+        )
     law = _law(controller, work.setup[1], delay, work.given.shape[2] > 2 * n + 2)
     if law.arm.joint_names != work.arm.joint_names:
         raise InvalidValue(

@@ -56,7 +56,7 @@ def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -
     return effort
 
 
-@compiled
+@compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
 def extreme_effort(way: float, v: float, temperature: float, c: Vector) -> float:
     """Largest settled effort [N·m] along ``way`` (1 or -1) at speed v [rad/s].
 

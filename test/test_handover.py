@@ -74,6 +74,18 @@ def test_a_change_during_a_change_waits_for_its_end():
     assert (steps(np.vstack(efforts)) <= 5 * steps(usual) + OFFSET).all()
 
 
+def test_gains_during_a_change_are_those_of_the_newest_controller():
+    loop, _ = running("pid_gravity")
+    loop.use(law("pid"))
+    ticks(loop, 5)
+    newest = law("pid_gravity")
+    loop.use(newest)
+    loop.fit.take({name: {"ff_acceleration_scale": 0.5} for name in ARM.joint_names})
+    assert newest.values["R1"]["ff_acceleration_scale"] == 0.5
+    ticks(loop, 600)
+    assert loop.controller is newest
+
+
 def test_the_trajectory_goes_on_and_is_finished_by_the_new_law():
     loop, simulation = running("pid_gravity", payload=0.0)
     loop.use(law("pid"))

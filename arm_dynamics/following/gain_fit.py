@@ -67,11 +67,11 @@ class GainFit:
             self._events.report("gains_slowed", said)
 
     def take(self, gains: Gains) -> None:
-        """Configure the active controller; raises InvalidValue for gains that are unstable.
+        """Configure the newest controller; raises InvalidValue for gains that are unstable.
 
-        The old gains then stay in force.
+        The old gains then stay in force. While a controller fades out, the newest one may wait.
         """
-        law = self._laws.law
+        law = self._laws.newest
         if self._driver.timing is None:
             law.configure(gains)
         else:

@@ -21,6 +21,11 @@ class LawInForce:
         self._next: Controller | None = None
         self._handover: Handover | None = None
 
+    @property
+    def newest(self) -> Controller:
+        """The controller that waits for a switch; without one the active controller."""
+        return self._next or self.law
+
     def due(self, time: float) -> bool:
         """Whether another law is to take over at ``time`` [s]: not while one still fades."""
         fading = self._handover is not None and self._handover.share(time) > 0.0

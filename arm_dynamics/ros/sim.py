@@ -260,7 +260,7 @@ class _Session:
         print(
             f"t {simulated:8.2f} s  max error {number('worst joint error [rad]') or 0:.5f} rad"
             f"  {number('commands per second') or 0:5.0f} commands/s"
-            f"{f'  real-time factor {factor:.2f}' * (factor < SLOW)}"
+            f"{f'  RTF {factor:.2f}' * (factor < SLOW)}"
             f"{f'  {missed:.0f} late' * (self._options.realtime and missed > 0)}{trouble}",
             flush=True,
         )

@@ -25,7 +25,7 @@ from arm_dynamics.ros.control_law import joint_law
 from .link import INITIAL, DiagnosticArray
 
 LINE = re.compile(
-    r"t +\d+\.\d+ s  max error \d+\.\d+ rad  +\d+ commands/s(?:  real-time factor 0\.\d+)?"
+    r"t +\d+\.\d+ s  max error \d+\.\d+ rad  +\d+ commands/s(?:  RTF 0\.\d+)?"
 )
 
 

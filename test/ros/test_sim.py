@@ -24,9 +24,7 @@ from arm_dynamics.ros.control_law import joint_law
 
 from .link import INITIAL, DiagnosticArray
 
-LINE = re.compile(
-    r"t +\d+\.\d+ s  max error \d+\.\d+ rad  +\d+ commands/s(?:  RTF 0\.\d+)?"
-)
+LINE = re.compile(r"t +\d+\.\d+ s  max error \d+\.\d+ rad  +\d+ commands/s(?:  RTF 0\.\d+)?")
 
 
 def alive(pid):

@@ -139,7 +139,8 @@ class SimulatorNode(Node):
     @property
     def _quiet(self) -> bool:
         """Whether states are kept back, so that whoever commands from now on begins anew."""
-        return 0 < self._quiet_until - self.simulation.state.time <= PAUSE
+        left = self._quiet_until - self.simulation.state.time
+        return 0 < left < PAUSE + self.simulation.period  # (t + PAUSE) - t may exceed PAUSE
 
     def _be_quiet(self) -> None:
         self._quiet_until = self.simulation.state.time + PAUSE

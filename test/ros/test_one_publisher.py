@@ -7,8 +7,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from arm_dynamics.loop import PAUSE
 from arm_dynamics.ros import one_publisher
 from arm_dynamics.ros.one_publisher import LOOK, SILENCE, OnePublisher
+from arm_dynamics.ros.simulator import SimulatorNode
 
 COMMANDS, VOLTAGES = "/joint_commands", "/voltage_commands"
 
@@ -157,3 +159,16 @@ def test_without_gids_nobody_counts_as_long_as_there_are_several(graph):
     assert "several publishers (/a, /b)" in graph.latest["commander_rejected"]
     graph.leave(B)
     assert accepted(graph, [b""], dt=2 * LOOK) == [b""]
+
+
+def test_commands_wait_from_the_instant_at_which_another_publisher_counts():
+    """At every instant: t + PAUSE - t is more than PAUSE at many of them."""
+    period = 2e-3
+    state = SimpleNamespace(time=0.0)
+    node = SimpleNamespace(simulation=SimpleNamespace(state=state, period=period))
+    for k in range(20_000):
+        state.time = k * period
+        SimulatorNode._be_quiet(node)
+        assert SimulatorNode._quiet.fget(node), state.time
+        state.time += PAUSE
+        assert not SimulatorNode._quiet.fget(node)

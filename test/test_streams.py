@@ -171,7 +171,7 @@ def test_a_stream_of_a_continuous_joint_passes_half_a_turn(by):
 def test_a_waypoint_too_far_for_its_time_is_reached_later():
     """On the topic; a goal is rejected."""
     rig = Rig("five_dof")
-    away = rig.arm.pose("initial") + [1.0, 0, 0, 0, 0]  # noqa: RUF005
+    away = rig.arm.pose("initial") + np.array([1.0, 0, 0, 0, 0])
     rig.send([0.5], [away])
     rig.step(2.0)
     _, q, _, _ = rig.motion()

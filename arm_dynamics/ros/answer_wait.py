@@ -32,15 +32,18 @@ class AnswerWait:
         """
         watch = self._simulation.watch
         self._note()
-        while factor > FASTER and not answered and watch.commanded and self._is_worth_it():
-            until = time.monotonic() + SLICE
-            answered = self._commands.take_until_answered(
-                lambda until=until: max(0.0, until - time.monotonic())  # type: ignore[misc]
-            )
+        while factor > FASTER and not answered and watch.commanded and self._is_due():
+            answered = self._take()
             self._note()
         self._answers = answered
 
-    def _is_worth_it(self) -> bool:
+    def _take(self) -> bool:
+        """Take commands for SLICE; whether one answers the present state."""
+        until = time.monotonic() + SLICE
+        return self._commands.take_until_answered(lambda: max(0.0, until - time.monotonic()))
+
+    def _is_due(self) -> bool:
+        """Whether the controller may still answer, and did so before or is about to time out."""
         watch = self._simulation.watch
         age = watch.age(self._simulation.state.time) + self._simulation.period
         allowed = time.monotonic() - self._since < watch.timeout

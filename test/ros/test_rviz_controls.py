@@ -62,8 +62,12 @@ class Scene:
 
         self.ros.wait_for(still, "the arm does not rest")
         at = self.at(self.q)
-        near = lambda p: abs(p.x - at.position.x) + abs(p.y - at.position.y) < 3e-3  # noqa: E731
-        self.client.wait(lambda found: near(found[TOOL].pose.position), "the markers stay behind")
+
+        def near(found):
+            tool = found[TOOL].pose.position
+            return abs(tool.x - at.position.x) + abs(tool.y - at.position.y) < 3e-3
+
+        self.client.wait(near, "the markers stay behind")
 
     def at(self, q):
         return pose_message(*pose(self.arm, q))
@@ -122,7 +126,10 @@ def test_by_the_menu_only_where_it_is_asked_for(scene):
     for kind in (DOWN, MOVED, UP):
         scene.client.send(TOOL, kind, scene.at(goal))
     aim = scene.at(goal).position
-    near = lambda found: abs(found[TOOL].pose.position.x - aim.x) < 1e-6  # noqa: E731
+
+    def near(found):
+        return abs(found[TOOL].pose.position.x - aim.x) < 1e-6
+
     scene.client.wait(near, "the tool's marker stays")
     scene.ros.wait_longer(scene.states, 0.5)
     assert np.abs(scene.q - start).max() < 2e-3

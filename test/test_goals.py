@@ -392,6 +392,18 @@ def test_a_trajectory_without_a_goal_stops_beyond_its_path_tolerance():
     assert np.any(session.loop.reference.v), "the next one is followed again"
 
 
+def test_a_stream_with_a_message_in_every_control_cycle_is_held_to_its_tolerance():
+    """Another trajectory is always pending then; the one that is followed is judged."""
+    session = unasked(TIGHT)
+    for _ in range(600):
+        session.loop.step()
+        session.loop.follow(parse(ARM, NAMES, [1.0], [AWAY], start=session.now))
+        session.goals.observe()
+        if session.loop.events.counts:
+            break
+    assert session.loop.events.counts == {"path_tolerance_violated": 1}
+
+
 def test_a_goal_beyond_the_default_tolerance_is_judged_by_its_own():
     session = unasked(TIGHT)
     goal = session.goals.accept(to(path=within(0.5), goal=within(0.5)))

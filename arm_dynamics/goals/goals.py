@@ -36,8 +36,8 @@ class Goals:
         self.active: Goal | None = None
         self._entered = self._takeovers = 0
         self._watched = 0
-        self._unasked: Goal | None = None
-        """Of the trajectory that is followed without a goal: judged as one."""
+        self._topic_goal: Goal | None = None
+        """Stands for a trajectory from the topic, which is judged as a goal is."""
 
     def accept(self, request: Request) -> Goal:
         """Follow a goal's trajectory from the next tick on; the one before it is aborted.
@@ -75,12 +75,14 @@ class Goals:
         """Judge the tick that just ended."""
         goal, following = self.active, self.loop.following
         state, reference = self.loop.state, self.loop.reference
-        if following.pending or state is None or reference is None:
+        if state is None or reference is None:
             return
-        if goal is None:
-            self._observe_unasked(state, reference)
+        if goal is None:  # be another trajectory pending or not: a fast stream always has one
+            self._observe_topic(state, reference)
             return
-        self._watched, self._unasked = following.entered, None
+        if following.pending:
+            return
+        self._watched, self._topic_goal = following.entered, None
         if not self.loop.controller.follows:
             text = f"interrupted: {self._leads_none()}"
             goal.finish(Code.INVALID_GOAL, text, canceled=goal.canceling)
@@ -112,20 +114,20 @@ class Goals:
         if goal.verdict is not None and goal.verdict.code != Code.SUCCESSFUL:
             self.loop.stop(state, self.constraints.max_deceleration)
 
-    def _observe_unasked(self, state: State, reference: Reference) -> None:
+    def _observe_topic(self, state: State, reference: Reference) -> None:
         following, trajectory = self.loop.following, self.loop.trajectory
         assert trajectory is not None
         if self._watched != following.entered:
             self._watched = following.entered
             moves = trajectory.start < trajectory.end and not isinstance(trajectory, StopTrajectory)
-            self._unasked = Goal(self.loop.arm.joint_names, self._default()) if moves else None
-        goal = self._unasked
+            self._topic_goal = Goal(self.loop.arm.joint_names, self._default()) if moves else None
+        goal = self._topic_goal
         if goal is None or not self.loop.controller.follows:
             return
         goal.observe(following.time, trajectory.end, state, reference)
         if goal.verdict is None:
             return
-        self._unasked = None
+        self._topic_goal = None
         if goal.verdict.code != Code.SUCCESSFUL:
             self.loop.events.report(goal.verdict.code.name.lower(), f"{goal.verdict.text}: stopped")
             self.loop.stop(state, self.constraints.max_deceleration)

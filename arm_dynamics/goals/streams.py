@@ -62,8 +62,8 @@ class Streams:
         self._fit = StreamFit(loop.arm.velocity_limit)
         self._intervals: deque[float] = deque(maxlen=INTERVALS)
         self._last = -np.inf
-        self._said: object = None
-        self._over: object = None
+        self._reported: object = None
+        self._timed_out: object = None
 
     @property
     def period(self) -> float:
@@ -83,7 +83,7 @@ class Streams:
                 f"the last waypoint is due at {trajectory.end:.6g} s and it is {now:.6g} s:"
                 f" a time later than now is expected"
             )
-        streaming = self._heard(now)
+        streaming = self._continues(now)
         coast = self._coast(now, trajectory.end)
         near = AHEAD if streaming else FADE
         if integrated:
@@ -93,7 +93,7 @@ class Streams:
         else:
             self.loop.follow(self._window(trajectory, now, coast, streaming=streaming))
 
-    def _heard(self, now: float) -> bool:
+    def _continues(self, now: float) -> bool:
         """Note a message; whether it continues a stream."""
         interval, self._last = now - self._last, now
         if not 0 <= interval <= GAP:
@@ -182,7 +182,7 @@ class Streams:
                 f"commands: joint '{arm.joint_names[i]}': {interface} = {given[i]:.6g}; limited to"
                 f" [{low[i]:.6g}, {high[i]:.6g}]",
             )
-        self._heard(now)
+        self._continues(now)
         if interface == "position":
             point = JointTrajectory((Waypoint(now, kept),)).near(arm, present.q, now)
             self.loop.follow(self._single(point, self._coast(now, now)))
@@ -198,16 +198,16 @@ class Streams:
         if not isinstance(trajectory, kinds) or following.pending:
             return
         passed = following.time - trajectory.data_end
-        if passed >= 0 and trajectory.moving and self._said is not trajectory:
-            self._said = trajectory
+        if passed >= 0 and trajectory.moving and self._reported is not trajectory:
+            self._reported = trajectory
             self.loop.events.report(
                 "stream_ended",
                 f"no waypoint after {trajectory.data_end:.3f} s: the reference comes to rest and"
                 " holds",
             )
         streamed = not isinstance(trajectory, JointTrajectory)
-        if streamed and 0 < self.timeout <= passed and self._over is not trajectory:
-            self._over = trajectory
+        if streamed and 0 < self.timeout <= passed and self._timed_out is not trajectory:
+            self._timed_out = trajectory
             self.loop.events.report(
                 "command_timeout",
                 f"no waypoint for {self.timeout:g} s (cmd_timeout): the arm is brought to rest and"

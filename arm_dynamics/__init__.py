@@ -1,6 +1,6 @@
 """Robot-arm dynamics, motors and control: a URDF arm simulated, controlled and driven.
 
-The names below are imported at their first use: a program that is stopped by Ctrl-C must obey it
+The names below are imported at their first use: Ctrl-C must end a program
 while numpy and Pinocchio are still being imported (arm_dynamics.ros.start).
 """
 

@@ -122,9 +122,9 @@ def errors(arm: ArmModel, controller: str, payload: float, known: float, move: M
     The move is planned for the whole payload.
     """
     loaded = arm.with_payload(payload)
-    law = build_controller(arm, controller)
-    law.use_model(arm.with_payload(known))
-    loop = ControlLoop(Simulated(arm, Simulation(loaded, known=arm, dt=1e-4)), law)
+    used = build_controller(arm, controller)
+    used.use_model(arm.with_payload(known))
+    loop = ControlLoop(Simulated(arm, Simulation(loaded, known=arm, dt=1e-4)), used)
     for _ in range(10 if known == payload else 1500):
         loop.step()
     trajectory = planned(loaded, move, loop.state.time + 2 * PERIOD)
@@ -165,9 +165,9 @@ def main(names: Sequence[str]) -> None:
                     print(row(name, controller, payload, known), flush=True)
 
 
-def plugin_name(law: Controller) -> str:
+def plugin_name(controller: Controller) -> str:
     """The name by which a controller of the package is chosen."""
-    return type(law).__module__.rpartition(".")[2]
+    return type(controller).__module__.rpartition(".")[2]
 
 
 if __name__ == "__main__":

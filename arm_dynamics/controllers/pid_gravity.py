@@ -48,7 +48,7 @@ class PidGravity(Pid):
         self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
 
     def use_model(self, arm: ArmModel) -> None:
-        """Tell the law another model; errors as in Controller."""
+        """Use another model; errors as in Controller."""
         super().use_model(arm)
         self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
 

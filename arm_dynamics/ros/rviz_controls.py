@@ -80,7 +80,7 @@ class RvizControlsNode(Node):
         """Reference, its velocity, and the measured configuration (nv,) each."""
         self._led: Placed | None = None
         """Reference of the task-space controller."""
-        self._told = dict.fromkeys((TRACKING, CONTROLLER), -SILENT)
+        self._received = dict.fromkeys((TRACKING, CONTROLLER), -SILENT)
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
         self._held, self._pending, self._heard = False, False, 0.0
@@ -111,7 +111,7 @@ class RvizControlsNode(Node):
         ]
 
     def run(self, stop: Stop) -> None:
-        """Serve twenty times a second until told to stop."""
+        """Serve twenty times a second until ``stop`` is set."""
         self._target.drag_tool(self._target.position, self._target.rotation)  # compiled now
         while not stop.wait(PERIOD):
             self.look()
@@ -142,8 +142,8 @@ class RvizControlsNode(Node):
 
     def _mode(self) -> str:
         """The topic or node whose reference is fresh; "" where no controller moves the arm."""
-        now = time.monotonic()
-        return next((name for name, told in self._told.items() if now - told < SILENT), "")
+        fresh = time.monotonic() - SILENT
+        return next((name for name, at in self._received.items() if at > fresh), "")
 
     def _follow(self, mode: str) -> None:
         if mode == TRACKING and self._tracked is not None:
@@ -257,10 +257,10 @@ class RvizControlsNode(Node):
         rows: list[Any] = [reference.positions, reference.velocities, feedback.positions]
         if all(len(row) == self._arm.nv and all(map(isfinite, row)) for row in rows):
             q, v, measured = (frozen(np.array(row)) for row in rows)
-            self._tracked, self._told[TRACKING] = (q, v, measured), time.monotonic()
+            self._tracked, self._received[TRACKING] = (q, v, measured), time.monotonic()
 
     def _note_reference(self, reference: PoseStamped) -> None:
-        self._led, self._told[CONTROLLER] = read_pose(self._frames, reference), time.monotonic()
+        self._led, self._received[CONTROLLER] = read_pose(self._frames, reference), time.monotonic()
 
 
 def main() -> None:

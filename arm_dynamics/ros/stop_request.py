@@ -1,4 +1,4 @@
-"""The emergency stop as a button of a display asks for it."""
+"""Requests of an emergency stop by a button of a display."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arm_dynamics.ros.emergency_stop import TOPIC
 from arm_dynamics.ros.status import Status
 
 PRESSED = 3.0
-"""Time [s] for which a pressed button is repeated: whoever moves the arm may not be known yet."""
+"""Time [s] for which a pressed button is repeated: its subscriber may not be discovered yet."""
 
 
 class StopRequest:

@@ -8,31 +8,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from arm_dynamics.errors import ArmDynamicsError
-    from arm_dynamics.forward_step import forward_model, pack_state, unpack_state
-    from arm_dynamics.kinematics.inverse import inverse_kinematics, nearest_reachable
-    from arm_dynamics.loop import ControlLoop
+    from arm_dynamics.control.control_loop import ControlLoop
+    from arm_dynamics.core.errors import ArmDynamicsError
+    from arm_dynamics.core.state import Command, Reference, State
+    from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
+        inverse_kinematics,
+        nearest_reachable,
+    )
     from arm_dynamics.model.arm_model import ArmModel
     from arm_dynamics.model.load import load_arm
-    from arm_dynamics.plant import Plant
-    from arm_dynamics.simulation import Simulation
-    from arm_dynamics.state import Command, Reference, State
+    from arm_dynamics.simulation.forward_model import forward_model, pack_state, unpack_state
+    from arm_dynamics.simulation.plant import Plant
+    from arm_dynamics.simulation.simulation import Simulation
 
 _MODULES = {
-    "ArmDynamicsError": "errors",
+    "ArmDynamicsError": "core.errors",
     "ArmModel": "model.arm_model",
-    "Command": "state",
-    "ControlLoop": "loop",
-    "Plant": "plant",
-    "Reference": "state",
-    "Simulation": "simulation",
-    "State": "state",
-    "forward_model": "forward_step",
-    "inverse_kinematics": "kinematics.inverse",
+    "Command": "core.state",
+    "ControlLoop": "control.control_loop",
+    "Plant": "simulation.plant",
+    "Reference": "core.state",
+    "Simulation": "simulation.simulation",
+    "State": "core.state",
+    "forward_model": "simulation.forward_model",
+    "inverse_kinematics": "dynamics.kinematics.inverse_kinematics",
     "load_arm": "model.load",
-    "nearest_reachable": "kinematics.inverse",
-    "pack_state": "forward_step",
-    "unpack_state": "forward_step",
+    "nearest_reachable": "dynamics.kinematics.inverse_kinematics",
+    "pack_state": "simulation.forward_model",
+    "unpack_state": "simulation.forward_model",
 }
 
 __all__ = [

@@ -11,11 +11,12 @@ import pytest
 import yaml
 
 import arm_dynamics.ros
-from arm_dynamics import load_arm, plugins
-from arm_dynamics.config import node_parameters
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, UnknownName
-from arm_dynamics.state import MIXED
+from arm_dynamics import load_arm
+from arm_dynamics.control.config import node_parameters
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, UnknownName
+from arm_dynamics.core.state import MIXED
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))

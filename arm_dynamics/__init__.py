@@ -4,8 +4,9 @@ The names below are imported at their first use: Ctrl-C must end a program
 while numpy and Pinocchio are still being imported (arm_dynamics.ros.start).
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from arm_dynamics.control.control_loop import ControlLoop
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
     from arm_dynamics.simulation.simulation import Simulation
 
 _MODULES = {
-    "ArmDynamicsError": "core.errors",
-    "ArmModel": "model.arm_model",
-    "Command": "core.state",
-    "ControlLoop": "control.control_loop",
-    "Plant": "simulation.plant",
-    "Reference": "core.state",
-    "Simulation": "simulation.simulation",
-    "State": "core.state",
-    "forward_model": "simulation.forward_model",
-    "inverse_kinematics": "dynamics.kinematics.inverse_kinematics",
-    "load_arm": "model.load",
-    "nearest_reachable": "dynamics.kinematics.inverse_kinematics",
-    "pack_state": "simulation.forward_model",
-    "unpack_state": "simulation.forward_model",
+    "ArmDynamicsError": ".core.errors",
+    "ArmModel": ".model.arm_model",
+    "Command": ".core.state",
+    "ControlLoop": ".control.control_loop",
+    "Plant": ".simulation.plant",
+    "Reference": ".core.state",
+    "Simulation": ".simulation.simulation",
+    "State": ".core.state",
+    "forward_model": ".simulation.forward_model",
+    "inverse_kinematics": ".dynamics.kinematics.inverse_kinematics",
+    "load_arm": ".model.load",
+    "nearest_reachable": ".dynamics.kinematics.inverse_kinematics",
+    "pack_state": ".simulation.forward_model",
+    "unpack_state": ".simulation.forward_model",
 }
 
 __all__ = [
@@ -55,14 +56,4 @@ __all__ = [
     "unpack_state",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -107,7 +107,7 @@ def stand_in(monkeypatch, tmp_path):
 
 def forget_parts():
     """Have what took its names from another launch package, or another stand-in, read anew."""
-    for name in ("launch_parts", "launch_simulation", "launch_law"):
+    for name in ("launch_parts", "launch_simulation", "launch_controller"):
         sys.modules.pop(f"arm_dynamics.ros.{name}", None)
         vars(arm_dynamics.ros).pop(name, None)
 

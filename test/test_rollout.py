@@ -87,8 +87,8 @@ def test_company_does_not_matter(lanes):
 
 @pytest.mark.parametrize("lanes", [8, 16])
 def test_size_of_the_blocks_does_not_matter(lanes, monkeypatch):
-    for room in ("backends", "run", "executor"):
-        monkeypatch.setattr(f"arm_dynamics.batch.rollout.{room}.BLOCK", lanes)
+    for module in ("backends", "task_runner"):
+        monkeypatch.setattr(f"arm_dynamics.batch.rollout.{module}.BLOCK", lanes)
     assert same(run(), reference())
 
 

@@ -22,7 +22,7 @@ BIN := $(ISOLATED) $(VENV)/bin
 SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test sim test lint bench gallery clean
+.PHONY: help setup setup-test sim test lint docs bench gallery clean
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
@@ -58,6 +58,11 @@ bench: ## measure a step, rollouts, the gain search, laws, inverse kinematics, d
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
 	@for what in step rollout gain_search control inverse_kinematics drivers streams ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
+
+docs: ## build the documentation site: build/docs/index.html
+	@$(SETUP) $(TEST_EXTRAS),docs
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs $(ARGS)
+	@echo "the documentation is build/docs/index.html"
 
 gallery: setup-test ## draw all pictures of docs/gallery.md anew
 	@$(BIN)/python docs/gallery.py

@@ -71,6 +71,7 @@ setup(
             "dynamixel-sdk>=4.0",
             "roboticstoolbox-python>=1.4",  # inverse kinematics in C++
         ],
+        "docs": ["sphinx>=8.1", "myst-parser>=4", "numpydoc>=1.8", "furo>=2024.8"],
         "unit": UNIT,
         "test": [
             *UNIT,

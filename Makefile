@@ -48,11 +48,12 @@ else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
 
-lint: setup-test ## ruff, mypy and the contracts between layers
+lint: setup-test ## ruff, mypy, the contracts between layers and the prose of clean files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/prose_lint.py --clean
 
 bench: ## measure a step, rollouts, the gain search, laws, inverse kinematics, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from arm_dynamics.drivers.mit_can.doubt import Doubt
-from arm_dynamics.drivers.mit_can.exchange import Answer
-from arm_dynamics.drivers.mit_can.frames import Feedback, Ranges
+from arm_dynamics.hardware.mit_can.can_frames import Feedback, Ranges
+from arm_dynamics.hardware.mit_can.exchange import Answer, Doubt
 
 USUAL = Feedback(1.0, 0.5, 2.0, "", True, 40.0, 45.0)
 CHANGES = [

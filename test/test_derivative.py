@@ -8,9 +8,9 @@ from conftest import chain, five_dof
 from scipy.linalg import expm
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.rollout.derivative import StepDerivative, linearize_by_trace
-from arm_dynamics.batch.rollout.kernel import KernelRejected
-from arm_dynamics.batch.rollout.step_trace import INTEGRATORS
+from arm_dynamics.batch import StepDerivative, linearize_by_trace
+from arm_dynamics.batch.kernels.kernel_options import KernelRejected
+from arm_dynamics.batch.kernels.step_trace import INTEGRATORS
 from arm_dynamics.batch.stability import discrete_map
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State

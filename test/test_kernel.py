@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, State, load_arm
-from arm_dynamics.batch.rollout import variation
-from arm_dynamics.batch.rollout.kernel import Kernel, Options
-from arm_dynamics.batch.rollout.step_trace import INTEGRATORS, trace_step
-from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced
-from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain
+from arm_dynamics.batch import variation
+from arm_dynamics.batch.kernels.kernel import Kernel
+from arm_dynamics.batch.kernels.kernel_options import KernelOptions
+from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, trace_step
+from arm_dynamics.batch.kernels.symbolic_math import Symbol, symbols, traced
+from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.bodies import bodies
@@ -158,7 +159,7 @@ def run(kernel, arm, q, v, told, dt, steps, **varied):
 
 
 def options(**changes):
-    return Options(**{"interface": "voltage", "lanes": LANES, **changes})
+    return KernelOptions(**{"interface": "voltage", "lanes": LANES, **changes})
 
 
 def expected_end(arm, q, v, told, dt, steps):
@@ -229,9 +230,9 @@ def test_refusals_name_what_there_is():
     with pytest.raises(UnknownName, match=r"motor\.inductance"):
         trace_step(arm, "semi_implicit_euler", "voltage", ("motor.inductance",))
     with pytest.raises(InvalidValue, match="precision 'float16'"):
-        Options(precision="float16")
+        KernelOptions(precision="float16")
     with pytest.raises(InvalidValue, match="lanes = 0: at least 1"):
-        Options(lanes=0)
+        KernelOptions(lanes=0)
 
 
 def test_payload_of_a_lane_is_a_payload():

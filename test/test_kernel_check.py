@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from conftest import chain
 
-from arm_dynamics.batch.rollout import kernel, kernel_cache, kernel_check
-from arm_dynamics.batch.rollout.kernel import Kernel, KernelRejected, Layout, Options
-from arm_dynamics.batch.rollout.pid_loop import PidSpec
+from arm_dynamics.batch.kernels import kernel, kernel_cache, kernel_check
+from arm_dynamics.batch.kernels.kernel import Kernel
+from arm_dynamics.batch.kernels.kernel_options import KernelOptions, KernelRejected
+from arm_dynamics.batch.kernels.layout import Layout
+from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.errors import InvalidValue
 
 ARM = chain({"axis": "0 1 0", "friction": 0.1}, {"axis": "0 1 0"})
@@ -21,7 +23,7 @@ WRONG = {"float64": 1e-9, "float32": 1e-2}
 
 def options(precision, delay=False):
     law = PidSpec(ARM, gravity=True, voltage=False, delay=delay, noise=True)
-    return Options(precision=precision, lanes=LANES, law=law)
+    return KernelOptions(precision=precision, lanes=LANES, law=law)
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 from conftest import chain
 
 from arm_dynamics import Command, Plant, State
-from arm_dynamics.batch.rollout import rollout
+from arm_dynamics.batch import rollout
 from arm_dynamics.simulation.linearization import linearize
 
 PACKAGE = Path(__file__).parents[1] / "arm_dynamics"

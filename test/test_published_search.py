@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, Reference, State
-from arm_dynamics.batch.rollout.kernel import KernelRejected
+from arm_dynamics.batch.kernels.kernel_options import KernelRejected
 from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
 from arm_dynamics.batch.tuning.simplex_search import StoppingRule, begin, minimize_simplex
 from arm_dynamics.cli import tune

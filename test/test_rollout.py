@@ -14,8 +14,8 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import Command, Plant, State
-from arm_dynamics.batch.rollout import rollout, simulate, variation
-from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
+from arm_dynamics.batch import rollout, simulate, variation
+from arm_dynamics.batch.rollouts.rollout_task import require_memory_limit
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, DT = 70, 1e-4
@@ -259,7 +259,7 @@ for name in {blocked}:
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     from arm_dynamics import State, load_arm
-    from arm_dynamics.batch.rollout import simulate
+    from arm_dynamics.batch import simulate
     arm = load_arm("five_dof").with_payload(0.123456)
     batch = simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
     simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.rollout import RolloutResult
+from arm_dynamics.batch import RolloutResult
 from arm_dynamics.batch.stability import closed_loop_map, is_stable
 from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
 from arm_dynamics.batch.tuning import margin_penalty as reserve_module

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import BoolArray, Vector
 from arm_dynamics.core.compiled_math import MATRIX, VECTOR, compiled_for
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_limiter import LOWER, SPEED, UPPER, CommandLimiter
 from arm_dynamics.safety.events import Trip
-from arm_dynamics.safety.feedback_checks import Flags
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 
@@ -105,6 +104,6 @@ class LimitMonitor:
         return Trip(kind, self.arm.joint_names[i], float(value), float(limit), unit, time)
 
 
-def _where(flags: Flags) -> list[int]:
+def _where(flags: BoolArray) -> list[int]:
     found: list[int] = np.flatnonzero(flags).tolist()
     return found

@@ -83,10 +83,12 @@ class WiredArm(Maker):
 
     def body(self, motors: EmulatedMotors, step: float = 2e-3, hands: bool = True) -> EmulatedArm:
         arm, wired = self.arm, read_hardware_info(self.arm).motors
-        named = {name: [getattr(m, name) for m in wired] for name in ("sign", "offset", "ratio")}
+        sign, offset = [m.sign for m in wired], [m.offset for m in wired]
+        ratio = [m.mechanical_reduction for m in wired]
         return EmulatedArm(
-            arm, motors, (arm.lower + arm.upper) / 2, step=step, hands=hands, **named
-        )
+            arm, motors, (arm.lower + arm.upper) / 2, sign=sign, offset=offset, ratio=ratio,
+            step=step, hands=hands,
+        )  # fmt: skip
 
 
 DYNAMIXEL = at(b"\xff\xff\xfd\x00")

@@ -81,7 +81,7 @@ def _section(name: str) -> str:
 
 
 UNWATCHED = """These servos have no watchdog of commands: when the host is killed, a position is
-held for ever, and a PWM goes on. By PWM they are activated with `unwatched: accept` alone.
+held for ever, and a PWM goes on. By PWM they are activated with `allow_missing_watchdog: true` only.
 
 """
 

@@ -105,7 +105,7 @@ def test_a_second_program_is_refused_and_the_first_goes_on(pair):
         assert rival.first["status"] == "unconfigured"
     swings(arm, program)
     after, starved = program.tell("status"), arm.tell("state")["skipped"] > 0.2
-    assert starved or after["counts"].get("port") == before["counts"].get("port"), after["latest"]
+    assert starved or after["counts"].get("connection_lost") == before["counts"].get("connection_lost"), after["latest"]
 
 
 @each(WATCHED)

@@ -22,7 +22,7 @@ from arm_dynamics.hardware.driver import DriverState
 MANY = "SEQUENCES" in os.environ
 COUNT = int(os.environ.get("SEQUENCES", "8"))
 BEGINS = {fault.name: fault.begin for fault in FAULTS if not fault.configuring}
-ACTS = ("configure", "activate", "reset", "deactivate", "safe_stop", "emergency", "close", "boot")
+ACTS = ("configure", "activate", "reset", "deactivate", "controlled_stop", "emergency", "close", "boot")
 EVENTS = st.sampled_from([*BEGINS, *ACTS, "mended", "mended"])
 SEQUENCE = st.lists(st.tuples(EVENTS, st.integers(1, 15)), min_size=1, max_size=6)
 LONGEST, FASTEST, BEYOND = 0.5, 25.0, 0.4

@@ -12,10 +12,10 @@ DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_setting_that_a_driver_does_not_know_is_refused_by_name(driver):
     arm = DRIVERS[driver]
-    known = {"port": "/dev/null", "baud": "1000000", "unwatched": "accept"}
-    with pytest.raises(UnknownName, match=f"setting of driver '{driver}' 'unwached'.*unwatched"):
+    known = {"port": "/dev/null", "baud": "1000000", "allow_missing_watchdog": "true"}
+    with pytest.raises(UnknownName, match=f"setting of driver '{driver}' 'alow_missing_watchdog'.*allow_missing_watchdog"):
         build_bus(arm, driver, {**known, "unwached": "accept"})
-    assert build_bus(arm, driver, known).settings["unwatched"] == "accept"
+    assert build_bus(arm, driver, known).settings["allow_missing_watchdog"] == "true"
 
 
 def test_a_setting_of_one_motor_is_known_by_its_name():

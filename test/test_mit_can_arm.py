@@ -196,7 +196,7 @@ def test_motors_let_go_when_the_host_is_silent():
     assert not any(rig.motors.torque_is_on(shaft.id) for shaft in rig.motors.shafts)
     assert all(shaft.effort == 0.0 for shaft in rig.motors.shafts)
     rig.run(20)
-    assert {t.kind for t in rig.driver.trips} >= {"fault"}
+    assert {t.kind for t in rig.driver.trips} >= {"motor_fault"}
     assert any("communication lost" in str(t) for t in rig.driver.trips)
 
 

@@ -60,7 +60,7 @@ def test_a_stop_of_a_slow_loop_ends_in_rest(policy, period, monkeypatch):
     rig.cycles(round(0.3 / period), lambda: weight(rig, 0.2, -0.2, 0.1))
     rig.driver.controlled_stop()
     rig.cycles(round(1.0 / period))
-    assert rig.kinds == ["safe_stop"]
+    assert rig.kinds == ["controlled_stop"]
     assert np.abs(rig.body.state.v).max() < (2.0 if policy == "damp" else 0.5)
 
 

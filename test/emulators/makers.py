@@ -94,7 +94,7 @@ class WiredArm(Maker):
 DYNAMIXEL = at(b"\xff\xff\xfd\x00")
 FEETECH = at(b"\xff\xff")
 BAUD = {"baud": "1000000"}
-UNWATCHED = {**BAUD, "unwatched": "accept"}
+UNWATCHED = {**BAUD, "allow_missing_watchdog": "true"}
 
 _ALL = (
     Maker(
@@ -126,7 +126,7 @@ _ALL = (
 MAKERS = {maker.name: maker for maker in _ALL}
 CUBEMARS = Maker(
     "mit_can_cubemars", "CubeMars AK60-6, MIT mode", "mit_can", "effort",
-    Drive("AK60-6", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0, settings={"unwatched": "accept"}),
+    Drive("AK60-6", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0, settings={"allow_missing_watchdog": "true"}),
     "AK80-9", MitMotors, after(b"\r"), watched=False, most=15.0 / 7.0, baud=2e6,
 )  # fmt: skip
 """Not among MAKERS: no protocol of its own, and a model, a reboot and a silence cost it more."""

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from breaking.bench import Bench
-from breaking.faults import FAULTS, mended
-from breaking.outcome import recovered
+from fault_injection.bench import Bench
+from fault_injection.faults import FAULTS, mended
+from fault_injection.outcome import recovered
 from emulators.makers import MAKERS
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -63,7 +63,7 @@ def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
         suppress_health_check=list(HealthCheck),
     )
     # Cycles without answers are longer than any gains allow; the arm is opened anew after them.
-    @example([("one motor silent", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0)
+    @example([("one motor not responding", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0)
     @given(SEQUENCE, st.integers(0, 2**16))
     def check(sequence, seed):
         bench = Bench(MAKERS[name], seed).up()

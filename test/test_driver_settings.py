@@ -13,8 +13,9 @@ DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
 def test_a_setting_that_a_driver_does_not_know_is_refused_by_name(driver):
     arm = DRIVERS[driver]
     known = {"port": "/dev/null", "baud": "1000000", "allow_missing_watchdog": "true"}
-    with pytest.raises(UnknownName, match=f"setting of driver '{driver}' 'alow_missing_watchdog'.*allow_missing_watchdog"):
-        build_bus(arm, driver, {**known, "unwached": "accept"})
+    said = f"setting of driver '{driver}' 'watchdog_off'.*allow_missing_watchdog"
+    with pytest.raises(UnknownName, match=said):
+        build_bus(arm, driver, {**known, "watchdog_off": "true"})
     assert build_bus(arm, driver, known).settings["allow_missing_watchdog"] == "true"
 
 

@@ -640,7 +640,7 @@ def test_identification_changes_nothing_and_names_every_culprit():
     assert remedies == made.remedies
     assert a == "joint 'a' (id 1): two motors with this id answer at once"
     assert b == ("joint 'b' (id 2): is XM430-W210 with firmware 46, XM430-W350 expected")
-    assert c == "joint 'c' (id 3): no answer"
+    assert c == "joint 'c' (id 3): no reply"
     assert all(m.get(11) == 3 and m.get(64) == 0 for m in motors.motors)
 
 
@@ -735,13 +735,13 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
 def test_scan_tells_of_two_motors_that_talk_at_once():
     shafts = [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250"), Shaft(2, "XM430-W350")]
     found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
-    assert [(f.id, f.model) for f in found] == [(2, "XM430-W350"), (1, "garbled")]
+    assert [(f.id, f.model) for f in found] == [(2, "XM430-W350"), (1, "corrupt")]
 
 
 def test_scan_tells_two_motors_apart_that_say_the_same_of_themselves():
     shafts = [Shaft(1, "XM430-W350", q=0.3), Shaft(1, "XM430-W350"), Shaft(2, "XM430-W350")]
     found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
-    assert {f.id for f in found if f.model == "garbled"} == {1}
+    assert {f.id for f in found if f.model == "corrupt"} == {1}
 
 
 @pytest.mark.parametrize(

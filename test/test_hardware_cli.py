@@ -153,7 +153,7 @@ def break_in(line, what):
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("silent", "motor 3 (elbow_flex) does not answer"),
+        ("silent", "motor 3 (elbow_flex) does not reply"),
         ("hot", "temperature 80 °C, limit 75"),
         ("overload", "fault: overload"),
         ("torque", "has torque already"),

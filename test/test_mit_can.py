@@ -199,7 +199,7 @@ def test_all_that_is_wrong_is_named():
     said = str(fault.value)
     assert "motor 2 (DM4340) has a torque range of 10 N·m (DM4310), not 28" in said
     assert "motor 3 (DM4310) answers 2 times: two motors have this id" in said
-    assert "motor 4 (DM4310) does not answer" in said
+    assert "motor 4 (DM4310) does not reply" in said
     assert "motor 1" not in said
 
 
@@ -626,7 +626,7 @@ def test_the_same_over_slcan_on_a_port():
 def test_another_rate_hears_nobody():
     bus, _, _ = slcan_bus(bitrate="500000")
     bus.open()
-    with pytest.raises(DriverFault, match=r"motor 1 .* does not answer; motor 2 .*; motor 3"):
+    with pytest.raises(DriverFault, match=r"motor 1 .* does not reply; motor 2 .*; motor 3"):
         bus.identify()
     assert bus.read() == {}
 

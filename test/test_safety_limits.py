@@ -539,17 +539,17 @@ def test_velocity_goals_decay():
 
 def test_every_number_is_declared_with_its_default():
     told = {p.name: p.default for p in PARAMETERS}
-    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "policy"}
+    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "stop_policy"}
     assert told == own
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"watchdog": 0}, "watchdog = 0 s: at least 0.001"),
-        ({"max_missed_cycles": 2.5}, "silent_cycles = 2.5: a whole number"),
-        ({"max_effort_rate": float("nan")}, "effort_rate = nan"),
-        ({"hottest": 50}, "derate_from = 60 °C: below hottest"),
+        ({"motor_watchdog_timeout": 0}, "motor_watchdog_timeout = 0 s: at least 0.001"),
+        ({"max_missed_cycles": 2.5}, "max_missed_cycles = 2.5; expected an integer"),
+        ({"max_effort_rate": float("nan")}, "max_effort_rate = nan"),
+        ({"max_temperature": 50}, "derating_temperature = 60 °C; expected below"),
         ({"soft_limit_zone": True}, "a number is expected"),
     ],
 )
@@ -559,7 +559,7 @@ def test_settings_out_of_their_range_are_refused(given, said):
 
 
 def test_settings_that_are_unknown_are_named():
-    with pytest.raises(UnknownName, match=r"'watchdogs'; known:.*watchdog"):
+    with pytest.raises(UnknownName, match=r"'watchdogs'; known:.*motor_watchdog_timeout"):
         SafetySettings.of({"watchdogs": 1})
     with pytest.raises(UnknownName, match="'fall'; known: damp, disable, hold, ramp"):
         SafetySettings(stop_policy="fall")
@@ -590,7 +590,7 @@ def test_settings_may_be_small_or_none_at_all():
         ("soft_limit_zone", "position_margin", "velocity_margin", "derating_min_scale"), 0.0
     )
     long = dict.fromkeys(
-        ("command_timeout", "watchdog", "feedback_timeout", "reconnect_period"), 60.0
+        ("command_timeout", "motor_watchdog_timeout", "feedback_timeout", "reconnect_period"), 60.0
     )
     many = dict.fromkeys(("max_missed_cycles", "activation_cycles", "recovery_cycles"), 10_000)
     found = SafetySettings(**small, **none, **long, **many)

@@ -157,7 +157,8 @@ def row(name: str, controller: str, payload: float, known: float) -> str:
 def main(names: Sequence[str]) -> None:
     """Print the rows of these arms, of all if none is given."""
     warnings.simplefilter("ignore", RuntimeWarning)  # of pid_gravity's margins
-    print("| arm | controller | payload [kg] | max error [mrad] | joint (move) | at the end [mrad] |")
+    print("| arm | controller | payload [kg] | max error [mrad] | joint (move) ", end="")
+    print("| at the end [mrad] |")
     print("|---|---|---|---|---|---|")
     for name in names or RATED:
         rated = RATED[name]

@@ -34,7 +34,7 @@ def test_it_is_noticed_in_time_the_arm_stays_near_and_goes_on(case):
     assert came.torque <= 1.02
     assert came.longest <= LONGEST
     assert came.wrong <= (8.0 if fault.far > 100 else 3.0), "the arm is elsewhere than is told"
-    assert came.went_on == "by itself" if fault.alone else came.went_on
+    assert came.went_on == "automatic" if fault.alone else came.went_on
 
 
 def test_motors_with_a_watchdog_stop_without_a_host(case):

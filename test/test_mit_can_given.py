@@ -124,8 +124,8 @@ def test_motors_that_tell_their_state_are_not_judged():
 
 
 KINDS = (
-    "one motor rebooted", "one motor at 110 °C", "one motor overloaded", "one motor silent",
-    "10 % of packets lost", "a byte of 20 % changed", "answers 0 to 10 ms late",
+    "one motor rebooted", "one motor at 110 °C", "one motor overloaded", "one motor not responding",
+    "10 % of packets lost", "20 % of packets corrupted", "replies delayed by 0 to 10 ms",
 )  # fmt: skip
 
 
@@ -142,4 +142,4 @@ def test_an_arm_of_them_stops_and_goes_on(name, monkeypatch):
     assert came.moved <= fault.far
     assert came.torque <= 1.02
     assert came.wrong <= 3.0
-    assert came.went_on == "by itself" if fault.alone else came.went_on
+    assert came.went_on == "automatic" if fault.alone else came.went_on

@@ -84,9 +84,9 @@ def _watched(bench: Bench, fault: Fault, before: Counter[str]) -> tuple[str, int
 
 def _noticed(bench: Bench, before: Counter[str]) -> str:
     if bench.rival:
-        return "refused"
+        return "rejected"
     if not bench.alive:
-        return "the motors" if bench.stopped else ""
+        return "motor watchdog" if bench.stopped else ""
     new = bench.counts - before
     told = sorted(new.keys() - CONSEQUENCES) or sorted(new)
     if told:
@@ -115,7 +115,7 @@ def recovered(bench: Bench, after: int = AFTER) -> str:
     for _ in range(3 * AFTER // after):
         bench.run(after)
         if _follows(bench):
-            return ", ".join(steps) or "by itself"
+            return ", ".join(steps) or "automatic"
     return ""
 
 
@@ -160,7 +160,7 @@ def _refused(bench: Bench, fault: Fault) -> Outcome:
         seen, after = ("not opened", 0) if str(error) else ("", None)
     bench.run(BEFORE)
     stopped = bench.stopped
-    went_on = "refused"
+    went_on = "rejected"
     if fault.end is not None:
         fault.end(bench)
         with suppress(DriverFault):

@@ -95,9 +95,9 @@ def _section(name: str) -> str:
     return f"## {maker.title}\n\n{watch}{table}\n"
 
 
-UNWATCHED = """These servos have no command watchdog. After the host is killed, a position is held and a PWM
-duty stays active indefinitely. With PWM they are activated only with `allow_missing_watchdog:
-true`.
+UNWATCHED = """\
+These servos have no command watchdog. After the host is killed, a position is held and a PWM duty
+stays active indefinitely. With PWM they are activated only with `allow_missing_watchdog: true`.
 
 """
 

@@ -63,7 +63,9 @@ def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
         suppress_health_check=list(HealthCheck),
     )
     # Cycles without answers are longer than any gains allow; the arm is opened anew after them.
-    @example([("one motor not responding", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0)
+    @example(
+        [("one motor not responding", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0
+    )
     @given(SEQUENCE, st.integers(0, 2**16))
     def check(sequence, seed):
         bench = Bench(MAKERS[name], seed).up()

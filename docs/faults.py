@@ -1,10 +1,10 @@
-"""Table of all injected faults and their outcomes.
+"""Write the results of fault injection to docs/faults.md.
 
-    python docs/faults.py           writes docs/faults.md
-    python docs/faults.py --check   compares it with the present outcomes
+    python docs/faults.py           write docs/faults.md
+    python docs/faults.py --check   compare it with new results
 
-Time is simulated and random numbers have a seed. Numbers are compared with TOLERANCE: rounding
-differs between machines, and one lost packet more or less shifts what follows.
+Time is virtual and random numbers are seeded. Numbers are compared with TOLERANCE: rounding differs
+between machines, and one lost packet shifts the following ones.
 """
 
 from __future__ import annotations
@@ -19,74 +19,85 @@ DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "faults.md"
 sys.path.insert(0, str(DOCS.parent / "test"))
 
-from emulators.makers import MAKERS  # noqa: E402
-from fault_injection.faults import FAULTS  # noqa: E402  # tests are no package that is installed
+from emulators.makers import MAKERS  # noqa: E402  # tests are not an installed package
+from fault_injection.faults import FAULTS  # noqa: E402
 from fault_injection.outcome import Outcome, outcome  # noqa: E402
 
 TOLERANCE = 0.3
-"""Relative difference allowed for a number; FLOOR is always allowed."""
+"""Relative difference of a number that is accepted; FLOOR is the absolute one."""
 FLOOR = 3.0
 COLUMNS = (
-    "fault", "detected by", "detection time, cycles", "max displacement, °", "max torque, %",
-    "max position error, °", "max cycle time, ms", "recovery",
+    "fault", "detected by", "detection time [cycles]", "max displacement [°]", "max torque [%]",
+    "max position error [°]", "max cycle time [ms]", "recovery",
 )  # fmt: skip
 HEAD = """# Fault injection results
 
-Outcome of each fault with each driver. A small arm of three joints (0.12 m each, 0.3 kg)
-oscillates by ±7° at 200 control cycles per second. Emulated motors, written from the
-manufacturers' data sheets and independently of the drivers, move its simulation at the other end
-of a line that loses, changes and delays packets. The fault is injected after 0.23 s and lasts 0.4
-s unless stated otherwise.
+The table lists the effect of injected faults on each driver. A small arm of three joints (0.12 m
+each, 0.3 kg) moves back and forth by ±7° at 200 cycles per second. Emulated motors, implemented
+from the data sheets of their manufacturers and independent of the drivers, move its simulation
+behind a transport that drops, changes and delays bytes. Each fault starts after 0.23 s and lasts
+0.4 s unless stated otherwise.
 
-* **detected by**: the trip or event that reports the fault. "age": the value of a joint was older
-  than 1.5 cycles and was reported so. "—": no value became old; the line's checks or a second
-  request in the same cycle compensated the fault.
-* **max displacement**: largest displacement of a joint during the fault, including its
-  oscillation of up to 14°. An arm whose motors stop automatically falls.
-* **max torque**: largest torque of a motor, relative to the joint's limit.
+* **detected by**: first trip or event. "age": the published age of a joint's value exceeded 1.5
+  cycles. "—": no value became old; checks of the protocol or a second request in the same cycle
+  compensated the fault.
+* **detection time**: cycles from the start of the fault.
+* **max displacement**: largest motion of any joint during the fault, including its motion of up to
+  14°. An arm whose motors stop automatically falls.
+* **max torque**: largest torque of a motor, relative to the limit of its joint.
 * **max position error**: largest difference between a position reported as current and the true
   joint position.
-* **max cycle time**: longest control cycle of the host.
-* **recovery**: automatic, or the required steps without a restart. A person stops an arm that
-  moves without torque before.
+* **max cycle time**: longest cycle of the host.
+* **recovery**: automatic, or the actions that are needed without a restart. An arm that moves
+  without torque is stopped by hand first.
 
-A test runs all faults again and compares the results; `python docs/faults.py` writes this page.
+A test repeats all rows and compares them. `python docs/faults.py` writes this page.
 
-Random sequences of up to six of these faults and of operator actions, in any order and in any
-state, are in `test/test_driver_sequences.py`: no error leaves the loop, no cycle blocks, the arm
-stays within its limits and motors within their torque, and the arm recovers. The tests run a few;
-`SEQUENCES=2000 pytest test/test_driver_sequences.py` runs 2000 new ones for each kind of motor.
-The last 10 000 passed, in 9 to 13 minutes of one core for each kind.
+## Random sequences
 
-One hour in real time (`python benchmarks/soak.py --rate 400 --seconds 3600`; three XM430 with
-current control in another process, one packet in a thousand lost, two cores of a virtual machine,
-AMD EPYC, shared with other programs): 1 359 951 cycles, 378 per second, 2.5 % of them late.
-Trips: command time-outs (2) and missing feedback (3), which cleared automatically, and
-oscillating efforts (1), which required a reset and an activation. 9 readings were held back as
-implausible. No error left the loop, memory grew by 0.3 MiB, and the arm was active at the end.
+`test/test_driver_sequences.py` runs random sequences of up to six of these faults and of operator
+actions, in any order and in any state. No error leaves the loop, no cycle blocks, the arm stays
+within its limits, motors stay within their torque, and the arm recovers. The tests run a few
+sequences; `SEQUENCES=2000 pytest test/test_driver_sequences.py` runs 2000 new ones for each kind
+of motor. The last 10 000 passed, in 9 to 13 minutes on one core for each kind.
+
+## Soak test
+
+One hour in real time (`python benchmarks/soak.py --rate 400 --seconds 3600`): three XM430 with
+current control in another process, one packet in a thousand lost, two cores of a virtual machine
+(AMD EPYC) shared with other programs.
+
+| quantity | value |
+|---|---|
+| cycles | 1 359 951 (378 per second, 2.5 % late) |
+| self-clearing trips | 2 `command_timeout`, 3 `feedback_missing` |
+| latched trips | 1 `oscillation`, cleared by a reset and an activation |
+| readings discarded as implausible | 9 |
+| errors out of the loop | 0 |
+| memory growth | 0.3 MiB |
+| state at the end | active |
+
 The tests contain one minute of it.
 """
 
 
 def page() -> str:
-    """Return the page's text."""
+    """Return the text of the page."""
     return HEAD + "".join(f"\n{_section(name)}" for name in MAKERS)
 
 
 def _section(name: str) -> str:
     maker = MAKERS[name]
-    watch = "" if maker.watched else WITHOUT_WATCHDOG
+    watch = "" if maker.watched else UNWATCHED
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     rows += [_row(fault.name, outcome(name, fault.name)) for fault in FAULTS]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"## {maker.title}\n\n{watch}{table}\n"
 
 
-WITHOUT_WATCHDOG = """\
-These servos have no command watchdog: when the host is killed, a position is held indefinitely,
-and a PWM continues. With PWM they are activated only with `allow_missing_watchdog: true`.
-
-
+UNWATCHED = """\
+These servos have no command watchdog. After the host is killed, a position is held and a PWM duty
+stays active indefinitely. With PWM they are activated only with `allow_missing_watchdog: true`.
 
 """
 
@@ -106,7 +117,7 @@ def _row(name: str, result: Outcome) -> tuple[str, ...]:
 
 
 def differences(now: str, then: str) -> Iterator[str]:
-    """Return lines in which two pages differ by more than a number's tolerance."""
+    """Yield the lines in which two pages differ by more than the tolerance of a number."""
     for one, two in zip_longest(now.splitlines(), then.splitlines(), fillvalue=""):
         cells = list(zip_longest(one.split("|"), two.split("|"), fillvalue=""))
         if not all(_alike(a.strip(), b.strip()) for a, b in cells):
@@ -122,7 +133,7 @@ def _alike(one: str, two: str) -> bool:
 
 
 def main() -> int:
-    """Write, or check: exit code 1 and the lines that differ."""
+    """Write the page, or print the lines that differ with exit code 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
     if not parser.parse_args().check:

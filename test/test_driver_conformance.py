@@ -33,7 +33,9 @@ def test_it_is_noticed_in_time_the_arm_stays_near_and_goes_on(case):
     assert came.max_displacement <= fault.far
     assert came.max_torque <= 1.02
     assert came.max_cycle_time <= LONGEST
-    assert came.max_position_error <= (8.0 if fault.far > 100 else 3.0), "the arm is elsewhere than is told"
+    assert came.max_position_error <= (8.0 if fault.far > 100 else 3.0), (
+        "the arm is elsewhere than is told"
+    )
     assert came.recovery == "automatic" if fault.alone else came.recovery
 
 

@@ -62,7 +62,9 @@ def test_little_that_is_asked_for_and_few_answers_tell_nothing():
 efforts = st.lists(st.floats(-RANGE, RANGE), min_size=1, max_size=6)
 
 
-@given(efforts, st.floats(0.5, 1.5), st.integers(0, 2), st.integers(1, 2 * MAX_MISSES), st.integers())
+@given(
+    efforts, st.floats(0.5, 1.5), st.integers(0, 2), st.integers(1, 2 * MAX_MISSES), st.integers()
+)
 def test_a_motor_that_obeys_is_never_lost(values, gain, late, often, seed):
     """It tells half as much or more than it should, late, in steps, with noise of 50 mN·m."""
     rng, known, told = Random(seed), TorqueLossDetector({1: AK}), [0.0, 0.0]

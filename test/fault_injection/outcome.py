@@ -102,7 +102,7 @@ def _detection(bench: Bench, before: Counter[str]) -> str:
     if bench.rival:
         return "rejected"
     if not bench.alive:
-        return "motors" if bench.stopped else ""
+        return "motor watchdog" if bench.stopped else ""
     new = bench.counts - before
     kinds = sorted(new.keys() - CONSEQUENCES) or sorted(new)
     if kinds:

@@ -20,7 +20,7 @@ from machine import machine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
-from breaking.host import Host, built  # tests are no package that is installed
+from fault_injection.host import Host, built  # tests are no package that is installed
 from emulators.makers import MAKERS
 from emulators.served import served
 

@@ -25,8 +25,9 @@ from arm_dynamics.hardware.driver import DriverState
 
 TEST = Path(__file__).resolve().parent
 TRIPS = {
-    "command_timeout", "position", "velocity", "temperature", "fault", "silent", "stale", "port",
-    "torque_lost", "swinging", "safe_stop", "emergency_stop",
+    "command_timeout", "position_limit", "velocity_limit", "over_temperature", "motor_fault",
+    "feedback_missing", "feedback_stale", "connection_lost", "torque_lost", "oscillation",
+    "controlled_stop", "emergency_stop",
 }  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def test_the_controller_of_the_page_is_registered_and_takes_its_gains(tmp_path, 
     (toml,) = re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     group, name, target = re.search(r'"([\w.]+)"\]\n(\w+) = "my_package\.(.*)"', toml).groups()
     entry = EntryPoint(name, target, group)
-    found = {"arm_dynamics.control.controllers": [entry]}
+    found = {"arm_dynamics.controllers": [entry]}
     monkeypatch.setattr(plugins, "entry_points", lambda group: found.get(group, []))
     plugins._installed.cache_clear()
     (yaml,) = re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)

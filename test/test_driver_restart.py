@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from breaking.bench import Bench
+from fault_injection.bench import Bench
 from emulators.makers import CUBEMARS, MAKERS
 from emulators.memory import MemoryPort
 from emulators.small_arm import small_arm
@@ -115,7 +115,7 @@ def test_a_reset_after_a_refused_activation_works_the_first_time(name, cause):
         shop.port.pass_until(shop.port.now() + 0.1)
     else:
         shop.motors.trip(shaft.id, cause)
-    with pytest.raises(DriverFault, match="a reset clears"):
+    with pytest.raises(DriverFault, match="reset to clear"):
         driver.activate()
     shaft.temperature = 30.0
     shop.port.pass_until(shop.port.now() + 0.2)
@@ -152,7 +152,7 @@ def test_a_motor_that_is_missing_is_named_with_what_to_do(name):
     for shaft in shop.motors.shafts:
         shaft.silent = True
     shop.cycles(driver, 10)
-    with pytest.raises(DriverFault, match="no motor answers") as unheard:
+    with pytest.raises(DriverFault, match="no motor replies") as unheard:
         driver.read()
     assert remedies in str(unheard.value)
     with pytest.raises(DriverFault) as missing:

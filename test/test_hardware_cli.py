@@ -153,7 +153,7 @@ def break_in(line, what):
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("silent", "motor 3 (elbow_flex) does not answer"),
+        ("silent", "motor 3 (elbow_flex) does not reply"),
         ("hot", "temperature 80 °C, limit 75"),
         ("overload", "fault: overload"),
         ("torque", "has torque already"),
@@ -461,7 +461,7 @@ def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monke
     with pytest.raises(ArmDynamicsError, match="no watchdog"):
         at_terminal(monkeypatch, agrees, "run", "so101", *reached(arm_line), "--headless", *law)
     assert arm_line.most == 0
-    code, said, seen = held_by(monkeypatch, arm_line, *law, "--set", "unwatched=accept")
+    code, said, seen = held_by(monkeypatch, arm_line, *law, "--set", "allow_missing_watchdog=true")
     assert code == 0, said
     assert "under the controller gravity_compensation" in said
     assert seen["torques"] == 6

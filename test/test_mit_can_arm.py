@@ -126,12 +126,12 @@ def test_what_is_fed_forward_is_bounded():
 def test_an_arm_that_gives_way_after_torque_on_is_refused(interface, limit, monkeypatch):
     """A position servo whose spring is not told the weight may sag by a tenth more."""
     monkeypatch.setattr(MitCan, "accepts_feedforward_effort", False)
-    with pytest.raises(DriverFault, match=rf"'J2' moved by {limit}.* rad, limit {limit}$"):
+    with pytest.raises(DriverFault, match=rf"'J2': motion = {limit}.* rad; expected at most {limit}$"):
         taken_up(interface)
 
 
 def test_watchdogs_are_fed_while_an_activation_looks():
-    rig = taken_up("position", watchdog=0.03)
+    rig = taken_up("position", motor_watchdog_timeout=0.03)
     assert all(rig.motors.torque_is_on(shaft.id) for shaft in rig.motors.shafts)
 
 
@@ -146,7 +146,7 @@ def test_a_motor_that_falls_silent_while_an_activation_looks_is_refused():
         write(goals)
 
     rig.bus.write = falls_silent
-    with pytest.raises(DriverFault, match=r"'J3' .motor 3. went silent"):
+    with pytest.raises(DriverFault, match=r"'J3' .motor 3. stopped replying"):
         rig.driver.activate()
 
 
@@ -196,7 +196,7 @@ def test_motors_let_go_when_the_host_is_silent():
     assert not any(rig.motors.torque_is_on(shaft.id) for shaft in rig.motors.shafts)
     assert all(shaft.effort == 0.0 for shaft in rig.motors.shafts)
     rig.run(20)
-    assert {t.kind for t in rig.driver.trips} >= {"fault"}
+    assert {t.kind for t in rig.driver.trips} >= {"motor_fault"}
     assert any("communication lost" in str(t) for t in rig.driver.trips)
 
 

@@ -53,7 +53,7 @@ class AnyFaults(RuleBasedStateMachine):
 
     @rule()
     def safe_stop(self):
-        self.life("safe_stop")
+        self.life("controlled_stop")
 
     @rule()
     def reset(self):

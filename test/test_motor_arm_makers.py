@@ -105,5 +105,5 @@ def test_a_port_that_is_pulled_is_taken_up_again(name):
     line.port.requests.unplugged = False
     line.cycles(400)
     assert line.driver.status is DriverState.INACTIVE
-    assert line.driver.events.counts == {"port": 1, "reopened": 1}
+    assert line.driver.events.counts == {"connection_lost": 1, "reconnected": 1}
     assert line.torque == [False] * 3

@@ -172,5 +172,5 @@ def test_whatever_is_raised_between_reading_and_writing_takes_torque_off():
         setattr(getattr(rig.driver, part), method, fails)
         rig.cycles(2)
         assert rig.torque == [False] * 3
-        assert rig.counts["no_command"] == 1
+        assert rig.counts["control_error"] == 1
         assert max(abs(m.goal) for m in rig.line.each.values()) * max(RATIO) < 200

@@ -120,9 +120,9 @@ def test_efforts_by_volts_are_estimated_and_marked_so():
 
 
 def test_volts_need_the_law_of_a_motor():
-    with pytest.raises(ConfigError, match=r"motor 1 .* takes no effort; allowed: nothing"):
+    with pytest.raises(ConfigError, match=r"interface = 'effort'; expected none for motor 1"):
         Transmission(arm(), WIRING, bus("voltage"), "effort")
-    with pytest.raises(ConfigError, match="joint 'J3' has no motor"):
+    with pytest.raises(ConfigError, match="joint 'J3': motor is missing"):
         Transmission(arm(), WIRING[:2], bus("effort"), "effort")
 
 

@@ -15,7 +15,7 @@ from arm_dynamics.safety.command_limiter import SPEED, CommandLimiter, soft_limi
 from arm_dynamics.safety.controlled_stop import REACTION, max_loop_bandwidth
 from arm_dynamics.safety.safety_settings import SafetySettings
 
-LOOSE = {"velocity_limit_scale": 0.06, "watchdog": 1.0, "command_timeout": 1.0}
+LOOSE = {"velocity_limit_scale": 0.06, "motor_watchdog_timeout": 1.0, "command_timeout": 1.0}
 POSTURES = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
 PERIODS = st.floats(1e-3, 0.1)
 
@@ -60,7 +60,7 @@ def test_a_stop_of_a_slow_loop_ends_in_rest(policy, period, monkeypatch):
     rig.cycles(round(0.3 / period), lambda: weight(rig, 0.2, -0.2, 0.1))
     rig.driver.controlled_stop()
     rig.cycles(round(1.0 / period))
-    assert rig.kinds == ["safe_stop"]
+    assert rig.kinds == ["controlled_stop"]
     assert np.abs(rig.body.state.v).max() < (2.0 if policy == "damp" else 0.5)
 
 

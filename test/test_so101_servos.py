@@ -64,7 +64,7 @@ def test_by_positions_it_is_held_and_led_to_a_goal():
 
 
 def test_by_efforts_made_of_volts_the_simulators_law_holds_it():
-    rig = Rig("effort", {"unwatched": "accept"}).up()
+    rig = Rig("effort", {"allow_missing_watchdog": "true"}).up()
     assert rig.driver.capabilities[0].effort == "estimated"
     loop = ControlLoop(rig.driver, build_controller(ARM))
     loop.step()

@@ -126,7 +126,7 @@ def test_the_pages_urdf_has_every_name_of_the_wiring():
 
 
 def test_the_page_names_the_group_of_entry_points():
-    assert '[project.entry-points."arm_dynamics.hardware"]' in PAGE
+    assert '[project.entry-points."arm_dynamics.drivers"]' in PAGE
 
 
 def test_it_registers_as_an_entry_point_and_builds_an_arm(monkeypatch):

@@ -1,6 +1,6 @@
 """A host in a process of its own: a loop at 200 cycles a second on a driver by its name.
 
-    python -m breaking.host MAKER PORT [NAME=VALUE ...]
+    python -m fault_injection.host MAKER PORT [NAME=VALUE ...]
 
 Each line on stdin is answered by one of JSON: ``status``, ``activate``, ``reset``, ``close``.
 """

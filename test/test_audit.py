@@ -249,9 +249,9 @@ ERRORS = {
     "derating without limit": (
         '"ke">10<',
         '"ke">10</param><param name="thermal_resistance">2</param>'
-        '<param name="derating_temperature">80</param><param name="maximum_temperature">90<',
+        '<param name="derating_temperature">80</param><param name="max_temperature">90<',
         40,
-        "<param maximum_temperature>: 90 needs a current_limit; give current_limit",
+        "<param max_temperature>: 90 needs a current_limit; give current_limit",
     ),
     "stop": (
         'stiffness">50<',

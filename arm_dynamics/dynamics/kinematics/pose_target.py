@@ -52,7 +52,7 @@ class PoseTarget:
         if rotation is None and weight is not PLACE and weight[3:].any():
             raise InvalidValue(f"weights {weight.tolist()} count rotation, and none is given")
         axes = own if weights_frame == "target" else UNTURNED
-        return cls(check_coordinates("position", position, 3), turned, weight, axes)
+        return cls(check_coordinates("position", position, 3), own, weight, axes)
 
     def __str__(self) -> str:
         """The target in words, with the axes that count where these are not whole."""

@@ -29,7 +29,7 @@ from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from tools.urdf import four_joint, puma560, seven_dof_can, so101, three_link, two_link
 
 ROOT = Path(__file__).parents[1]
@@ -137,7 +137,7 @@ def test_unknown_size_of_two_link_is_refused():
 @pytest.mark.parametrize("name", ARMS)
 def test_no_fault_is_found(name):
     folder = ROOT / "urdf"
-    assert audit((folder / f"{name}.urdf").read_text(), folder) == ()
+    assert audit_urdf((folder / f"{name}.urdf").read_text(), folder) == ()
 
 
 # --- at work ---

@@ -33,7 +33,7 @@ EVERYTHING = BASIC | {
     "brush_half_voltage": 0.6, "inductance": 1e-3, "efficiency": 0.9, "back_efficiency": 0.8,
     "rotor_inertia": 2e-3, "viscous_friction": 1e-3, "coulomb_friction": 0.02, "stiction": 0.04,
     "stribeck_velocity": 2.0, "thermal_resistance": 20.0, "thermal_time_constant": 0.5,
-    "derating_temperature": 60.0, "maximum_temperature": 120.0, "backlash": 0.02,
+    "derating_temperature": 60.0, "max_temperature": 120.0, "backlash": 0.02,
     "gear_stiffness": 200.0, "gear_damping": 0.5,
 }  # fmt: skip
 
@@ -157,7 +157,7 @@ def test_the_largest_stable_step_with_inductance():
     for dt, grows in ((0.99 * low, False), (1.01 * low, True)):
         end = plant.step(at(1.0, 0.0), told("voltage", 0.0), dt, 2000)
         assert (abs(end.v[0]) > 1) == grows
-    assert low > 2 * MASS / (arm.actuators[0].electric_damping + 2.0)  # inductance helps
+    assert low > 2 * MASS / (arm.actuators[0].back_emf_damping + 2.0)  # inductance helps
 
 
 @pytest.mark.parametrize("dt", [1e-3, 0.1, 10.0])
@@ -242,16 +242,14 @@ def test_resistance_stays_positive_however_cold():
 
 @pytest.mark.parametrize(("hot", "share"), [(20, 1), (80, 1), (90, 0.75), (115, 0.125), (130, 0)])
 def test_derating_takes_the_current_linearly(hot, share):
-    m = motor(**WARM, current_limit=3.0, derating_temperature=80.0, maximum_temperature=120.0)
+    m = motor(**WARM, current_limit=3.0, derating_temperature=80.0, max_temperature=120.0)
     for interface in ("effort", "voltage"):
         assert m.effort(interface, 99.0, 0, 0, [hot]) == pytest.approx(0.5 * 3 * share, abs=1e-12)
         assert m.effort(interface, -99.0, 0, 0, [hot]) == pytest.approx(-1.5 * share, abs=1e-12)
 
 
 def test_derating_keeps_the_winding_below_its_maximum():
-    arm = turntable(
-        **WARM, current_limit=20.0, derating_temperature=80.0, maximum_temperature=120.0
-    )
+    arm = turntable(**WARM, current_limit=20.0, derating_temperature=80.0, max_temperature=120.0)
     end = run(arm, at(0.0), told("effort", 50.0), 0.1, 3000)
     limit = 20 * (120 - end.act[0]) / 40
     assert 80 < end.act[0] < 120
@@ -535,7 +533,7 @@ hot = st.sampled_from(
         {"current_limit": 3.0},
         {
             "current_limit": 3.0, "thermal_resistance": 2.0, "derating_temperature": 60.0,
-            "maximum_temperature": 61.0,
+            "max_temperature": 61.0,
         },
     ]
 )  # fmt: skip
@@ -614,12 +612,12 @@ def test_an_unpowered_arm_with_every_term_only_loses_energy():
         ({"backlash": 0.1, "rotor_inertia": 1e-3}, "backlash = 0.1 rad needs a gear_stiffness"),
         ({"backlash": 0.1, "gear_stiffness": 1e3}, "backlash = 0.1 rad needs a rotor_inertia"),
         ({"derating_temperature": 80.0}, "derating_temperature = 80 °C needs a maximum_temp"),
-        ({"maximum_temperature": 80.0, "derating_temperature": 80.0, "current_limit": 1.0,
+        ({"max_temperature": 80.0, "derating_temperature": 80.0, "current_limit": 1.0,
           "thermal_resistance": 1.0},
-         "maximum_temperature = 80 °C is not above derating_temperature = 80 °C"),
-        ({"maximum_temperature": 80.0, "derating_temperature": 70.0, "thermal_resistance": 1.0},
-         "maximum_temperature = 80 °C needs a current_limit"),
-        ({"maximum_temperature": 80.0, "derating_temperature": 70.0, "current_limit": 1.0},
+         "max_temperature = 80 °C is not above derating_temperature = 80 °C"),
+        ({"max_temperature": 80.0, "derating_temperature": 70.0, "thermal_resistance": 1.0},
+         "max_temperature = 80 °C needs a current_limit"),
+        ({"max_temperature": 80.0, "derating_temperature": 70.0, "current_limit": 1.0},
          "needs a winding that warms up"),
     ],
 )  # fmt: skip

@@ -239,7 +239,7 @@ def test_elbow_of_the_puma_stops_where_friction_outweighs_gravity():
     assert (slow.v[-50:, 2] == 0).all()
     assert np.ptp(slow.q[-50:, 2]) == 0
     weight = abs(rigid_body.gravity(slow.arm, slow.q[-1])[2])
-    assert weight < slow.arm.actuators[2].dry_friction
+    assert weight < slow.arm.actuators[2].breakaway_effort
 
 
 def test_holding_voltage_holds():

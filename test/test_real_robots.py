@@ -23,7 +23,7 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_description import robot_description
 from arm_dynamics.safety.events import Events
@@ -112,7 +112,7 @@ def random_positions(arm, count=20):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_audit_finds_this_and_nothing_else(name):
     path, expected = path_of(name), ARMS[name][2]
-    faults = audit(path.read_text(), path.parent)
+    faults = audit_urdf(path.read_text(), path.parent)
     assert len(faults) == len(expected), faults
     for fault, (severity, element, problem) in zip(faults, expected, strict=True):
         assert (fault.severity, fault.element) == (severity, element)
@@ -145,7 +145,7 @@ def test_meshes_resolve_or_are_warned_of(name, tmp_path):
     for mesh in meshes:
         assert mesh.startswith("package://example-robot-data/")
         assert any(place.is_file() for place in candidates(mesh, path.parent)), mesh
-    unknown = [fault for fault in audit(text, tmp_path) if "package" in fault.problem]
+    unknown = [fault for fault in audit_urdf(text, tmp_path) if "package" in fault.problem]
     assert [fault.severity for fault in unknown] == ["warning"]
     assert "example-robot-data" in unknown[0].problem
 

@@ -215,7 +215,7 @@ def test_a_wrist_stalls_at_the_pose_nearest_to_a_target_beyond_its_reach():
     """The elbow is stretched where the tool comes closest: 0.041 m are left."""
     arm = load_arm("puma560").with_actuator("ideal")
     task = along_lost_direction(arm, WRIST, 0.3)
-    best = nearest_reachable(arm, task.position, task.rotation, start=WRIST, restarts=10)
+    best = nearest_reachable(arm, task.position, task.rotation, initial_guess=WRIST, restarts=10)
     watch, events = stall(arm, WRIST, task)
     assert best.position_error > 0.04
     assert watch.reachability_error == pytest.approx(

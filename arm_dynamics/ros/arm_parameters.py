@@ -1,4 +1,4 @@
-"""The live parameters that change a simulated arm: payload, gravity, motors, friction."""
+"""Parameters of the arm: model, simulation, hardware driver and safety limits."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ JOINT_NUMBERS = (
 def declared_model(node: Node) -> ArmModel:
     """Load the arm that the parameters ``arm`` and ``lock`` name."""
     arm = declare_fixed(node, "arm", "five_dof", "bundled arm or URDF file")
-    # An empty list has no type: rclpy takes it for bytes.
-    lock = declare_fixed(node, LOCK, [""], "joints to hold still")
+    # An empty list has no type: rclpy reads it as bytes.
+    lock = declare_fixed(node, LOCK, [""], "locked joints")
     return load_arm(arm, [joint for joint in lock if joint])
 
 
 def declare_arm(node: Node, arm: ArmModel) -> ArmModel:
-    """Declare all of them; return the arm with the values given at the start."""
+    """Declare the live parameters of a simulated arm; return the arm with their values."""
     values: dict[str, Any] = {
         PAYLOAD.name: declare_number(node, PAYLOAD.name, PAYLOAD, 0.0),
         "gravity": declare_live(node, "gravity", arm.gravity.tolist(), "gravity [m/s²], z up"),
@@ -45,7 +45,7 @@ def declare_arm(node: Node, arm: ArmModel) -> ArmModel:
 
 
 def changed_arm(arm: ArmModel, values: Mapping[str, Any]) -> ArmModel:
-    """The arm after a change of parameters; raises the arm's own errors for bad values."""
+    """Return the arm with changed parameters; raise the arm's errors for invalid values."""
     if PAYLOAD.name in values:
         arm = arm.with_payload(values[PAYLOAD.name])
     if "gravity" in values:
@@ -58,7 +58,7 @@ def changed_arm(arm: ArmModel, values: Mapping[str, Any]) -> ArmModel:
 
 
 def affects_arm(names: Iterable[str]) -> bool:
-    """Whether any of these parameters changes the arm."""
+    """Return whether any of these parameters changes the arm."""
     return any(
         n in (PAYLOAD.name, "gravity") or n.startswith(("joints.", "motors.")) for n in names
     )

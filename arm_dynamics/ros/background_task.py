@@ -1,4 +1,4 @@
-"""Work aside from a node's services: in a thread that lets the thread of the loop go first."""
+"""Task in a background thread that yields to the thread of the loop."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from threading import Lock, Thread
 from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
 
 SLEEP_TIME = 1e-4
-"""Time [s] of a pause: the interpreter is free meanwhile, and the core too."""
+"""Time [s] of a pause, during which interpreter and processor are free."""
 END = 1.0
-"""Time [s] in which work that is given up should have come to a pause."""
+"""Maximum time [s] for canceled work to reach a pause."""
 
 Pause = Callable[[], None]
 
 
 class BackgroundTask:
-    """Does the latest piece of work; one that another word overtakes is given up.
+    """Runs the latest work; a later request cancels it.
 
-    The work calls the pause that it is given, often, and ends in what is to be done if nothing
-    was said meanwhile. All methods are for one thread.
+    The work frequently calls the pause that it receives. It returns a function that is called if no
+    other request was made during this time. All methods are for one thread.
     """
 
     def __init__(self, refused: Callable[[str, ArmDynamicsError], None]) -> None:
@@ -30,20 +30,20 @@ class BackgroundTask:
         self._thread: Thread | None = None
 
     def run_now(self, deed: Callable[[], None]) -> None:
-        """Do this at once: work under way is given up."""
+        """Call ``deed`` immediately and cancel the current work."""
         with self._lock:
             self._words += 1
             deed()
 
     def start(self, topic: str, work: Callable[[Pause], Callable[[], None]]) -> None:
-        """Have it done aside; what it raises of the package's errors is told with the topic."""
+        """Start work in the background; errors of this package are reported with the topic."""
         self.run_now(lambda: None)
         arguments = topic, work, self._words
         self._thread = Thread(target=self._do, args=arguments, name="aside", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
-        """Give up the work under way."""
+        """Cancel the current work."""
         self.run_now(lambda: None)
         if self._thread is not None:
             self._thread.join(END)
@@ -63,4 +63,4 @@ class BackgroundTask:
 
     def _still(self, word: int) -> None:
         if word != self._words:
-            raise TrajectoryRejected("given up: another goal came before the check was over")
+            raise TrajectoryRejected("canceled: another target was received during the check")

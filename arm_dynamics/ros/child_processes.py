@@ -1,4 +1,4 @@
-"""Processes that live no longer than the one that started them."""
+"""Child processes, which end with the process that started them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import time
 from collections.abc import Sequence
 
 EXIT_TIMEOUT = 5.0
-"""Time [s] that processes have to end by themselves before they are made to."""
+"""Time [s] for a process to end after a signal, before it gets a stronger one."""
 PARENT = "ARM_DYNAMICS_PARENT"
-"""Environment variable that tells a child whose end is its own."""
+"""Environment variable with the process id of a child's parent."""
 
 
 class ChildProcesses:
-    """Starts nodes as processes of their own and ends them together."""
+    """Starts nodes as separate processes and ends them together."""
 
     def __init__(self) -> None:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
-        """Run ``python -m module`` in a session of its own: Ctrl-C reaches only this process."""
+        """Run ``python -m module`` in a separate session: Ctrl-C reaches only this process."""
         self._processes[name] = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             start_new_session=True,
@@ -31,7 +31,7 @@ class ChildProcesses:
         )
 
     def exited_process(self) -> tuple[str, int] | None:
-        """Name and exit code of a process that has ended, or None."""
+        """Return name and exit code of a process that has ended, or None."""
         for name, process in self._processes.items():
             code = process.poll()
             if code is not None:
@@ -39,7 +39,7 @@ class ChildProcesses:
         return None
 
     def stop(self) -> None:
-        """End all of them; none is left."""
+        """End all processes, if necessary by SIGKILL."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             left = [p for p in self._processes.values() if p.poll() is None]
             for process in left:
@@ -48,13 +48,13 @@ class ChildProcesses:
 
 
 def exit_with_parent() -> None:
-    """Have Linux end this process should the one that started it be killed."""
+    """Have Linux end this process if its parent is killed."""
     parent = os.environ.get(PARENT)
     if parent is None or sys.platform != "linux":
         return
     parent_death_signal = 1
     ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGTERM)
-    if os.getppid() != int(parent):  # it was killed before we could ask
+    if os.getppid() != int(parent):  # killed before the request above
         sys.exit(1)
 
 

@@ -1,9 +1,4 @@
-"""joint_commands, as effort or position per named joint.
-
-Commands as one-point trajectories, for an arm that another controller moves.
-
-Where a controller's commands go: joint_commands, or another controller's trajectories.
-"""
+"""Output of commands: on joint_commands, or as trajectories for another controller."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from arm_dynamics.ros.ros_parameters import declare_fixed
 
 
 class CommandPublisher:
-    """Publishes commands under the stamp of the state that they answer."""
+    """Publishes joint_commands with the stamp of the state that they reply to."""
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._publisher = node.create_publisher(JointState, "joint_commands", qos.STREAM)
@@ -39,14 +34,14 @@ class CommandPublisher:
 
 
 MAX_COMMAND_GAP = 0.25
-"""Time [s] between two commands beyond which the second one is a new beginning."""
+"""Time [s] between two commands above which the second one is treated as the first of a motion."""
 
 
 class TrajectoryPublisher:
-    """Each position command as a point due one period later, at the speed of the last change.
+    """Publishes position commands as one-point trajectories that end one period later.
 
-    q = the command, v = (q - q_before) / period, time_from_start = period, the time between the
-    two states that the commands answer. The first one, without a period, is not sent.
+    q = the command, v = (q - q_before) / period, time_from_start = period: the time between the
+    two states that the commands reply to. The first command has no period and is not sent.
     """
 
     def __init__(self, node: Node, arm: ArmModel, topic: str) -> None:
@@ -77,10 +72,10 @@ OTHERS = "joint_trajectory_controller/joint_trajectory"
 def declare_output(
     node: Node, arm: ArmModel, law: Controller
 ) -> CommandPublisher | TrajectoryPublisher:
-    """The publisher that the parameters ``output`` and ``output_topic`` ask for.
+    """Return the publisher that the parameters ``output`` and ``output_topic`` define.
 
-    Raises ConfigError for another output, and for trajectories of a law that commands no
-    positions.
+    Raise ConfigError for an unknown output, and for trajectories of a controller that does not
+    command positions.
     """
     output = declare_fixed(node, "output", OUTPUTS[0], f"one of {', '.join(OUTPUTS)}")
     topic = declare_fixed(

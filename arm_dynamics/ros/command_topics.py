@@ -1,4 +1,4 @@
-"""What an arm listens to, simulated or physical: joint_commands and voltage_commands."""
+"""Commands to an arm, simulated or physical: joint_commands and voltage_commands."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ from arm_dynamics.safety.events import Events
 
 
 def declare_voltage_order(node: Node, names: Sequence[str]) -> list[str]:
-    """The order in which voltage_commands names the joints, as the parameter joint_names says."""
-    order = list(declare_fixed(node, "joint_names", list(names), "order of voltage_commands"))
+    """Return the joint order of voltage_commands: the parameter voltage_joint_order."""
+    order = list(
+        declare_fixed(node, "voltage_joint_order", list(names), "joint order of voltage_commands")
+    )
     if sorted(order) != sorted(names):
-        raise ConfigError(f"joint_names {order}: each of {list(names)} is expected once")
+        raise ConfigError(f"voltage_joint_order = {order}; expected each of {list(names)} once")
     return order
 
 
 class CommandTopics:
-    """Hands the commands of one publisher to ``submit``; what is refused becomes an event.
-
-    ``publisher`` says whose commands count.
-    """
+    """Passes the commands of one publisher to the arm; each rejected command is an event."""
 
     def __init__(
         self,
@@ -46,9 +45,9 @@ class CommandTopics:
         restart: Callable[[], None],
         now: Callable[[], float],
     ) -> None:
-        """``order`` is that of voltage_commands, ``now`` the time [s] that they are stamped.
+        """``order`` is the joint order of voltage_commands, ``now`` returns their stamp [s].
 
-        ``restart`` is called when a publisher counts whose commands were rejected before.
+        ``restart`` is called when a publisher is accepted whose commands were rejected before.
         """
         self._names, self._order = names, order
         self._round_trip, self._events = round_trip, events
@@ -59,10 +58,10 @@ class CommandTopics:
         self.publisher = OnePublisher(node, events.report, restart, kind="commander")
 
     def read_until_reply(self, left: Callable[[], float]) -> bool:
-        """Offer what comes until the present state is answered or no time is ``left`` [s].
+        """Read commands until one replies to the current state or no time is ``left`` [s].
 
-        An answer bears the state's stamp; a refused one is an answer too: time goes on, and
-        the last good command decays. Returns whether there was one.
+        A reply has the state's stamp. A rejected command is a reply too: time continues, and the
+        last valid command expires. Return whether there was a reply.
         """
         if self._sent != self._round_trip.sent:
             self._sent = self._round_trip.sent
@@ -72,21 +71,21 @@ class CommandTopics:
             for taken in self._stream.take():
                 answered |= self._refusing("joint_commands", self._take_command, taken)
             if left() <= 0.0:
-                break  # whoever sends faster than this takes would keep the cycle for ever
+                break  # a publisher faster than this loop would block the cycle
         for taken in self._voltages.take():
             self._refusing("voltage_commands", self._take_voltage, taken)
         return answered
 
     def _refusing(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
-        """What ``take`` returns; False for bytes that cannot be read."""
+        """Return the result of ``take``; False for invalid bytes."""
         try:
             return take(taken)
         except InvalidValue as error:
-            self._events.report("command_refused", f"{topic}: {error}")
+            self._events.report("command_rejected", f"{topic}: {error}")
             return False
 
     def _take_command(self, taken: Taken) -> bool:
-        """Offer one of joint_commands; whether it answers the present state."""
+        """Submit one message of joint_commands; return whether it replies to the current state."""
         message = self._reader.read(taken.data)
         if not self.publisher.accept(self._stream.topic, taken.publisher):
             return False
@@ -94,7 +93,7 @@ class CommandTopics:
         try:
             command = conversions.read_command(self._names, message)
         except CommandRejected as error:
-            self._events.report("command_refused", str(error))
+            self._events.report("command_rejected", str(error))
         else:
             self._offer(command)
         return answers

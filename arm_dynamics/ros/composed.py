@@ -1,6 +1,6 @@
-"""Simulator and controller in one process, under one control loop.
+"""Simulator and joint controller in one process, under one control loop.
 
-The topics are the same, but the controller alone moves the arm: commands of others are not read.
+The topics are the same, but commands of other nodes are not read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arm_dynamics.ros.simulator import SimulatorNode
 
 
 def run_composed(controller: Callable[[Driver], Any]) -> int:
-    """Run a simulator and the node that ``controller`` makes; the exit code."""
+    """Run a simulator and the node that ``controller`` returns; return the exit code."""
 
     def build() -> tuple[list[Node], Callable[[ShutdownFlag], None]]:
         simulator = SimulatorNode(take_commands=False)

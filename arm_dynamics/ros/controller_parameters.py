@@ -1,9 +1,4 @@
-"""The model that a law has of its arm: the load that it reckons with, and what it has wrong.
-
-Gains of a control law as parameters ``gains.<group>.<name>``; a group is a joint mostly.
-
-The control law as parameters: which one, its gains, the model it reckons with.
-"""
+"""Parameters of controllers: gains, model, goal constraints, streams and tool limits."""
 
 from __future__ import annotations
 
@@ -35,7 +30,9 @@ from arm_dynamics.ros.ros_parameters import (
 )
 
 ERRORS = tuple(
-    Parameter(f"model_error.{name}", 0.0, "%", f"error of the law's {what}", above=-100, upper=1e3)
+    Parameter(
+        f"model_error.{name}", 0.0, "%", f"error of the controller's {what}", above=-100, upper=1e3
+    )
     for name, what in (
         ("mass", "masses"),
         ("length", "lengths"),
@@ -48,27 +45,27 @@ NO_SEED = -1
 
 
 class ControllerModelParameters:
-    """Live parameters ``payload_mass`` and ``model_error.*``; ``arm`` is the model they make."""
+    """Live parameters ``payload_mass`` and ``model_error.*``; ``arm`` is the resulting model."""
 
     def __init__(self, node: Node, nominal: ArmModel) -> None:
         self._nominal = nominal
         self._values: dict[str, Any] = {
             one.name: declare_number(node, one.name, one, 0.0) for one in (PAYLOAD, *ERRORS)
         }
-        text = f"each link's and joint's errors drawn within ± from this seed; {NO_SEED}: exact"
+        text = f"seed of random errors within ± the given ones; {NO_SEED}: exactly the given ones"
         self._values[SEED] = declare_live(node, SEED, NO_SEED, text)
         self.arm = self._made(self._values)
 
     def changed(self, values: Mapping[str, Any]) -> ArmModel | None:
-        """The model after a change of ``values``, None where they do not concern it.
+        """Return the model after a change of ``values``, None if they do not affect it.
 
-        Raises InvalidValue and ConfigError for values that make none; nothing changes yet.
+        Raise InvalidValue or ConfigError for invalid values. The active model does not change.
         """
         mine = {name: value for name, value in values.items() if name in self._values}
         return self._made({**self._values, **mine}) if mine else None
 
     def take(self, values: Mapping[str, Any]) -> ArmModel | None:
-        """Put ``values`` in force; the model as ``changed`` gives it."""
+        """Apply ``values``; return the model as ``changed`` does."""
         model = self.changed(values)
         if model is not None:
             self._values |= {n: v for n, v in values.items() if n in self._values}
@@ -88,9 +85,10 @@ class ControllerModelParameters:
 
 
 def declare_gains(node: Node, law: Controller) -> Gains:
-    """Declare the law's gains with its own values as defaults; return those in force.
+    """Declare the gains ``gains.<group>.<name>`` of a controller; return their active values.
 
-    Raises ConfigError for gains given at the start that no controller has.
+    Most groups are joints. The controller's values are the defaults. Raise ConfigError for gains
+    given at the start that no controller has.
     """
     declared = {
         group: {
@@ -103,12 +101,12 @@ def declare_gains(node: Node, law: Controller) -> Gains:
         }
         for group, parameters in law.parameter_groups.items()
     }
-    require_declared(node, "gains")  # before a law compiles for a minute
+    require_declared(node, "gains")  # before a controller compiles for a minute
     return declared
 
 
 def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
-    """All given gains with the changed ones among them; None when no gain changed."""
+    """Return all given gains including the changed ones; None if no gain changed."""
     changed = by_joint(values, "gains")
     if all(row.items() <= law.values.get(group, {}).items() for group, row in changed.items()):
         return None
@@ -119,7 +117,7 @@ def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
 
 
 def show_gains(node: Node, law: Controller) -> None:
-    """Set the parameters to the gains in force, where these have been slowed down."""
+    """Set the parameters to the active gains, where these were reduced."""
     values = {
         f"gains.{group}.{name}": bounded(value)
         for group, row in law.values.items()
@@ -135,7 +133,7 @@ def show_gains(node: Node, law: Controller) -> None:
 
 
 def common_gains(before: Controller, after: Controller) -> Gains:
-    """Gains in force that mean the same in another law: the same parameter, unit and all."""
+    """Return the active gains that have the same meaning and unit in another controller."""
     return {
         group: {
             spec.name: before.values[group][spec.name]
@@ -147,7 +145,7 @@ def common_gains(before: Controller, after: Controller) -> Gains:
 
 
 def redeclare_gains(node: Node, before: Controller, after: Controller) -> None:
-    """Replace the gains of one law by those of another; what means the same stays declared."""
+    """Replace the gains of one controller by those of another; common gains stay declared."""
     for group, parameters in before.parameter_groups.items():
         for spec in parameters:
             if spec not in after.parameter_groups.get(group, ()):
@@ -163,14 +161,14 @@ NAME = "controller"
 
 
 class ControllerParameters:
-    """``law`` is the one that the parameters describe; the loop has it from its next tick on."""
+    """Controller, gains and model as parameters; the loop switches in its next control cycle."""
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._node, self._nominal = node, arm
         laws = ", ".join(plugins.registered_names("controllers"))
-        name = declare_live(node, NAME, NAMELESS, f"control law: {laws}")
+        name = declare_live(node, NAME, NAMELESS, f"controller: {laws}")
         self._model = ControllerModelParameters(node, arm)
-        text = "file of regulator gains for the law lqr, made by `arm-dynamics gains`; empty: none"
+        text = "file of an LQR gain table, computed by `arm-dynamics gain-table`; empty: none"
         self._table = str(declare_fixed(node, "gain_table", "", text))
         law = joint_space_controller_class(name)
         with plugins.guarded("controllers", name):
@@ -182,12 +180,12 @@ class ControllerParameters:
         node.add_post_set_parameters_callback(self._follow_up)
 
     def change(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
-        """Put changed parameters in force; raises the package's errors, and nothing changed."""
+        """Apply changed parameters; on an error of this package nothing changes."""
         if NAME in values:
             self._replace(values, loop)
             return
         gains = changed_gains(self.law, values)
-        self._model.changed(values)  # refused before anything is in force
+        self._model.changed(values)  # raises before any change
         if gains is not None:
             loop.fit.take(gains)
         model = self._model.take(values)
@@ -200,18 +198,18 @@ class ControllerParameters:
             raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
         with plugins.guarded("controllers", values[NAME]):
             law = joint_space_controller_class(values[NAME])(self._nominal)
-        law.slow_down(self.law.scale)  # or defaults that were slowed down would count as given
+        law.slow_down(self.law.scale)  # else reduced defaults would count as given
         law.set_gains(common_gains(self.law, law))
         law.set_model(self._model.arm)
         self._tabulate(law)
         warm_up_controller(
             law
-        )  # in the services' thread: the old law commands until this one is compiled
+        )  # in the services' thread: the old controller runs until this one is compiled
         loop.switch_controller(law)
         self.law = law
 
     def _tabulate(self, law: Controller) -> None:
-        """Give a law that takes one the table of gains; raises where it is another arm's."""
+        """Set the gain table of a controller that has one; raise if the table is of another arm."""
         if self._table and hasattr(law, "use_table"):
             from arm_dynamics.control.lqr_design.gain_table import load_gain_table  # noqa: PLC0415 - a slow start
 
@@ -219,9 +217,9 @@ class ControllerParameters:
             regulator.set_gain_table(load_gain_table(self._table, law.arm, regulator.weights))
 
     def _follow_up(self, parameters: Sequence[RosParameter]) -> None:
-        """Show the gains in force: a change of one may slow the defaults of others down.
+        """Show the active gains: a change of one may reduce the defaults of others.
 
-        Once another law is accepted, its gains take the place of those of the old one.
+        After a controller switch the gains of the new controller replace those of the old one.
         """
         if (
             any(parameter.name == NAME for parameter in parameters)
@@ -233,7 +231,7 @@ class ControllerParameters:
 
 
 def joint_space_controller_class(name: str) -> type[Controller]:
-    """The law of the joints registered as ``name``; raises ConfigError for one of the tool."""
+    """Return the joint-space controller class ``name``; raise ConfigError for a task-space one."""
     law: type[Controller] = plugins.load_class("controllers", name)
     if issubclass(law, TaskSpaceController):
         raise ConfigError(

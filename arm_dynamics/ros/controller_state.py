@@ -1,4 +1,4 @@
-"""How well a controller follows: ``~/tracking``, ``~/controller_state``, the worst error."""
+"""Tracking of a controller: ``~/tracking``, ``~/controller_state`` and the maximum joint error."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PERIOD = 0.02
 class ControllerStatePublisher:
     """Publishes reference, feedback, error (positions, velocities) and output.
 
-    ``~/tracking`` has them as the four points of a JointTrajectory; ``~/controller_state`` is of
-    the ``kind`` control_msgs/JointTrajectoryControllerState, where that is installed.
+    ``~/tracking`` contains them as the four points of a JointTrajectory. ``~/controller_state`` has
+    the type ``kind``, control_msgs/JointTrajectoryControllerState, if that is installed.
     """
 
     def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
@@ -33,12 +33,12 @@ class ControllerStatePublisher:
         self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
 
     def observe(self) -> None:
-        """Note the error of the tick that just ended."""
+        """Record the error of the last control cycle."""
         if self._loop.state is not None and self._loop.reference is not None:
             self._worst.observe(self._loop.reference.q, self._loop.state.q)
 
     def max_error(self) -> tuple[float, str]:
-        """Largest |reference - position| [rad] since the last call, and its joint."""
+        """Return the maximum |reference - position| [rad] since the last call, and its joint."""
         return self._worst.read()
 
     def _publish(self) -> None:
@@ -64,10 +64,10 @@ class ControllerStatePublisher:
 def state_points(
     loop: ControlLoop, state: State, reference: Reference
 ) -> list[JointTrajectoryPoint]:
-    """Reference, feedback and error as points.
+    """Return reference, feedback and error as points.
 
-    ``time_from_start`` of the reference is trajectory time; of the others it is time, which goes
-    on while the speed scaling slows the trajectory down. So does joint_trajectory_controller.
+    ``time_from_start`` of the reference is trajectory time. That of the others is time, which
+    continues while the speed scaling slows the trajectory down, as in joint_trajectory_controller.
     """
     desired, actual = loop.reference_generator.elapsed
     return [

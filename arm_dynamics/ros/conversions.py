@@ -1,4 +1,4 @@
-"""Between the package's values and ROS messages; joints are always matched by name."""
+"""Conversion between values and ROS messages; joints are matched by name."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from arm_dynamics.ros.joint_state_serialization import JointStateContent, split_
 
 
 def to_seconds(stamp: Time) -> float:
-    """A message's time in seconds."""
+    """Return a message's time in seconds."""
     return float(stamp.sec + stamp.nanosec * 1e-9)
 
 
 def to_time(seconds: float) -> Time:
-    """Seconds as a message's time, to the nearest nanosecond."""
+    """Return seconds as a message's time, to the nearest nanosecond."""
     sec, nanosec = split_time(seconds)
     return Time(sec=sec, nanosec=nanosec)
 
 
 def to_duration(seconds: float) -> Duration:
-    """Seconds as a message's duration, to the nearest nanosecond; may be negative."""
+    """Return seconds as a message's duration, to the nearest nanosecond; may be negative."""
     sec, nanosec = split_time(seconds)
     return Duration(sec=sec, nanosec=nanosec)
 
 
 def header(frame: str, time: float) -> Header:
-    """Return the header of something in ``frame`` at ``time`` [s]."""
+    """Return a header with ``frame`` and ``time`` [s]."""
     return Header(stamp=to_time(time), frame_id=frame)
 
 
 def to_double_array(values: Vector) -> array[float]:
-    """A vector as the array that rclpy takes without looking at every entry."""
+    """Return a vector as an array, which rclpy accepts without checking every entry."""
     return array("d", values.tobytes())
 
 
 def read_state(names: tuple[str, ...], message: JointStateContent) -> State:
-    """Joint states in the order of ``names``; raises DriverFault naming what is missing.
+    """Return the state of ``names`` in their order; raise DriverFault for missing joints.
 
-    Velocity and effort may be left out as a whole (velocity is then 0, effort unknown: NaN); a
-    wrong length may not. Other joints than ``names`` are left alone.
+    Velocity and effort may be empty: velocity is then 0, effort unknown (NaN). Other lengths than
+    that of the names are rejected. Joints that are not in ``names`` are ignored.
     """
     try:
         pick = _order(names, message.names)
@@ -68,15 +68,15 @@ def read_state(names: tuple[str, ...], message: JointStateContent) -> State:
 
 
 def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
-    """An effort command from joint_commands, or a position command where it holds positions alone.
+    """Return an effort command from joint_commands, or a position command without efforts.
 
-    Raises CommandRefused naming the fault.
+    Raise CommandRefused with the cause.
     """
     positions = message.position.size and not message.effort.size
     try:
         odd = [name for name in message.names if name not in names]
         if odd:
-            raise InvalidValue(f"unknown joint '{odd[0]}'; known: {', '.join(names)}")
+            raise InvalidValue(f"joint = '{odd[0]}'; expected one of {', '.join(names)}")
         pick = _order(names, message.names)
         interface = "position" if positions else "effort"
         values = message.position if positions else message.effort
@@ -89,16 +89,16 @@ def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
 def read_voltage(
     names: Sequence[str], order: Sequence[str], message: Float64MultiArray, now: float
 ) -> Command:
-    """A voltage command for ``names`` from values that stand in ``order``.
+    """Return a voltage command for ``names`` from values in ``order``.
 
-    Labels, where the layout has one per joint, must be the joints in that order.
+    If the layout has one label per joint, the labels must be the joints in that order.
     """
     labels = [dimension.label for dimension in message.layout.dim]
     if len(labels) == len(names) and all(labels) and labels != list(order):
-        raise CommandRejected(f"labels {labels}, expected {list(order)}")
+        raise CommandRejected(f"labels = {labels}; expected {list(order)}")
     if len(message.data) != len(names):
         raise CommandRejected(
-            f"{len(message.data)} values, expected {len(names)} ({', '.join(order)})"
+            f"values = {len(message.data)}; expected {len(names)} ({', '.join(order)})"
         )
     by_name = dict(zip(order, message.data, strict=True))
     return Command("voltage", as_readonly([by_name[name] for name in names]), now)
@@ -107,7 +107,7 @@ def read_voltage(
 def read_trajectory(
     arm: ArmModel, message: JointTrajectoryMessage, now: float, options: Options = NO_OPTIONS
 ) -> JointTrajectory:
-    """A checked trajectory; stamp 0 means now. Raises TrajectoryRefused."""
+    """Return a validated trajectory; stamp 0 means now. Raise TrajectoryRefused."""
     points = message.points
     return parse_trajectory(
         arm,
@@ -123,14 +123,14 @@ def read_trajectory(
 
 
 def _order(names: tuple[str, ...], given: tuple[str, ...]) -> list[int] | None:
-    """Index in ``given`` of each name; None when the order is the same already."""
+    """Return the index in ``given`` of each name; None for the same order."""
     if given == names:
         return None
     missing = [name for name in names if name not in given]
     if missing:
-        raise InvalidValue(f"joint '{missing[0]}' is missing; got {list(given)}")
+        raise InvalidValue(f"joints = {list(given)}; expected also '{missing[0]}'")
     if len(set(given)) != len(given):
-        raise InvalidValue(f"a joint is named twice: {list(given)}")
+        raise InvalidValue(f"joints = {list(given)}; expected each name once")
     return [given.index(name) for name in names]
 
 
@@ -145,7 +145,7 @@ def _pick(
     pick: list[int] | None,
 ) -> Vector:
     if values.size != len(given):
-        raise InvalidValue(f"{values.size} {field} entries for {len(given)} names")
+        raise InvalidValue(f"{field} entries = {values.size}; expected {len(given)}, one per name")
     vector = values if pick is None else values[pick]
     vector.flags.writeable = False
     return vector

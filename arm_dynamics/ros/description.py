@@ -1,4 +1,4 @@
-"""The topic robot_description, which one node of an arm publishes."""
+"""Topic robot_description, which one node of an arm publishes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PARAMETER = "publish_robot_description"
 
 
 def publish_description(node: Node, arm: ArmModel) -> Publisher | None:
-    """Publish the description once, latched; None where robot_state_publisher does it."""
+    """Publish the description once, latched; return None if robot_state_publisher does it."""
     wanted = declare_fixed(
-        node, PARAMETER, True, "publish robot_description; false where robot_state_publisher does"
+        node, PARAMETER, True, "publish robot_description; false if robot_state_publisher does"
     )
     if not wanted:
         return None

@@ -1,7 +1,4 @@
-"""From a FollowJointTrajectory goal to the package's own request.
-
-The action ``~/follow_joint_trajectory``: goals in, feedback and verdicts out.
-"""
+"""Action ``~/follow_joint_trajectory``, with the rules of joint_trajectory_controller."""
 
 from __future__ import annotations
 
@@ -27,9 +24,9 @@ from arm_dynamics.ros.size_limits import TooLarge, limited_action
 
 
 def read_goal(message: Any) -> GoalRequest:
-    """The request; raises GoalRefused for what no joint here can do.
+    """Return the request of a goal; raise GoalRefused for invalid content.
 
-    Tolerances of acceleration are left alone: no acceleration is measured.
+    Tolerances of acceleration are ignored, because accelerations are not measured.
     """
     if isinstance(message, TooLarge):
         raise GoalRejected(ErrorCode.INVALID_GOAL, message.why)
@@ -52,14 +49,14 @@ def read_goal(message: Any) -> GoalRequest:
 
 
 def _refuse_other_joints(message: Any) -> None:
-    """Joints of several axes, which arms here do not have."""
+    """Raise GoalRefused for joints with several degrees of freedom."""
     other = (
         *message.multi_dof_trajectory.joint_names,
         *(t.joint_name for t in message.component_path_tolerance),
         *(t.joint_name for t in message.component_goal_tolerance),
     )
     if other:
-        text = f"joint '{other[0]}' has several axes: joints of one axis are expected"
+        text = f"joint '{other[0]}': axes > 1; expected joints of one axis"
         raise GoalRejected(ErrorCode.INVALID_JOINTS, text)
 
 
@@ -68,14 +65,14 @@ def _tolerances(messages: Iterable[Any]) -> ToleranceOverrides:
 
 
 PERIOD = 0.05
-"""Time [s] between two feedbacks, and until a verdict is told."""
+"""Time [s] between two feedbacks, and maximum delay of a result."""
 STATE_TIMEOUT = 1.0
-"""Time [s] without a state after which a canceled goal no longer waits for the arm to stand."""
+"""Time [s] without a state after which a canceled goal no longer waits for the arm to stop."""
 
 
 @dataclass(eq=False)
 class _Running:
-    """Who waits for the end of a goal; one that was refused has none."""
+    """Goal handle and the future of its result; an invalid goal has no ``goal``."""
 
     handle: Any
     over: Any
@@ -83,7 +80,7 @@ class _Running:
 
 
 class FollowJointTrajectoryServer:
-    """Everything here runs in the thread of services; the loop's thread judges the goals."""
+    """Action server in the services' thread; the loop's thread checks the goals."""
 
     def __init__(self, node: Node, frame: str, goals: GoalHandler) -> None:
         self.reject_invalid = True
@@ -108,14 +105,14 @@ class FollowJointTrajectoryServer:
         try:
             self._accepted = self._goals.accept(read_goal(request))
         except GoalRejected as error:
-            self._events.report("goal_refused", f"{ErrorCode(error.code).name}: {error}")
+            self._events.report("goal_rejected", f"{ErrorCode(error.code).name}: {error}")
             if self.reject_invalid:
                 return GoalResponse.REJECT
             self._accepted = GoalResult(ErrorCode(error.code), str(error))
         return GoalResponse.ACCEPT
 
     def _begin(self, handle: Any) -> None:
-        """The handle of what was just accepted, before any other goal can come."""
+        """Store the handle of the goal that was accepted last, before any other goal."""
         running = _Running(handle, Future())
         if isinstance(self._accepted, GoalResult):
             running.over.set_result(self._accepted)
@@ -126,14 +123,14 @@ class FollowJointTrajectoryServer:
         handle.execute()
 
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
-        """Wait for the verdict; the executor goes on with other things meanwhile."""
+        """Wait for the result; the executor serves other callbacks during this time."""
         key = bytes(handle.goal_id.uuid)
         verdict: GoalResult = await self._running[key].over
         del self._running[key]
         return self._told(handle, verdict)
 
     def _told(self, handle: Any, verdict: GoalResult) -> FollowJointTrajectory.Result:
-        """The result, once the goal's state says the same."""
+        """Set the goal's state and return the result."""
         if verdict.canceled:
             handle.canceled()
         elif verdict.code == ErrorCode.SUCCESSFUL:
@@ -151,7 +148,7 @@ class FollowJointTrajectoryServer:
         return CancelResponse.ACCEPT
 
     def _look(self) -> None:
-        """Pass on what the loop's thread has judged."""
+        """Publish feedback and the results from the loop's thread."""
         silent = self._silent()
         waiting = [r for r in self._running.values() if r.goal is not None and not r.over.done()]
         for running in waiting:
@@ -161,7 +158,7 @@ class FollowJointTrajectoryServer:
 
     def _pass_on(self, running: _Running, goal: Any, *, silent: bool) -> None:
         if silent and goal.canceling:
-            text = f"canceled; no state of the arm came for {STATE_TIMEOUT:g} s"
+            text = f"canceled; no joint state for {STATE_TIMEOUT:g} s"
             goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
         if goal.result is None:
             self._feed_back(running.handle)

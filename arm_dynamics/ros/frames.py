@@ -1,4 +1,4 @@
-"""Names of the arm's frames in messages, as robot_state_publisher has them on /tf."""
+"""Names of the arm's frames in messages, equal to those of robot_state_publisher on /tf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FRAME_PREFIX = "frame_prefix"
 
 
 class Frames(NamedTuple):
-    """Names of the frames that messages refer to."""
+    """Names of the frames in messages."""
 
     base: str
     """Frame of all poses, twists and wrenches."""
@@ -24,7 +24,7 @@ class Frames(NamedTuple):
 
 
 def declare_frames(node: Node, arm: ArmModel) -> Frames:
-    """Declare the parameter ``frame_prefix``; return the arm's frames behind that prefix."""
+    """Declare the parameter ``frame_prefix``; return the arm's frames with that prefix."""
     prefix = declare_fixed(
         node, FRAME_PREFIX, "", "prefix of frame names, as of robot_state_publisher (left/)"
     )

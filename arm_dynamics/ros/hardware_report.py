@@ -1,4 +1,4 @@
-"""How a physical arm is doing, as /diagnostics shows it: the arm, and every joint."""
+"""Diagnostics of a physical arm and of each joint."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ LEVELS = {
     DriverState.ERROR: ERROR,
 }
 LATE = 0.05
-"""Share of late cycles that is worth a warning."""
+"""Fraction of late cycles above which diagnostics warn."""
 TORQUE = {True: "on", False: "off", None: "unknown"}
 
 
 class HardwareReport:
-    """Words on what the loop does; another thread than the loop's may ask."""
+    """Diagnostics of the loop, readable from any thread."""
 
     def __init__(self, events: Events, cycle: HardwareCycle) -> None:
         self._events, self._cycle = events, cycle
         self._rate, self._misses = RateMeter(), RateMeter()
 
     def summary(self, driver: MotorBusDriver | None, engaged: str, refusal: str) -> StatusReport:
-        """``engaged``: who pressed the emergency stop; ``refusal``: of the last transition."""
+        """``engaged``: source of the emergency stop; ``refusal``: why a transition was rejected."""
         state = DriverState.UNCONFIGURED if driver is None else driver.status
         trips = () if driver is None else driver.trips
         queue = self._cycle.log.queue if self._cycle.log else None
@@ -53,7 +53,7 @@ class HardwareReport:
             "commands per second": f"{self._rate.update(self._cycle.commands):.0f}",
             "round trip p50 / p99 [ms]": self._cycle.round_trip.summary(),
             "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
-            **({"last refusal": refusal} if refusal else {}),
+            **({"last rejected transition": refusal} if refusal else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
             **(queue.values() if queue else {}),
             **event_values(self._events),
@@ -72,14 +72,14 @@ class HardwareReport:
         return LEVELS[state], state.value, values
 
     def joints(self, name: str, driver: MotorBusDriver | None) -> Sequence[DiagnosticStatus]:
-        """One status a joint of the node ``name``: what its motor told last, and how old it is."""
+        """Return one status per joint of the node ``name``: motor feedback and its age."""
         if driver is None or driver.status is DriverState.UNCONFIGURED:
             return ()
         return [_joint(name, driver, i) for i in range(driver.arm.nv)]
 
 
 def _cause(trips: Sequence[Trip]) -> str:
-    """The first of them, how many came of it, and what helps."""
+    """Return the first trip, the number of others, and the remedy."""
     more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
     latched = any(not trip.self_clearing for trip in trips)
     return f"{trips[0]}{more}{'; reset, then activate' if latched else ''}"
@@ -100,6 +100,4 @@ def _joint(name: str, driver: MotorBusDriver, i: int) -> DiagnosticStatus:
     trouble = tripped or [told.fault[i]] * bool(told.fault[i])
     if not trouble and not isfinite(told.q[i]):
         trouble = [f"silent for {told.age[i]:.3f} s"]
-    return status(
-        f"{name}: {joint}", ERROR if trouble else OK, "; ".join(trouble) or "well", values
-    )
+    return status(f"{name}: {joint}", ERROR if trouble else OK, "; ".join(trouble) or "OK", values)

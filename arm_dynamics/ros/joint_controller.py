@@ -1,4 +1,4 @@
-"""The joint controller node: joint states in, joint commands out."""
+"""Node joint_controller: runs a joint-space controller on joint_states and joint_commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 
 WAIT = 0.1
-"""Time [s] after which a loop without states looks whether it should stop."""
+"""Time [s] after which a loop without states checks the shutdown flag."""
 MISSING = (
     "control_msgs 5.3 or newer is not installed: no ~/follow_joint_trajectory, ~/controller_state,"
     " ~/speed_scaling_input, ~/query_state; ~/joint_trajectory, ~/reference and ~/tracking work"
@@ -41,7 +41,7 @@ MISSING = (
 
 
 class JointControllerNode(Node):
-    """Runs one control law on the arm behind ``driver``, by default the one behind topics."""
+    """Runs one controller on the arm behind ``driver``, by default a TopicDriver."""
 
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("joint_controller")
@@ -65,7 +65,7 @@ class JointControllerNode(Node):
         return TopicDriver(self._nominal, self, events, output, self._capabilities)
 
     def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
-        """Those of control_msgs and the type of the state, or neither where it is missing."""
+        """Return the interfaces of control_msgs and the state type, or (None, None)."""
         try:
             from control_msgs.msg import JointTrajectoryControllerState  # noqa: PLC0415
 
@@ -76,22 +76,22 @@ class JointControllerNode(Node):
         return TrajectoryInterfaces(self, frame, self.loop), JointTrajectoryControllerState
 
     def _allow(self) -> None:
-        """What a goal may do is what the topic's parameters allow."""
+        """Allow goals what the topic's parameters allow."""
         if self._interfaces is not None:
             given = self._references.parameters.values
             self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
 
     def run(self, stop: ShutdownFlag) -> None:
-        """Answer every state until told to stop."""
+        """Reply to every state until ``stop`` is set."""
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
             if self._driver.wait(WAIT):
                 self.tick()
 
     def tick(self) -> bool:
-        """One step of the control loop; whether a command was written.
+        """Run one control cycle; return whether a command was written.
 
-        None is where the arm cannot follow the law: it is better not moved than moved otherwise.
+        The cycle is skipped if the arm does not accept the controller's command interface.
         """
         if self._refused():
             return False
@@ -104,9 +104,9 @@ class JointControllerNode(Node):
         return command is not None
 
     def _fit(self, timing: LoopTiming | None) -> None:
-        """Gains that the arm's period and delay allow; none are in force while they are found.
+        """Fit the gains to the arm's control period and delay; commands pause during the fit.
 
-        A simulator publishes no delay: the gains are checked only.
+        A simulator publishes no delay: the gains are only checked.
         """
         if timing is None:
             self._capabilities.check_margins(self.loop.controller)
@@ -122,7 +122,7 @@ class JointControllerNode(Node):
         refusal = self._capabilities.incompatibility(type(self.loop.controller))
         if refusal and isinstance(self._driver, TopicDriver):
             self._driver.discard_state()
-            self.loop.events.report("law_refused", refusal)
+            self.loop.events.report("controller_incompatible", refusal)
         return bool(refusal)
 
     def _conflict(self) -> str:
@@ -149,8 +149,8 @@ class JointControllerNode(Node):
             "controller": type(self.loop.controller).__name__,
             "control_msgs": "missing" if self._interfaces is None else "found",
             "commands per second": f"{rate:.0f}",
-            "worst joint error [rad]": f"{error:.6f}",
-            "worst joint": joint,
+            "max joint error [rad]": f"{error:.6f}",
+            "joint of max error": joint,
             "speed scaling": f"{self.loop.reference_generator.clock.factor:g}",
             **event_values(events),
         }

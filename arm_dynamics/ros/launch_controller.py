@@ -1,4 +1,4 @@
-"""The law that an arm is launched with: one whose commands the arm takes."""
+"""Selection of the controller of a launched arm: one whose command interface the arm accepts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from arm_dynamics.ros.launch_parts import given_arm
 
 SIMULATED = "simulated"
 USUAL = (NAMELESS, "position")
-"""What stands in for a law that the arm cannot follow and the parameter file has no other for."""
+"""Controllers that replace one with an unavailable command interface."""
 
 
 def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
-    """The name of the law, "" for the parameter file's; and a word where it is not the wanted one.
+    """Return the name of the controller, "" for the parameter file's, and a message if it differs.
 
-    ``given`` has the arguments arm, driver, interface and controller. A physical arm obeys the law
-    that it is given; a simulated one may take other commands than the motors. Raises UnknownName
-    for a law that is not registered, ConfigError for a parameter file that cannot be read.
+    ``given`` contains arm, driver, command_interface and controller. A physical arm uses the given
+    controller; a simulated one may have other interfaces than the motors. Raise UnknownName for an
+    unregistered controller, ConfigError for an unreadable parameter file.
     """
     asked, simulated = given["controller"], given["driver"] == SIMULATED
     if asked and not simulated:
@@ -33,19 +33,19 @@ def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[s
         return asked or ("" if files else own), ""
     arm = "simulated arm takes" if simulated else "motors take"
     return found, (
-        f"the {arm} {', '.join(takes)}, and the law {wanted} commands"
-        f" {_commands(wanted)}: the law is {found}"
+        f"command interface of {wanted} = {_commands(wanted)}; the {arm} {', '.join(takes)}:"
+        f" using controller {found}"
     )
 
 
 def _interface(given: Mapping[str, str], files: Sequence[str]) -> str:
-    """What the motors are commanded: the argument, else the parameter file's, else effort."""
+    """Return the command interface of the motors: the argument, the parameter file's, or effort."""
     told = node_parameters(files[0], "hardware") if files else {}
     return given["interface"] or str(told.get("interface", "effort"))
 
 
 def _simulated(arm: ArmModel) -> tuple[str, ...]:
-    """What every joint of the simulated arm takes."""
+    """Return the command interfaces of all joints of the simulated arm."""
     first, *others = (actuator.interfaces for actuator in arm.actuators)
     return tuple(one for one in first if all(one in other for other in others))
 

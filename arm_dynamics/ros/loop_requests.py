@@ -1,4 +1,4 @@
-"""What services ask of the loop: done between two cycles, the answer waited for."""
+"""Requests of services, executed by the loop's thread between two cycles."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ ENDING = "the node is ending"
 
 
 class LoopRequests:
-    """Work for the thread of the loop, from any other thread."""
+    """Functions for the loop's thread, queued from any other thread."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Callable[[], Any], Future[Any] | None]] = deque()
         self._closed = False
 
     def post(self, work: Callable[[], object]) -> None:
-        """Have ``work`` done by the loop, and go on; what it raises, the loop raises."""
+        """Queue ``work`` and return; the loop raises its errors."""
         self._waiting.append((work, None))
 
     def ask(self, work: Callable[[], ReturnT]) -> ReturnT:
-        """Have ``work`` done by the loop and return its answer, or raise what it raises.
+        """Queue ``work``, wait for it, and return its result or raise its error.
 
-        Raises DriverFault once the loop has ended.
+        Raise DriverFault after the loop has ended.
         """
         future: Future[ReturnT] = Future()
         self._waiting.append((work, future))
@@ -36,11 +36,11 @@ class LoopRequests:
         return future.result()
 
     def serve(self, refusal: Exception | None = None) -> None:
-        """Do what is asked for, or refuse it; called by the loop between two cycles."""
+        """Execute or reject queued work; the loop calls it between two cycles."""
         while self._waiting:
             try:
                 work, future = self._waiting.popleft()
-            except IndexError:  # the last one was taken by another thread that refuses
+            except IndexError:  # another thread that rejects took the last one
                 return
             if future is not None:
                 _fulfil(work, future, refusal)
@@ -48,7 +48,7 @@ class LoopRequests:
                 work()
 
     def close(self) -> None:
-        """Refuse what waits and whatever comes from now on."""
+        """Reject queued and future work."""
         self._closed = True
         self.serve(DriverFault(ENDING))
 
@@ -58,5 +58,5 @@ def _fulfil(work: Callable[[], Any], future: Future[Any], refusal: Exception | N
         if refusal is not None:
             raise refusal
         future.set_result(work())
-    except Exception as error:  # it belongs to whoever asked
+    except Exception as error:  # for the thread that waits
         future.set_exception(error)

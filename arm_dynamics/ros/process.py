@@ -1,4 +1,4 @@
-"""The life of one ROS process: signals in, services in the background, ordered shutdown."""
+"""Process of one or more nodes: signals, services in a background thread, ordered shutdown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from arm_dynamics.safety.events import Events
 
 MainLoop = Callable[[ShutdownFlag], None]
 BROKEN = 10.0
-"""Time [s] of nothing but failing callbacks after which a node ends: its timers fail too."""
+"""Time [s] in which every callback fails, after which a node ends: its timers fail too."""
 PAUSE = 0.01
 """Time [s] after a failing callback."""
 
@@ -43,11 +43,17 @@ PAUSE = 0.01
 def run_nodes(
     build: Callable[[], tuple[Sequence[Node], MainLoop]], args: list[str] | None = None
 ) -> int:
-    """Build nodes, spin their services in a thread, run the work here until told to stop.
+    """Build nodes, serve their callbacks in a thread and run their main loop here.
 
-    SIGINT and SIGTERM end the start at once, and set the event that the work watches. Returns the
-    exit code: 0, 1 when no callback worked any more, or 2 after a one-line message for input that
-    ROS or the nodes refuse.
+    SIGINT and SIGTERM end the process immediately during the start; afterwards they set the flag
+    that the main loop reads.
+
+    Returns
+    -------
+    int
+        Exit code: 0; 1 if every callback failed; 2 after a one-line message if ROS or a node
+        rejects its input.
+
     """
     exit_with_parent()
     sleep_precisely()
@@ -69,9 +75,9 @@ def run_nodes(
 
 
 def _initialize(args: list[str] | None) -> None:
-    """Start ROS; raises ConfigError for arguments or a parameter file that cannot be read.
+    """Start ROS; raise ConfigError for unreadable arguments or parameter files.
 
-    ROS keeps the last of two entries of one name, and says nothing.
+    ROS itself silently keeps the last of two entries of one name.
     """
     warning = avoid_shared_memory()
     words = sys.argv if args is None else args
@@ -91,14 +97,14 @@ def _initialize(args: list[str] | None) -> None:
 
 
 def sleep_precisely() -> None:
-    """Ask Linux to end sleeps within a microsecond; by default it takes 50 more."""
+    """Set the timer slack of Linux to 1 µs; its default of 50 µs delays the end of each sleep."""
     if sys.platform == "linux":
         set_timer_slack = 29
         ctypes.CDLL(None).prctl(set_timer_slack, 1000, 0, 0, 0)
 
 
 def run_node(node: Callable[[], Any]) -> int:
-    """``run_nodes`` for one node that works in its own ``run_nodes`` method."""
+    """Run one node, whose main loop is its method ``run``; return the exit code."""
 
     def build() -> tuple[list[Node], MainLoop]:
         built = node()
@@ -108,7 +114,7 @@ def run_node(node: Callable[[], Any]) -> int:
 
 
 def _events(nodes: Sequence[Node]) -> Events:
-    """Where the first node counts its events; else they are logged."""
+    """Return the event counter of the first node that has one, else a logger."""
     found = (getattr(node, "events", None) for node in nodes)
     return next(filter(None, found), None) or Events(Throttle(get_logger("services")).warn)
 
@@ -116,15 +122,15 @@ def _events(nodes: Sequence[Node]) -> Events:
 def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag) -> bool:
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 
-    A callback that fails is an event, and the rest goes on: a request or message that rclpy itself
-    cannot handle must not cost an arm its torque. Where nothing works for ``BROKEN``, the work ends
-    too: a node without services must not go on as if it had them. Returns whether all went well.
+    A failing callback is an event and the node continues: a request or message that rclpy itself
+    cannot handle must not cost an arm its torque. If all callbacks fail for ``BROKEN``, the main
+    loop ends too, because the node no longer serves emergency stops. Return whether it did not.
     """
     events = _events(nodes)
     executor: Any = LimitedExecutor(events)
     for node in nodes:
         executor.add_node(node)
-    # A service callback may keep the interpreter for this long before the loop gets it back.
+    # A service callback may hold the interpreter for this long before the loop gets it back.
     sys.setswitchinterval(5e-5)
     gc.collect()
     gc.freeze()
@@ -155,7 +161,7 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
     try:
         work(stop)
     finally:
-        # In this order: a shutdown takes away what would wake a spin, which may then never end.
+        # In this order: after a shutdown nothing wakes a spin, which may then never end.
         ending.set()
         executor.create_task(lambda: None)
         thread.join()

@@ -1,4 +1,4 @@
-"""A driver whose commands are also published, so that others see them."""
+"""Driver whose commands are also published."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arm_dynamics.ros.command_output import CommandPublisher
 
 
 class PublishingDriver(Driver):
-    """Passes everything to ``driver`` and publishes each command on ``joint_commands``."""
+    """Forwards all calls to ``driver`` and publishes each command on ``joint_commands``."""
 
     def __init__(self, driver: Driver, node: Node) -> None:
         super().__init__(driver.arm)
@@ -21,19 +21,19 @@ class PublishingDriver(Driver):
         self._commands = CommandPublisher(node, driver.arm)
 
     def read(self) -> State:
-        """The driver's newest state, at the time that its stamp tells another process."""
+        """Return the driver's newest state, with the time that its published stamp has."""
         state = self._driver.read()
         return replace(state, time=conversions.to_seconds(conversions.to_time(state.time)))
 
     def write(self, command: Command) -> None:
-        """Write and publish one command."""
+        """Write and publish a command."""
         self._driver.write(command)
         self._commands.publish(command)
 
     def idle(self) -> None:
-        """No command this time."""
+        """Write no command in this cycle."""
         self._driver.idle()
 
     def controlled_stop(self) -> None:
-        """Bring the arm to rest."""
+        """Stop the arm with torque enabled."""
         self._driver.controlled_stop()

@@ -1,7 +1,4 @@
-"""What trajectories and streams may do, as parameters named as joint_trajectory_controller's.
-
-References of a controller: ``~/joint_trajectory``, ``~/commands`` and ``~/reference``.
-"""
+"""References of a controller: ``~/joint_trajectory``, ``~/commands`` and ``~/reference``."""
 
 from __future__ import annotations
 
@@ -29,25 +26,25 @@ INTERFACE = "commands.interface"
 SWITCHES = {
     FROM_DESIRED: (
         True,
-        "whether a new trajectory begins at the reference; false: at the measured state",
+        "start a new trajectory at the reference; false: at the measured state",
     ),
     INTEGRATE: (
         False,
-        "whether waypoints may give velocities or accelerations alone, which are integrated",
+        "accept waypoints with only velocities or accelerations, which are integrated",
     ),
     END_IN_MOTION: (
         False,
-        "whether a goal may end in motion: the reference then comes to rest and holds;"
+        "accept goals that end in motion: the reference then comes to rest and holds;"
         " ~/joint_trajectory always may",
     ),
 }
 NUMBERS = {
     "cmd_timeout": Parameter(
-        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream, then hold; 0: none",
+        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream until it holds; 0: none",
         lower=0,
     ),
     "commands.timeout": Parameter(
-        "commands.timeout", 0.25, "s", "time after which velocities of ~/commands end", above=0,
+        "commands.timeout", 0.25, "s", "time after which velocities of ~/commands expire", above=0,
         upper=10,
     ),
 }  # fmt: skip
@@ -55,7 +52,7 @@ INTERFACES = ("position", "velocity")
 
 
 class StreamParameters:
-    """Declares them, and holds those in force; all are live."""
+    """Live parameters of trajectories and streams, named as in joint_trajectory_controller."""
 
     def __init__(self, node: Node) -> None:
         self.values: dict[str, Any] = {
@@ -64,12 +61,12 @@ class StreamParameters:
         }
         for name, number in NUMBERS.items():
             self.values[name] = declare_number(node, name, number, number.default or 0.0)
-        text = f"what ~/commands holds: {' or '.join(INTERFACES)}"
+        text = f"values in ~/commands: {' or '.join(INTERFACES)}"
         self.values[INTERFACE] = declare_live(node, INTERFACE, INTERFACES[0], text)
         self.changed({})
 
     def changed(self, values: Mapping[str, Any]) -> CommandSettings:
-        """Take what concerns them; raises InvalidValue, and nothing changed."""
+        """Apply changed parameters; on InvalidValue nothing changes."""
         merged = self.values | {name: v for name, v in values.items() if name in self.values}
         for name, number in NUMBERS.items():
             merged[name] = number.check("joint_controller", merged[name])
@@ -82,7 +79,7 @@ class StreamParameters:
 
 
 class ReferenceTopics:
-    """Hands checked references to the loop; a rejection is logged, and the old one continues."""
+    """Passes validated references to the loop; a rejection is logged, and the old one continues."""
 
     def __init__(self, node: Node, loop: ControlLoop) -> None:
         self._loop, self._streams = loop, Streams(loop)
@@ -90,21 +87,21 @@ class ReferenceTopics:
         self.configure({})
         report = loop.events.report
         for kind, topic, take, event in (
-            (JointTrajectoryMessage, "joint_trajectory", self._follow, "trajectory_refused"),
-            (Float64MultiArray, "commands", self._command, "command_refused"),
-            (JointState, "reference", self._hold, "reference_refused"),
+            (JointTrajectoryMessage, "joint_trajectory", self._follow, "trajectory_rejected"),
+            (Float64MultiArray, "commands", self._command, "command_rejected"),
+            (JointState, "reference", self._hold, "reference_rejected"),
         ):
             listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
 
     def configure(self, values: Mapping[str, Any]) -> None:
-        """Take changed parameters; raises InvalidValue for one out of its range."""
+        """Apply changed parameters; raise InvalidValue for one out of its range."""
         self._streams.commands = self.parameters.changed(values)
         given = self.parameters.values
         self._streams.timeout = given["cmd_timeout"]
         self._loop.reference_generator.from_desired = given[FROM_DESIRED]
 
     def observe(self) -> None:
-        """Look at the stream after a control cycle."""
+        """Check the stream after a control cycle."""
         self._streams.observe()
 
     def _follow(self, message: JointTrajectoryMessage) -> None:

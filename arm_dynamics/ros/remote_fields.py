@@ -1,4 +1,4 @@
-"""Parameters of other nodes as numbers that a user edits on the page."""
+"""Parameters of other nodes as editable numbers on the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAYLOAD = "payload_mass"
 
 
 class Place(NamedTuple):
-    """Where a number is set, and what it is now."""
+    """Parameter of a remote node and its current number."""
 
     remote: RemoteParameters
     name: str
@@ -33,7 +33,7 @@ Places = Mapping[Field, Place]
 
 
 class RemoteFields:
-    """Payload, push and gains; read again whenever a parameter of their nodes changes."""
+    """Payload, push and gains; read again if a parameter of their nodes changes."""
 
     def __init__(self, node: Node, controls: Controls) -> None:
         self._simulator = RemoteParameters(node, "simulator")
@@ -49,7 +49,7 @@ class RemoteFields:
         listen(node, ParameterEvent, "/parameter_events", self._note, profile, lambda _: None)
 
     def look(self) -> None:
-        """Read what changed, in a thread that may wait."""
+        """Read changed parameters, in a thread that may wait."""
         ready = self._simulator.ready and self._controller.ready
         if self._due and ready and not self._thread.is_alive():
             self._due = False
@@ -61,7 +61,7 @@ class RemoteFields:
             for folder in self._folders:
                 folder.read()
         except ArmDynamicsError:
-            self._due = True  # a node is busy, or ending: later again
+            self._due = True  # a node is busy or ending: try again
 
     def _note(self, event: ParameterEvent) -> None:
         self._due = self._due or event.node in self._nodes
@@ -87,7 +87,7 @@ class RemoteFields:
 
 
 class _Folder:
-    """Fields that ``find`` finds; put on the panel anew when there are others."""
+    """Fields of the parameters that ``find`` returns; recreated if the set changes."""
 
     def __init__(self, controls: Controls, title: str, find: Callable[[], Places]) -> None:
         self._controls, self._title, self._find = controls, title, find
@@ -95,7 +95,7 @@ class _Folder:
         self._fields: ParameterFields | None = None
 
     def read(self) -> None:
-        """Show the numbers of now."""
+        """Show the current numbers."""
         before, self._places = self._places, self._find()
         numbers: dict[str, dict[str, float]] = {}
         for (owner, label), place in self._places.items():

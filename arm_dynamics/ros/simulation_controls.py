@@ -1,4 +1,4 @@
-"""What a page may do to a simulated arm, wired to the services of its nodes."""
+"""Controls of a page for a simulated arm, connected to services and parameters of its nodes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from arm_dynamics.viewer.controls import ActionRow
 from arm_dynamics.viewer.page import ArmPage
 
 LOOK = 0.5
-"""Time [s] between two looks for the simulator's services."""
+"""Time [s] between two searches for the simulator's services."""
 FOLLOW = 0.15
-"""Time [s] between two moves of the sliders along with the reference."""
+"""Time [s] between two updates of the sliders from the reference."""
 PAUSE, GO_ON, RESET, PUSH = "Pause", "Continue", "Reset", "Push"
 STOP_TOUR, START_TOUR = "Stop tour", "Start tour"
 
 
 class SimulationControls:
-    """Sliders, pause, reset, push, tour, payload, gains, and the emergency stop's release.
+    """Sliders, pause, reset, push, demo motion, payload, gains, and reset of the emergency stop.
 
-    They are put on the page once a simulator is found in this namespace; a physical arm has no
-    such services, and its page stays view-only. ``look`` is for the page's loop; what waits for
-    an answer does so in the page's own threads.
+    They are added to the page once a simulator is found in this namespace. A physical arm has no
+    such services, and its page stays view-only. ``look`` is for the page's loop; requests wait for
+    their responses in the page's threads.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class SimulationControls:
         self._fields: RemoteFields | None = None
         self._row: ActionRow | None = None
         self._paused = False
-        self._paused_until = 0  # update of the status that counts again
+        self._paused_until = 0  # first status update that is valid again
         self._next_look = self._next_follow = 0.0
 
     def look(self, reference: Vector | None) -> None:
-        """Find the simulator, or bring the controls up to date; at every cycle of the page."""
+        """Find the simulator, or update the controls; at every cycle of the page."""
         if self._row is None or self._goals is None or self._fields is None:
             self._find()
             return
@@ -90,7 +90,7 @@ class SimulationControls:
             self._page.emergency.allow_release(self._release.do)
 
     def _follow(self, reference: Vector | None) -> None:
-        """Move the sliders with the reference, unless a user moves them."""
+        """Set the sliders to the reference, unless a user moves them."""
         now = time.monotonic()
         if reference is None or now < self._next_follow:
             return

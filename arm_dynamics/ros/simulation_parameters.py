@@ -1,4 +1,4 @@
-"""What the simulator is told at its start: rate, step, method, start pose, and two live numbers."""
+"""Update rate, time step, integrator and initial configuration of a simulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from arm_dynamics.simulation.simulation import Simulation
 FACTOR = Parameter(
     "real_time_factor", 1.0, "1", "simulated seconds per second", lower=0.01, upper=1000
 )
-TIMEOUT = Parameter("command_timeout", 0.1, "s", "age at which a command ends", above=0, upper=10)
+TIMEOUT = Parameter(
+    "command_timeout", 0.1, "s", "age at which a command expires", above=0, upper=10
+)
 LIVE = (FACTOR, TIMEOUT)
 
 
@@ -29,17 +31,22 @@ def declared_simulation(
     nominal: ArmModel,
     shown: Callable[[Vector], AbstractContextManager[None]],
 ) -> tuple[Simulation, float]:
-    """The simulation of ``arm`` that the parameters ask for, and its real-time factor.
+    """Return the simulation of ``arm`` that the parameters define, and its real-time factor.
 
-    ``nominal`` is the arm that its safe stop knows. Raises ConfigError for a rate that has no
-    whole number of steps, and the errors of ``Simulation``. The context ``shown`` gets the initial
-    configuration (nv,), and lasts while the simulation is compiled.
+    ``nominal`` is the model of its controlled stop. Raise ConfigError for a period that is not a
+    multiple of the time step, and the errors of ``Simulation``. The context ``shown`` receives the
+    initial configuration (nv,) and lasts while the simulation is compiled.
     """
-    rate = declare_fixed(node, "rate", 500.0, "states published per simulated second [Hz]")
-    dt = check_float("dt [s]", declare_fixed(node, "dt", 1e-4, "step of the physics [s]"), above=0)
-    method = declare_fixed(node, "integrator", "semi_implicit_euler", "integration method")
+    rate = declare_fixed(node, "update_rate", 500.0, "control cycles per simulated second [Hz]")
+    dt = check_float(
+        "dt [s]", declare_fixed(node, "dt", 1e-4, "time step of the integrator [s]"), above=0
+    )
+    method = declare_fixed(node, "integrator", "semi_implicit_euler", "integrator")
     start = declare_list(
-        node, "initial_positions", "start pose; empty: the arm's own", read_only=True
+        node,
+        "initial_positions",
+        "initial positions; empty: the arm's configuration initial",
+        read_only=True,
     )
     timeout = declare_number(node, TIMEOUT.name, TIMEOUT, 0.1)
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
@@ -53,24 +60,26 @@ def declared_simulation(
 
 
 def lockstep_by_default(file: str | Path | None) -> bool:
-    """Whether ``sim`` and the launch files simulate in lockstep, unless told otherwise.
+    """Return whether ``sim`` and the launch files simulate in lockstep by default.
 
-    They do unless the parameter ``file`` sets ``lockstep`` or ``publish_clock`` to false: a busy
-    machine then slows simulated time down, and delays no command.
+    They do unless the parameter ``file`` sets ``lockstep`` or ``publish_clock`` to false.
+    In lockstep a busy machine slows simulated time down and delays no command.
     """
     given = {} if file is None else node_parameters(file, "simulator")
     return bool(given.get("lockstep", given.get("publish_clock", True)))
 
 
 def _period(rate: float, dt: float) -> float:
-    """1 / rate [s]; raises ConfigError naming the nearest rate with a whole number of steps."""
+    """Return 1 / rate [s]; raise ConfigError with the nearest rate that divides into time steps."""
     if not 0 < rate * dt <= 1:
-        raise ConfigError(f"rate = {rate:g} Hz: above 0 and at most 1 / dt = {1 / dt:g} Hz")
+        raise ConfigError(
+            f"update_rate = {rate:g} Hz; expected above 0 and at most 1 / dt = {1 / dt:g} Hz"
+        )
     steps = round(1 / (rate * dt))
     if abs(steps * dt * rate - 1) > 1e-9:
         nearest = 1 / (steps * dt)
         raise ConfigError(
-            f"rate = {rate:g} Hz: 1 / rate must be a whole multiple of dt = {dt:g} s;"
-            f" nearest allowed: {nearest:.6g} Hz"
+            f"update_rate = {rate:g} Hz; expected a period that is a multiple of dt = {dt:g} s;"
+            f" set {nearest:.6g} Hz"
         )
     return 1 / rate

@@ -1,4 +1,4 @@
-"""How a simulation is doing, as /diagnostics shows it."""
+"""Diagnostics of a simulated arm and of each joint."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from arm_dynamics.simulation.simulation import Simulation
 
 
 class SimulationReport:
-    """Words on what the loop does; another thread than the loop's may ask.
+    """Diagnostics of the loop, readable from any thread.
 
-    ``post`` has the loop do something: its plant serves one thread.
+    ``post`` runs a function in the loop's thread, the only one that may use the plant.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class SimulationReport:
         self._motors: MotorValues | None = None
 
     def summary(self, stopped_by: str, conflict: str, queue: QueuedBag | None) -> StatusReport:
-        """Summary of one second.
+        """Return the summary of one second.
 
         ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
-        commands; ``queue``: of the recording.
+        commands; ``queue``: queue of the recording.
         """
         simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
         self._post(self._note_efforts)
@@ -74,7 +74,7 @@ class SimulationReport:
         return not trouble, trouble or "running", values
 
     def joints(self, name: str) -> Sequence[DiagnosticStatus]:
-        """One status a joint of the node ``name``: voltage and temperature of its motor, if any."""
+        """Return one status per joint of the node ``name``: voltage and temperature, if any."""
         motors, names = self._motors, self._simulation.arm.joint_names
         if motors is None:
             return ()

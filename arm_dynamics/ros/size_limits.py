@@ -1,13 +1,8 @@
-"""Requests of services that are too large are rejected before they become Python objects.
+"""Size limits of service requests, checked before a request becomes Python objects.
 
-The loop of an arm and its services share one interpreter, and rclpy keeps it while it takes a
-request and makes objects of it: a request with 10^6 names stopped the loop for 3 s. Here rcl takes
-a request while the interpreter is free, and its sizes are looked at in C.
-
-Counts what a goal holds before rclpy makes Python objects of it.
-
-rclpy's action server offers no serialized goals, and 25 µs a waypoint keep the services of a node
-for half a minute where somebody sends 10^6 of them.
+The loop of an arm and its services run in one interpreter, and rclpy holds it while it converts a
+request: a request with 10^6 names stopped the loop for 3 s. Here rcl takes a request while the
+interpreter is free, and its sizes are checked in C.
 """
 
 from __future__ import annotations
@@ -36,15 +31,15 @@ from arm_dynamics.ros.decode import check_names, check_points
 from arm_dynamics.safety.events import Events
 
 ITEMS = 10_000
-"""Texts, parameters and numbers in the sequences of a request."""
+"""Maximum number of texts, parameters and numbers in the sequences of a request."""
 TEXT = 2**16
-"""Characters in all texts of a request."""
+"""Maximum number of characters in all texts of a request."""
 DONE = 0
 """rcl's return code RCL_RET_OK."""
 
 
 class _Info(ctypes.Structure):
-    """rmw_service_info_t, and room for what a later version may append."""
+    """rmw_service_info_t, with space for fields of later versions."""
 
     _fields_ = (
         ("source_timestamp", ctypes.c_int64),
@@ -56,7 +51,7 @@ class _Info(ctypes.Structure):
 
 
 REQUEST_ID: int = _Info.writer.offset
-"""Where rmw_request_id_t, of writer and sequence_number, begins."""
+"""Offset of rmw_request_id_t: writer and sequence_number."""
 
 
 class LimitedExecutor(SingleThreadedExecutor):

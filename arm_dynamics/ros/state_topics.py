@@ -1,7 +1,4 @@
-"""What an arm shows of itself: joint_states, /clock where simulated.
-
-Transforms of a simulated arm that stands at its start, until its first state is published.
-"""
+"""States of an arm: joint_states, and /clock of a simulated one."""
 
 from __future__ import annotations
 
@@ -31,9 +28,9 @@ from arm_dynamics.ros.pacing import TimeSource
 
 
 class StateTopics:
-    """Publishes every state, and /clock where this node is its source.
+    """Publishes every state, and /clock if this node is its source.
 
-    A joint of unknown position or velocity (NaN) is left out of the message.
+    The message omits joints of unknown position or velocity (NaN).
     """
 
     def __init__(
@@ -44,7 +41,7 @@ class StateTopics:
         round_trip: RoundTrip,
         source: TimeSource | None = None,
     ) -> None:
-        """``source`` is that of simulated time; None: stamps are the node's time."""
+        """``source`` is that of simulated time; None: the node's clock stamps the states."""
         self._round_trip = round_trip
         self._simulated = source is not None and source.is_simulated
         self._now = node.get_clock().now
@@ -57,13 +54,13 @@ class StateTopics:
         """Stamp of the newest state [s]."""
 
     def publish(self, state: State) -> None:
-        """Publish one instant."""
+        """Publish a state."""
         stamp = state.time if self._simulated else self._now().nanoseconds * 1e-9
         if self._ticks is not None and self._ticks.get_subscription_count():
             self._ticks.publish(clock(stamp))
         self.stamp = stamp
         if np.isfinite(state.q + state.v).all():
-            self._round_trip.send(stamp, time.time())  # no controller answers a part of the joints
+            self._round_trip.send(stamp, time.time())  # no reply to a partial state
             self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))
         else:
             self._publish_known(stamp, state)
@@ -86,10 +83,11 @@ PERIOD = 0.2
 def initial_transforms(node: Node, arm: ArmModel, frames: Frames, q: Vector) -> Iterator[None]:
     """Publish the transforms of the configuration ``q`` on /tf while the context lasts.
 
-    A plant is compiled for seconds to a minute, in which robot_state_publisher has no state, and
-    RViz no frame but the base. ``joint_states`` stays empty: no controller takes this for a state.
-    Stamps count nanoseconds from 0, where simulated time begins: transforms of the same stamp
-    would be repeated data to tf2. Without tf2_msgs, which comes with ROS, nothing is published.
+    Compilation of a plant takes seconds to a minute, in which robot_state_publisher has no state
+    and RViz only the base frame. ``joint_states`` stays empty, so that no controller mistakes this
+    for a state. Stamps count nanoseconds from 0, the start of simulated time: tf2 rejects
+    transforms of equal stamps as repeated data. Without tf2_msgs, a part of ROS, nothing is
+    published.
     """
     try:
         kind = import_module("tf2_msgs.msg").TFMessage

@@ -1,4 +1,4 @@
-"""The task-space controller node: goals of the tool and joint states in, joint commands out."""
+"""Node task_space_controller: tracks targets of the tool on joint_states and joint_commands."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 
 WAIT = 0.1
-"""Time [s] after which a loop without states looks whether it should stop."""
-PREPARING = "preparing the law: the first start compiles it, for a minute or so, and keeps that"
+"""Time [s] after which a loop without states checks the shutdown flag."""
+PREPARING = "compiling the controller: about a minute at the first start, then cached"
 
 
 class TaskSpaceControllerNode(Node):
-    """Runs one law of the tool on the arm behind ``driver``, by default the one behind topics."""
+    """Runs one task-space controller on the arm behind ``driver``, by default a TopicDriver."""
 
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("task_space_controller")
@@ -66,7 +66,7 @@ class TaskSpaceControllerNode(Node):
             self,
             "controller",
             "task_space",
-            "law of the tool: task_space, resolved_rate, impedance",
+            "task-space controller: task_space, resolved_rate, impedance",
         )
         self._model = ControllerModelParameters(self, self._nominal)
         kind = task_space_controller_class(name)
@@ -78,27 +78,27 @@ class TaskSpaceControllerNode(Node):
         return law
 
     def run(self, stop: ShutdownFlag) -> None:
-        """Answer every state until told to stop."""
+        """Reply to every state until ``stop`` is set."""
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
             if self._driver.wait(WAIT):
                 self.tick()
 
     def tick(self) -> None:
-        """One step of the control loop; none where the arm cannot follow the law."""
+        """Run one control cycle, unless the arm does not accept the command interface."""
         refusal = self._capabilities.incompatibility(type(self._law))
         if isinstance(self._driver, TopicDriver) and (self._capabilities.awaited or refusal):
             self._driver.discard_state()
             if not self._capabilities.awaited:
-                self.loop.events.report("law_refused", refusal)
+                self.loop.events.report("controller_incompatible", refusal)
         elif not refusal and self.loop.step() is not None:
             self._ticks += 1
             self._watch.update()
 
     def _fit(self, timing: LoopTiming | None) -> None:
-        """Gains that the arm's period and delay allow; none are in force while they are found.
+        """Fit the gains to the arm's control period and delay; commands pause during the fit.
 
-        A simulator publishes no delay: the gains are checked only.
+        A simulator publishes no delay: the gains are only checked.
         """
         if timing is None:
             self._capabilities.check_margins(self._law)
@@ -108,7 +108,7 @@ class TaskSpaceControllerNode(Node):
         show_gains(self, self._law)
 
     def destroy_node(self) -> None:
-        """End the node, and a check that is under way."""
+        """Destroy the node and cancel a path check."""
         self._topics.end()
         super().destroy_node()
 
@@ -117,7 +117,7 @@ class TaskSpaceControllerNode(Node):
         try:
             gains = changed_gains(self._law, values)
             motion = self._motion.changed(values)
-            self._model.changed(values)  # refused before anything is in force
+            self._model.changed(values)  # raises before any change
             if gains is not None:
                 self.loop.fit.take(gains)
             model = self._model.take(values)
@@ -134,9 +134,9 @@ class TaskSpaceControllerNode(Node):
             "controller": type(self._law).__name__,
             "commands per second": f"{rate:.0f}",
             **self._tool_error(),
-            "distance [m]": f"{watch.reachability_error:.6f}",
-            "farthest [m]": f"{watch.max_reachability_error:.6f}",
-            "weakest [m]": f"{watch.min_singular_value:.6f}",
+            "reachability error [m]": f"{watch.reachability_error:.6f}",
+            "max reachability error [m]": f"{watch.max_reachability_error:.6f}",
+            "min singular value [m]": f"{watch.min_singular_value:.6f}",
             "stalled": watch.stalled or "no",
             **event_values(events),
         }
@@ -155,7 +155,7 @@ class TaskSpaceControllerNode(Node):
         return not words, ", ".join(words) or "running", values
 
     def _tool_error(self) -> dict[str, str]:
-        """Of the real tool from its reference, once a state has come."""
+        """Return the tracking errors of the tool; none before the first state."""
         if self.loop.latest is None:
             return {}
         state, reference, _ = self.loop.latest
@@ -165,7 +165,7 @@ class TaskSpaceControllerNode(Node):
 
 
 def task_space_controller_class(name: str) -> type[TaskSpaceController]:
-    """The law of the tool registered as ``name``; raises ConfigError for a law of the joints."""
+    """Return the task-space controller class ``name``; raise ConfigError for a joint-space one."""
     law: type[object] = plugins.load_class("controllers", name)
     if issubclass(law, TaskSpaceController):
         return law

@@ -1,4 +1,4 @@
-"""Messages about the tool and the package's values; a frame other than the base's is refused."""
+"""Messages about the tool; only the base frame is accepted."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Placed = tuple[list[float], Vector]
 
 
 def read_pose(frames: Frames, message: PoseStamped) -> Placed:
-    """The pose in the base's frame; raises InvalidValue for another frame or a bad quaternion."""
+    """Return the pose in the base frame; raise InvalidValue for another frame or quaternion."""
     _check_frame(frames, message.header)
     return _placed("pose", message.pose.position, message.pose.orientation)
 
 
 def read_twist(frames: Frames, message: TwistStamped) -> list[float]:
-    """The twist (6,) [m/s, rad/s] in the base's axes; raises InvalidValue for another frame."""
+    """Return the twist (6,) [m/s, rad/s] in the base frame; raise InvalidValue for another."""
     _check_frame(frames, message.header)
     return [*_xyz(message.twist.linear), *_xyz(message.twist.angular)]
 
 
 def read_wrench(frames: Frames, message: WrenchStamped) -> list[float]:
-    """The wrench (6,) [N, N·m] in the base's axes; raises InvalidValue for another frame."""
+    """Return the wrench (6,) [N, N·m] in the base frame; raise InvalidValue for another."""
     _check_frame(frames, message.header)
     return [*_xyz(message.wrench.force), *_xyz(message.wrench.torque)]
 
 
 def read_path(frames: Frames, message: Path) -> list[Placed]:
-    """Poses of a path; an empty frame of one of them is that of the path."""
+    """Return the poses of a path; an empty frame of one of them is that of the path."""
     _check_frame(frames, message.header)
     found = []
     for i, stamped in enumerate(message.poses):
@@ -52,10 +52,10 @@ def read_path(frames: Frames, message: Path) -> list[Placed]:
 def read_timed_poses(
     frames: Frames, message: MultiDOFJointTrajectory
 ) -> tuple[list[float], list[Placed], list[list[float]] | None, float | None]:
-    """Times [s] from the start, poses, twists (6,) where given, and the start [s]; None: now.
+    """Return times [s] from the start, poses, twists (6,) if given, and the start [s]; None: now.
 
-    Raises TrajectoryRefused for another joint than the tool's and for points that are no single
-    pose, InvalidValue for a wrong frame or quaternion.
+    Raise TrajectoryRefused for another joint than the tool frame and for points that are not a
+    single pose, InvalidValue for a wrong frame or quaternion.
     """
     _check_frame(frames, message.header)
     names = list(message.joint_names)
@@ -65,7 +65,7 @@ def read_timed_poses(
     points = message.points
     for i, point in enumerate(points):
         if len(point.transforms) != 1:
-            raise TrajectoryRejected(f"point {i}: {len(point.transforms)} transforms, 1 expected")
+            raise TrajectoryRejected(f"point {i}: transforms = {len(point.transforms)}; expected 1")
     poses = [
         _placed(f"point {i}", p.transforms[0].translation, p.transforms[0].rotation)
         for i, p in enumerate(points)
@@ -75,7 +75,7 @@ def read_timed_poses(
 
 
 def pose_message(position: Vector, rotation: Vector) -> Pose:
-    """A pose as a message."""
+    """Return a pose as a message."""
     message = Pose()
     at, turned = message.position, message.orientation
     at.x, at.y, at.z = position.tolist()
@@ -84,13 +84,15 @@ def pose_message(position: Vector, rotation: Vector) -> Pose:
 
 
 def _twists(points: list[Any]) -> list[list[float]] | None:
-    """Twists of the points; None where none has any. Raises TrajectoryRefused where some lack."""
+    """Return the twists of the points, None without any; raise TrajectoryRefused if some lack."""
     given = [len(point.velocities) for point in points]
     if not any(given):
         return None
     for i, count in enumerate(given):
         if count != 1:
-            raise TrajectoryRejected(f"point {i}: {count} velocities; 1 for every point or none")
+            raise TrajectoryRejected(
+                f"point {i}: velocities = {count}; expected 1 at every point or none"
+            )
     return [[*_xyz(p.velocities[0].linear), *_xyz(p.velocities[0].angular)] for p in points]
 
 
@@ -105,4 +107,4 @@ def _xyz(message: Any) -> list[float]:
 
 def _check_frame(frames: Frames, header: Header, where: str = "") -> None:
     if header.frame_id != frames.base:
-        raise InvalidValue(f"{where}frame_id '{header.frame_id}': '{frames.base}' is expected")
+        raise InvalidValue(f"{where}frame_id = '{header.frame_id}'; expected '{frames.base}'")

@@ -1,7 +1,4 @@
-"""The way the tool went, as RViz's Path display shows it.
-
-Where the tool is and where it should be: poses, twist, and markers for RViz.
-"""
+"""Pose of the tool and its reference: poses, twist, path of the last seconds, markers for RViz."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ PERIOD = 0.1
 
 
 class ToolTrace:
-    """Publishes the last LENGTH tool positions, PERIOD [s] apart, while somebody listens."""
+    """Publishes the last LENGTH tool positions at intervals of PERIOD [s], if subscribed."""
 
     def __init__(
         self,
@@ -62,13 +59,13 @@ class ToolTrace:
 
 TOOL_STATE_PERIOD = 0.02
 THICKNESS = 0.06
-"""Of the reference's axes, as a fraction of their length."""
+"""Thickness of the reference's axes as a fraction of their length."""
 COLOURS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
 MISSED = (1.0, 0.5, 0.0)
 
 
 class ToolStatePublisher:
-    """Publishes at 50 Hz what somebody listens to, under the stamps of the states."""
+    """Publishes subscribed topics at 50 Hz, with the stamps of the states."""
 
     def __init__(
         self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachabilityMonitor
@@ -109,7 +106,7 @@ class ToolStatePublisher:
         return message
 
     def _pushed(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
-        """The reference's wrench in the axes of the tool, where RViz draws it."""
+        """Return the reference wrench in the axes of the tool, in which RViz draws it."""
         message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
         force, torque = message.wrench.force, message.wrench.torque
         wrench = in_axes(rotation, task.wrench).tolist()
@@ -117,7 +114,7 @@ class ToolStatePublisher:
         return message
 
     def _drawn(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
-        """The reference's axes, and a line to it from a tool that can not be there."""
+        """Return the reference's axes, and a line to it from the tool if it is out of reach."""
         axes, missed = _lines(head, 0, self._axis), _lines(head, 1, self._axis)
         axes.pose = pose_message(task.position, task.rotation)
         for i, colour in enumerate(COLOURS):

@@ -1,7 +1,4 @@
-"""How fast a tool is moved, and how long a word of a stream holds, as live parameters.
-
-What a tool is asked to do: poses, twists, wrenches, paths and timetables.
-"""
+"""Targets of the tool: poses, twists, wrenches, paths and timed trajectories."""
 
 from __future__ import annotations
 
@@ -40,16 +37,41 @@ from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.ros_parameters import declare_number
 
 LIMITS = (
-    Parameter("speed", 0.25, "m/s", "of the tool", lower=1e-6, upper=100),
-    Parameter("acceleration", 1.0, "m/s²", "of the tool", lower=1e-6, upper=1e4),
-    Parameter("turning", 1.0, "rad/s", "of the tool", lower=1e-6, upper=1e3),
-    Parameter("turning_acceleration", 4.0, "rad/s²", "of the tool", lower=1e-6, upper=1e5),
+    Parameter(
+        "max_linear_velocity", 0.25, "m/s", "velocity limit of the tool", lower=1e-6, upper=100
+    ),
+    Parameter(
+        "max_linear_acceleration",
+        1.0,
+        "m/s²",
+        "acceleration limit of the tool",
+        lower=1e-6,
+        upper=1e4,
+    ),
+    Parameter(
+        "max_angular_velocity",
+        1.0,
+        "rad/s",
+        "angular velocity limit of the tool",
+        lower=1e-6,
+        upper=1e3,
+    ),
+    Parameter(
+        "max_angular_acceleration",
+        4.0,
+        "rad/s²",
+        "angular acceleration limit of the tool",
+        lower=1e-6,
+        upper=1e5,
+    ),
 )
-TIMEOUT = Parameter("timeout", 0.25, "s", "a twist or wrench holds this long", above=0, upper=10)
+TIMEOUT = Parameter(
+    "command_timeout", 0.25, "s", "time after which a twist or wrench expires", above=0, upper=10
+)
 
 
 class ToolMotionParameters:
-    """The limits and the timeout in force."""
+    """Live limits of tool motions, and the timeout of twists and wrenches."""
 
     def __init__(self, node: Node) -> None:
         self._values = {
@@ -59,33 +81,34 @@ class ToolMotionParameters:
 
     @property
     def limits(self) -> ToolLimits:
-        """For the next motion."""
+        """Limits of the next motion."""
         return ToolLimits(**{spec.name: self._values[spec.name] for spec in LIMITS})
 
     @property
     def timeout(self) -> float:
-        """Time [s] of states after which a twist or wrench counts no longer."""
+        """Time [s] of the states after which a twist or wrench expires."""
         return self._values[TIMEOUT.name]
 
     def changed(self, values: Mapping[str, Any]) -> dict[str, float]:
-        """Those of ``values`` that are among these; raises InvalidValue for one out of range."""
+        """Return the ``values`` of these parameters; raise InvalidValue for one out of range."""
         specs = [spec for spec in (*LIMITS, TIMEOUT) if spec.name in values]
         return {spec.name: spec.check("tool", values[spec.name]) for spec in specs}
 
     def take(self, changed: Mapping[str, float]) -> None:
-        """Put them in force."""
+        """Apply changed values."""
         self._values |= changed
 
 
 ATTEMPTS = 3
-"""Checks of a way of an arm in motion."""
+"""Maximum number of feasibility checks of a path while the tool moves."""
 
 
 class ToolTopics:
-    """Hands checked goals to the loop; a refusal is told, and the old motion goes on.
+    """Passes feasible targets to the loop; a rejection is an event, and the old motion continues.
 
-    Paths and timetables are checked aside; a pose or twist that comes meanwhile counts instead.
-    A topic with several publishers is not listened to: nobody could tell whose word counts.
+    Paths and timed trajectories are checked in a background thread. A pose or twist received during
+    the check replaces them. Messages of a topic with several publishers are ignored, because
+    commands from several sources conflict.
     """
 
     def __init__(
@@ -104,8 +127,8 @@ class ToolTopics:
         self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
         self._aside = BackgroundTask(self._refused)
         self._subscriptions: dict[str, Any] = {}
-        # A display that subscribed to ~/target_pose itself would be the one subscriber that
-        # `ros2 topic pub --once` waits for.
+        # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
+        # subscriber.
         self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
         self._listen(PoseStamped, "target_pose", self._pose)
         self._listen(TwistStamped, "target_twist", self._twist)
@@ -120,7 +143,7 @@ class ToolTopics:
             f"~/{topic}",
             partial(self._hear, topic, take),
             qos.STREAM,
-            lambda text: self._loop.events.report("target_refused", f"~/{topic}: {text}"),
+            lambda text: self._loop.events.report("target_rejected", f"~/{topic}: {text}"),
         )
 
     def _hear(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
@@ -131,10 +154,10 @@ class ToolTopics:
             take(message)
 
     def _refused(self, topic: str, error: ArmDynamicsError) -> None:
-        self._loop.events.report("target_refused", f"~/{topic}: {error}")
+        self._loop.events.report("target_rejected", f"~/{topic}: {error}")
 
     def end(self) -> None:
-        """Give up the check under way."""
+        """Cancel the current check."""
         self._aside.cancel()
 
     def _tell_publishers(self, topic: str) -> None:
@@ -177,12 +200,12 @@ class ToolTopics:
         self._consider("trajectory", build, start)
 
     def _go(self, goal: CartesianTarget) -> None:
-        """Set out at the next tick: no goal is refused for where the arm can not follow."""
+        """Start in the next control cycle; unreachable targets are not rejected."""
         glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._present())
         self._aside.run_now(lambda: self._following.queue(glide))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
-        """Where the arm is led at present."""
+        """Return the current reference configuration as a trajectory at rest."""
         now, _ = self._present()
         return CartesianTrajectory.from_configuration(
             self._loop.arm, self._law.clik.q, start or now
@@ -191,7 +214,7 @@ class ToolTopics:
     def _consider(
         self, topic: str, build: Callable[[], CartesianTrajectory], start: float | None
     ) -> None:
-        """Have a motion followed once it was found possible; without a start, from then on."""
+        """Follow a trajectory if it is feasible; without a start time, after the check."""
 
         def work(pause: Pause) -> Callable[[], None]:
             possible = self._possible(build, pause)
@@ -204,7 +227,7 @@ class ToolTopics:
     def _possible(
         self, build: Callable[[], CartesianTrajectory], pause: Pause
     ) -> CartesianTrajectory:
-        """A motion from where the arm is by the end of its check: one in motion moves on."""
+        """Return a feasible trajectory from the reference at the end of its check."""
         for _ in range(ATTEMPTS):
             trajectory = build()
             entered = trajectory.starting_from(
@@ -212,15 +235,15 @@ class ToolTopics:
             )
             found = check_path(self._law.arm, entered, self._limit, pause)
             if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
-                return replace(found, entry=None)  # the loop enters it anew
+                return replace(found, entry=None)  # the loop computes the blend
         raise TrajectoryRejected(
-            "the tool moved on each time while this way was checked from where it was: send it"
-            " once the tool rests"
+            "path rejected: the tool moved during the feasibility check; send the path when the"
+            " tool is at rest"
         )
 
     def _present(self) -> tuple[float, Reference]:
-        """Time and reference of the latest tick."""
+        """Return time and reference of the latest control cycle."""
         latest = self._loop.latest
         if latest is None:
-            raise TrajectoryRejected("no state of the arm has come yet: nothing to start from")
+            raise TrajectoryRejected("received states = 0; expected at least 1 before a target")
         return latest[0].time, latest[1]

@@ -1,4 +1,4 @@
-"""An arm behind topics: another node simulates it or moves its motors."""
+"""Driver of an arm behind topics: another node simulates it or drives its motors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arm_dynamics.safety.events import Events
 
 
 class CommandSink(Protocol):
-    """Where commands go."""
+    """Receiver of commands."""
 
     def publish(self, command: Command) -> None:
         """Publish one command."""
@@ -35,8 +35,8 @@ class CommandSink(Protocol):
 class TopicDriver(Driver):
     """Reads ``joint_states``, writes ``joint_commands``; joints are matched by name.
 
-    The states of one publisher count: of two arms none is where the other one is. Whether the arm
-    takes positions is for whoever has its motors to say.
+    Only the states of one publisher are accepted, because two arms have different states. The
+    node of the arm publishes in ``capabilities`` whether it accepts positions.
     """
 
     extra_interfaces: tuple[str, ...] = ("position",)
@@ -49,7 +49,7 @@ class TopicDriver(Driver):
         output: CommandSink | None = None,
         capabilities: Capabilities | None = None,
     ) -> None:
-        """``capabilities`` say when position servos were taken up, and what holds them."""
+        """``capabilities`` report activations of position servos and their holding goals."""
         super().__init__(arm)
         self._capabilities = capabilities
         self._servos: tuple[str, Mapping[str, float]] | None = None
@@ -65,14 +65,14 @@ class TopicDriver(Driver):
 
     @property
     def timing(self) -> LoopTiming | None:
-        """What the arm published, of which the gains are; None before."""
+        """Timing that the arm published and that the gains are fitted to; None before."""
         return self._timing
 
     def take_timing(self, timing: LoopTiming | None) -> str:
-        """Fit the gains to a timing that the arm published; why they are rejected, or "".
+        """Fit the gains to a timing that the arm published; return why they are rejected, or "".
 
-        One that hardly differs from the last one changes nothing: it is measured anew at every
-        activation. Neither does a publication without timing: a simulator's.
+        A timing close to the last one changes nothing: the arm measures it at every activation. A
+        publication without timing, that of a simulator, changes nothing either.
         """
         same = timing is None or (self._timing is not None and timing.resembles(self._timing))
         if same or self.fit is None:
@@ -86,22 +86,22 @@ class TopicDriver(Driver):
 
     @property
     def held(self) -> Vector | None:
-        """The goals that hold the arm's servos, as the arm said while nobody commanded them."""
+        """Published goals that hold the position servos while no controller commands them."""
         return self._held
 
     def wait(self, timeout: float) -> bool:
-        """Whether a new state came within ``timeout`` [s]."""
+        """Return whether a new state was received within ``timeout`` [s]."""
         self.publisher.listen()
         if self._newest is None and self._states.wait(timeout):
             self._collect()
         return self._newest is not None
 
     def discard_state(self) -> None:
-        """Let a state pass unread."""
+        """Discard a state."""
         self._newest = None
 
     def read(self) -> State:
-        """The newest state; raises DriverFault when none came."""
+        """Return the newest state; raise DriverFault if there is none."""
         self._collect()
         state, self._newest = self._newest, None
         if state is None:
@@ -111,23 +111,23 @@ class TopicDriver(Driver):
         return state
 
     def _collect(self) -> None:
-        """Take what came; what cannot be read is an event."""
+        """Read the received states; an invalid one is an event."""
         for taken in self._states.take():
             try:
                 state = conversions.read_state(self._names, self._reader.read(taken.data))
             except (InvalidValue, DriverFault) as error:
-                self._events.report("state_refused", f"{self._states.topic}: {error}")
+                self._events.report("state_rejected", f"{self._states.topic}: {error}")
             else:
                 if self.publisher.accept(self._states.topic, taken.publisher):
                     self._newest = state
 
     def write(self, command: Command) -> None:
-        """Publish the command under the stamp of the state that it answers."""
-        self._held = None  # from now on that is for this command to say
+        """Publish the command with the stamp of the state that it replies to."""
+        self._held = None  # this command replaces the holding goals
         self._commands.publish(command)
 
     def _note_servos(self, servos: tuple[str, Mapping[str, float]] | None) -> None:
-        """The arm was taken up again, or is held without a command, or is commanded again."""
+        """Record a new activation, holding goals without a command, or a return of commands."""
         before, self._servos = self._servos, servos
         if before is not None and servos is not None and servos[0] != before[0]:
             self.command_epoch += 1

@@ -1,7 +1,4 @@
-"""Constraints of goals as parameters, named as joint_trajectory_controller names them.
-
-The interfaces of joint_trajectory_controller that need control_msgs.
-"""
+"""Interfaces of joint_trajectory_controller that need control_msgs: action, services, topics."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ REJECT = "reject_invalid_goals"
 
 
 class ConstraintParameters:
-    """Declares them, and makes Constraints of those in force; all are live."""
+    """Constraints of goals as live parameters, named as in joint_trajectory_controller."""
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._arm = arm
@@ -44,20 +41,22 @@ class ConstraintParameters:
                 name = f"constraints.{joint}.{spec.name}"
                 self._values[name] = declare_number(node, name, spec, row[spec.name])
         self.partial = bool(
-            declare_live(node, PARTIAL, False, "whether a goal may leave joints out, to stand")
+            declare_live(
+                node, PARTIAL, False, "accept goals that omit joints; these hold their position"
+            )
         )
         self.reject = bool(
             declare_live(
                 node,
                 REJECT,
                 True,
-                "whether an invalid goal is rejected without a result, the reason in the log;"
-                " false: it is accepted and aborted at once, with error code and string",
+                "reject an invalid goal without a result, with the reason in the log; false: accept"
+                " and abort it immediately, with error code and string",
             )
         )
 
     def changed(self, values: Mapping[str, Any]) -> Constraints:
-        """Take what concerns them; those in force then. Raises InvalidValue out of range."""
+        """Apply changed parameters; return the constraints. Raise InvalidValue out of range."""
         merged = self._values | {n: v for n, v in values.items() if n in self._values}
         joints = by_joint(merged, "constraints")
         general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
@@ -77,23 +76,23 @@ class TrajectoryInterfaces:
         self._parameters = ConstraintParameters(node, loop.arm)
         self._server = FollowJointTrajectoryServer(node, frame, self._goals)
         self.configure({})
-        refuse = partial(loop.events.report, "speed_scaling_refused")
+        refuse = partial(loop.events.report, "speed_scaling_rejected")
         topic = "~/speed_scaling_input"
         listen(node, SpeedScalingFactor, topic, self._scale, qos.LATCHED, refuse)
         node.create_service(QueryTrajectoryState, "~/query_state", self._query)
 
     def configure(self, values: dict[str, object]) -> None:
-        """Take changed parameters; raises InvalidValue for one out of its range."""
+        """Apply changed parameters; raise InvalidValue for one out of its range."""
         self._goals.constraints = self._parameters.changed(values)
         self._goals.allow_partial = self._parameters.partial
         self._server.reject_invalid = self._parameters.reject
 
     def allow(self, *, end_in_motion: bool, integrate: bool) -> None:
-        """Set what a goal may do: end in motion, give velocities or accelerations alone."""
+        """Set whether goals may end in motion, and may contain only velocities or accelerations."""
         self._goals.end_in_motion, self._goals.integrate = end_in_motion, integrate
 
     def observe(self) -> None:
-        """Judge the tick that just ended."""
+        """Check the goals after a control cycle."""
         self._goals.update()
 
     def _scale(self, message: SpeedScalingFactor) -> None:
@@ -102,7 +101,7 @@ class TrajectoryInterfaces:
     def _query(
         self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
     ) -> QueryTrajectoryState.Response:
-        """The reference at a time; at 0 the present one."""
+        """Return the reference at a time; at 0 the current one."""
         state = self._loop.state
         try:
             time = to_seconds(request.time) or (0.0 if state is None else state.time)

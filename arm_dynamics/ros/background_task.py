@@ -39,7 +39,7 @@ class BackgroundTask:
         """Start work in the background; errors of this package are reported with the topic."""
         self.run_now(lambda: None)
         arguments = topic, work, self._words
-        self._thread = Thread(target=self._do, args=arguments, name="aside", daemon=True)
+        self._thread = Thread(target=self._do, args=arguments, name="background task", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:

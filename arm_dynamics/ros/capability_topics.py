@@ -95,7 +95,7 @@ def _status(capability: Capability, available: Sequence[str], more: Mapping[str,
         EFFORT: capability.effort_source,
         **more,
     }
-    words = f"available {values[AVAILABLE]}; effort: {capability.effort_source}"
+    words = f"available: {values[AVAILABLE]}; effort: {capability.effort_source}"
     return status(capability.joint, OK, words, values)
 
 
@@ -122,7 +122,7 @@ class Capabilities:
 
         ``timed`` is called with the timing of the arm's loop whenever it is published.
         """
-        self._node, self._of_the_tool, self._timed = node, task_space, timed
+        self._node, self._task_space, self._timed = node, task_space, timed
         self._available: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
         """Received BEGUN and GOALs [rad or m] by joint; None before."""
@@ -152,13 +152,13 @@ class Capabilities:
         """Whether an arm publishes capabilities that are not received yet."""
         return self.servos is None and self._node.count_publishers(TOPIC) > 0
 
-    def incompatibility(self, law: type[Controller]) -> str:
-        """Return why the arm does not accept ``law``, and which it accepts; "" if it does."""
+    def incompatibility(self, controller: type[Controller]) -> str:
+        """Return why the arm does not accept ``controller``, and which it accepts; "" if it does."""
         for joint, available in self._available.items():
-            if law.interface not in (*available, MIXED):
+            if controller.interface not in (*available, MIXED):
                 return (
-                    f"{law.__name__} commands {law.interface}; joint '{joint}' available"
-                    f" {', '.join(available)}: {self._able(available)}"
+                    f"command interface of {controller.__name__} = {controller.interface};"
+                    f" joint '{joint}' accepts {', '.join(available)}; {self._accepted(available)}"
                 )
         return ""
 
@@ -168,21 +168,21 @@ class Capabilities:
         if thin:
             self._node.get_logger().warning(thin)
 
-    def require(self, law: type[Controller]) -> None:
+    def require(self, controller: type[Controller]) -> None:
         """Raise ConfigError if the arm does not accept the controller's command interface."""
-        refusal = self.incompatibility(law)
-        if refusal:
-            raise ConfigError(refusal)
+        reason = self.incompatibility(controller)
+        if reason:
+            raise ConfigError(reason)
 
-    def _able(self, available: tuple[str, ...]) -> str:
-        laws = plugins.sound("controllers")
-        able = [
+    def _accepted(self, available: tuple[str, ...]) -> str:
+        controllers = plugins.sound("controllers")
+        accepted = [
             name
-            for name, law in laws.items()
-            if law.interface in available
-            and issubclass(law, TaskSpaceController) == self._of_the_tool
+            for name, controller in controllers.items()
+            if controller.interface in available
+            and issubclass(controller, TaskSpaceController) == self._task_space
         ]
-        return f"laws that work here: {', '.join(able) or 'none'}"
+        return f"accepted controllers: {', '.join(accepted) or 'none'}"
 
 
 def waiting(capabilities: Capabilities) -> str:

@@ -78,16 +78,14 @@ def declare_output(
     command positions.
     """
     output = declare_fixed(node, "output", OUTPUTS[0], f"one of {', '.join(OUTPUTS)}")
-    topic = declare_fixed(
-        node, "output_topic", OTHERS, "topic of output joint_trajectory: another controller's"
-    )
+    topic = declare_fixed(node, "output_topic", OTHERS, "topic of output joint_trajectory")
     if output not in OUTPUTS:
-        raise ConfigError(f"output '{output}': one of {', '.join(OUTPUTS)} is expected")
+        raise ConfigError(f"output = '{output}'; expected one of {', '.join(OUTPUTS)}")
     if output == OUTPUTS[0]:
         return CommandPublisher(node, arm)
     if law.interface != "position":
         raise ConfigError(
-            f"output joint_trajectory: {type(law).__name__} commands {law.interface}, and a"
-            " trajectory holds positions; controller position works here, or output joint_commands"
+            f"output joint_trajectory: command interface of {type(law).__name__} = {law.interface};"
+            " expected position; use controller position, or output joint_commands"
         )
     return TrajectoryPublisher(node, arm, topic)

@@ -195,7 +195,9 @@ class ControllerParameters:
     def _replace(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
         others = [name for name in values if name != NAME]
         if others:
-            raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
+            raise ConfigError(
+                f"parameters set with {NAME} = {others}; expected none; set {NAME} first"
+            )
         with plugins.guarded("controllers", values[NAME]):
             law = joint_space_controller_class(values[NAME])(self._nominal)
         law.slow_down(self.law.scale)  # else reduced defaults would count as given
@@ -231,11 +233,11 @@ class ControllerParameters:
 
 
 def joint_space_controller_class(name: str) -> type[Controller]:
-    """Return the joint-space controller class ``name``; raise ConfigError for a task-space one."""
+    """Return the joint-space controller ``name``; raise ConfigError for a task-space one."""
     law: type[Controller] = plugins.load_class("controllers", name)
     if issubclass(law, TaskSpaceController):
         raise ConfigError(
-            f"{NAME} '{name}' is a law of the tool: task_space_controller runs it"
-            " (task_space.launch.py)"
+            f"{NAME} = '{name}'; expected a joint-space controller; start task_space_controller"
+            " for a task-space controller (task_space.launch.py)"
         )
     return law

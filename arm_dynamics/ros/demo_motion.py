@@ -120,7 +120,7 @@ class RemoteTour:
 
     def __init__(self, node: Node) -> None:
         self.running: bool | None = None
-        """Whether the motion runs; None if there is none."""
+        """Whether the motion runs; None without one."""
         self._remote = Remote(node, SetBool, "sim/tour")
         self._asked: Any = None
         listen(node, Bool, "sim/tour_running", self._note, qos.LATCHED, lambda _: None)

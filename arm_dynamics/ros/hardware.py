@@ -234,7 +234,8 @@ class HardwareNode(LoopLifecycleNode):
             named = self._wishes.concerns(values)
             if named and self._driver is not None:
                 raise ConfigError(
-                    f"{named[0]}: lifecycle state = configured; expected unconfigured; clean up first"
+                    f"{named[0]}: lifecycle state = {self.lifecycle_state}; expected unconfigured;"
+                    " clean up first"
                 )
             self._wishes.wanted(values)
         except ArmDynamicsError as error:

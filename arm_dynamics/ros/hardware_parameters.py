@@ -79,7 +79,8 @@ class HardwareParameters:
         safety = {field.name: values[f"{PREFIX}{field.name}"] for field in fields(SafetySettings)}
         if values["command_interface"] not in TAKEN:
             raise ConfigError(
-                f"command_interface = '{values['command_interface']}'; expected one of {', '.join(TAKEN)}"
+                f"command_interface = '{values['command_interface']}';"
+                f" expected one of {', '.join(TAKEN)}"
             )
         if values["baud"] < 0:
             raise ConfigError(f"baud = {values['baud']}; expected 0 (the URDF's) or more")
@@ -100,8 +101,8 @@ class HardwareParameters:
         name = wanted.driver or read_hardware_info(self._arm).settings.get("driver", "")
         if not name:
             raise ConfigError(
-                f"driver = ''; expected a name here or in the URDF of '{self._arm.name}',"
-                f" <ros2_control> <hardware>: one of {', '.join(plugins.registered_names('drivers'))}"
+                f"driver = ''; expected a name, here or in <hardware> of the URDF of"
+                f" '{self._arm.name}': {', '.join(plugins.registered_names('drivers'))}"
             )
         require_bus(name)
         return name
@@ -112,8 +113,8 @@ def require_bus(name: str) -> None:
     kind = plugins.load_class("drivers", name)
     if not issubclass(kind, MotorBus):
         raise ConfigError(
-            f"driver = '{name}'; expected a driver of motors; for a simulated arm start the simulator"
-            " (hardware.launch.py driver:=simulated)"
+            f"driver = '{name}'; expected a driver of motors; for a simulated arm start the node"
+            " simulator (hardware.launch.py driver:=simulated)"
         )
 
 

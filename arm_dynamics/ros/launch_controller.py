@@ -31,9 +31,9 @@ def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[s
     found = next((law for law in (wanted, own, *USUAL) if _follows(law, takes)), wanted)
     if found == wanted:
         return asked or ("" if files else own), ""
-    arm = "simulated arm takes" if simulated else "motors take"
+    arm = "simulated arm accepts" if simulated else "motors accept"
     return found, (
-        f"command interface of {wanted} = {_commands(wanted)}; the {arm} {', '.join(takes)}:"
+        f"command interface of {wanted} = {_commands(wanted)}; the {arm} {', '.join(takes)};"
         f" using controller {found}"
     )
 
@@ -41,7 +41,7 @@ def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[s
 def _interface(given: Mapping[str, str], files: Sequence[str]) -> str:
     """Return the command interface of the motors: the argument, the parameter file's, or effort."""
     told = node_parameters(files[0], "hardware") if files else {}
-    return given["interface"] or str(told.get("interface", "effort"))
+    return given["command_interface"] or str(told.get("command_interface", "effort"))
 
 
 def _simulated(arm: ArmModel) -> tuple[str, ...]:

@@ -152,7 +152,7 @@ def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
 
 
 def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
-    """Return the default controller of an arm without parameter file, if none is given."""
+    """Return the default controller of an arm without parameter file and argument."""
     if files or given["controller"]:
         return {}
     return {"controller": controller_name(given_arm(given))}
@@ -165,7 +165,7 @@ def controller_parameters(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def params_files(given: Mapping[str, str]) -> list[str]:
-    """Return the parameter file as a list, empty if none is given and the arm has none.
+    """Return the parameter file as a list, empty without argument and file of the arm.
 
     Raise ConfigError for a missing file, and the errors of ``load_arm``.
     """
@@ -197,7 +197,7 @@ def viewer_node(
     """
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
         return LogInfo(msg=f"viser is not installed: no {shows} ({to_install('viewer')})")
-    port = given["port"]
+    port = given["viewer_port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"viewer_port = '{port}'; expected an integer")
     return node(executable, given, {**model_parameters(given), "port": int(port), **more})

@@ -42,8 +42,8 @@ SIMULATION = (
         "lockstep",
         "",
         "the simulator waits for the command that replies to each state, so that a busy machine"
-        " slows simulated time down and delays no command; empty: the parameter file's, else true with"
-        " use_sim_time",
+        " slows simulated time down and delays no command; empty: the parameter file's, else true"
+        " with use_sim_time",
         ["", *SWITCH],
     ),
     USE_SIM_TIME,
@@ -56,7 +56,7 @@ SIMULATION = (
     ),
     ("composed", "false", "simulator and controller in one process", SWITCH),
     ("viewer", "false", "show the arm on a browser page on this machine", SWITCH),
-    ("port", "8080", "port of that page; the next free one if taken", None),
+    ("viewer_port", "8080", "port of that page; the next free one if in use", None),
     PARAMS_FILE,
 )
 """Arguments of the launch files that simulate an arm and its controller."""
@@ -103,13 +103,17 @@ def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
             "real_time_factor: publish_clock = false; expected true; set the real_time_factor of"
             " the arm that publishes /clock"
         )
-    numbers = ("rate", "real_time_factor")
+    numbers = {"rate": "update_rate", "real_time_factor": "real_time_factor"}
     return {
         **model_parameters(given),
         **description_parameters(),
         "publish_clock": source,
         "use_sim_time": simulated and not source,  # else it would wait for its own /clock
-        **{name: positive_argument(name, given[name]) for name in numbers if given[name]},
+        **{
+            parameter: positive_argument(argument, given[argument])
+            for argument, parameter in numbers.items()
+            if given[argument]
+        },
     }
 
 

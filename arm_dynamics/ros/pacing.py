@@ -55,7 +55,7 @@ def declare_time_source(node: Node, simulation: Simulation, factor: float) -> Ti
     follows = not publishes and bool(node.get_parameter("use_sim_time").value)
     if lockstep and not (publishes or follows):
         raise ConfigError(
-            "lockstep needs publish_clock, or use_sim_time: commands answer by simulated time"
+            "lockstep = true: publish_clock = use_sim_time = false; expected one of them true"
         )
     pacer = ClockPacer(node, simulation) if follows else Pacer(simulation.period, factor)
     return TimeSource(pacer, lockstep, publishes, publishes or follows)

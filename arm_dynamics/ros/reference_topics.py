@@ -118,5 +118,7 @@ class ReferenceTopics:
     def _hold(self, message: JointState) -> None:
         names, positions = message.name, message.position
         if len(names) != len(positions) or not names:
-            raise InvalidValue(f"reference: {len(positions)} positions for {len(names)} names")
+            raise InvalidValue(
+                f"reference: positions = {len(positions)}; expected {len(names)}, one per name"
+            )
         self._loop.hold(dict(zip(names, positions, strict=True)))

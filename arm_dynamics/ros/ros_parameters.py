@@ -173,12 +173,12 @@ def require_declared(node: Node, *only: str) -> None:
         if rest and head in groups:
             siblings = [other for other in declared if other.startswith(f"{head}.")]
             raise ConfigError(
-                f"{node.get_name()}: {name} is not a parameter; {suggest(name, siblings, 'known')}"
+                f"{node.get_name()}: unknown parameter {name}; {suggest(name, siblings, 'known')}"
             )
         near = get_close_matches(name, declared, n=1, cutoff=SIMILAR_NAME_RATIO)
         if near:
             raise ConfigError(
-                f"{node.get_name()}: {name} is not a parameter; did you mean '{near[0]}'?"
+                f"{node.get_name()}: unknown parameter {name}; did you mean '{near[0]}'?"
             )
 
 

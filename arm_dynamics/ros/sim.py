@@ -149,7 +149,9 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
     lockstep = str(_lockstep(options)).lower()
     if options.controller is None and params is None:
         options.controller = controller_name(build_arm(options))
-    simulator = [*_given(options, "rate", "dt"), "-p", f"lockstep:={lockstep}"]
+    simulator = [*_given(options, "dt"), "-p", f"lockstep:={lockstep}"]
+    if options.rate is not None:
+        simulator += ["-p", f"update_rate:={options.rate}"]
     if options.record is not None:
         simulator += ["-p", f"recording_path:={options.record.absolute()}"]
     controller = _given(options, "controller")

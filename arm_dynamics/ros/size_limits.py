@@ -98,7 +98,7 @@ class LimitedExecutor(SingleThreadedExecutor):
 
 
 async def _nothing() -> None:
-    """What is done where no request waits any more."""
+    """Do nothing, without a waiting request."""
 
 
 def check_request(request: type, address: int) -> None:
@@ -107,7 +107,7 @@ def check_request(request: type, address: int) -> None:
 
 
 def _count(found: Iterable[Part], sums: list[int]) -> None:
-    """Add up items and characters; of what is too many nothing more is looked at."""
+    """Count items and characters; raise InvalidValue at the first excess."""
     for part in found:
         sums[part.is_text] += part.size
         limit, what = ((ITEMS, "items"), (TEXT, "characters"))[part.is_text]
@@ -131,7 +131,7 @@ def _rejection(why: str) -> Callable[[Any, Any], Any]:
 
 @cache
 def _rcl() -> Any:
-    """rcl as this process has it loaded, or None where it is not found."""
+    """Return the rcl library loaded in this process, or None."""
     try:
         rcl: Any = ctypes.CDLL("librcl.so")
         rcl.rcl_take_request_with_info.argtypes = (ctypes.c_void_p,) * 3
@@ -149,13 +149,13 @@ TOLERANCES = (
 
 
 class TooLarge(FollowJointTrajectory.Goal):
-    """A goal that was not converted; ``why`` says what it has too many of."""
+    """Goal that was not converted; ``why`` is the exceeded limit."""
 
     why = ""
 
 
 def _check(goal: Any) -> None:
-    """Raise InvalidValue for more than the limits of a message."""
+    """Raise InvalidValue for a goal beyond the limits of a message."""
     for trajectory in (goal.trajectory, goal.multi_dof_trajectory):
         check_names(trajectory.joint_names.size, 0)
         check_points(trajectory.points.size)
@@ -164,9 +164,9 @@ def _check(goal: Any) -> None:
 
 
 def limited_action() -> Any:
-    """FollowJointTrajectory, whose server gets a TooLarge for a goal beyond the limits.
+    """Return a FollowJointTrajectory whose server receives a TooLarge for goals beyond the limits.
 
-    It is FollowJointTrajectory itself where the structure's layout is another one.
+    Return FollowJointTrajectory itself if the layout of the C structure is unknown.
     """
     if not is_known(SendGoal):
         return FollowJointTrajectory
@@ -177,7 +177,7 @@ def limited_action() -> Any:
 
 
 def _guarded(address: int) -> Any:
-    """The request in C as an object."""
+    """Return the request in C as an object."""
     request: Any = structure(SendGoal).from_address(address)
     try:
         _check(request.goal)

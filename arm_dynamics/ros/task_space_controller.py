@@ -171,7 +171,7 @@ def task_space_controller_class(name: str) -> type[TaskSpaceController]:
         return law
     every = plugins.sound("controllers")
     able = ", ".join(n for n, kind in every.items() if issubclass(kind, TaskSpaceController))
-    raise ConfigError(f"controller '{name}' is a law of the joints: one of {able} is expected")
+    raise ConfigError(f"controller = '{name}'; expected a task-space controller: {able}")
 
 
 def main() -> None:

@@ -101,11 +101,11 @@ class TopicDriver(Driver):
         self._newest = None
 
     def read(self) -> State:
-        """Return the newest state; raise DriverFault if there is none."""
+        """Return the newest state; raise DriverFault without one."""
         self._collect()
         state, self._newest = self._newest, None
         if state is None:
-            raise DriverFault("joint_states: nothing new")
+            raise DriverFault("joint_states: new messages = 0; expected 1")
         if self._capabilities is not None and self._capabilities.servos is not self._servos:
             self._note_servos(self._capabilities.servos)
         return state

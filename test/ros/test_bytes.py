@@ -31,7 +31,7 @@ from trajectory_msgs.msg import (
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import conversions, tool_messages
-from arm_dynamics.ros.capability_topics import read_takes
+from arm_dynamics.ros.capability_topics import read_available
 from arm_dynamics.ros.decode import LIMITS, MAX_NAME_LENGTH, NAMES, POINTS, decode
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
@@ -101,9 +101,13 @@ TOPICS = {
     ),
     "capabilities": (
         DiagnosticArray(
-            status=[DiagnosticStatus(name="R1", values=[KeyValue(key="takes", value="effort")])]
+            status=[
+                DiagnosticStatus(
+                    name="R1", values=[KeyValue(key="available_interfaces", value="effort")]
+                )
+            ]
         ),
-        read_by(DiagnosticArray, read_takes),
+        read_by(DiagnosticArray, read_available),
     ),
     "/diagnostics": (
         DiagnosticArray(

@@ -298,7 +298,7 @@ def test_the_law_of_a_parameter_file_of_ones_own_counts(stand_in, tmp_path):
     assert law_of(started("hardware", **given)) == (None, "")
     found, said = law_of(started("hardware", driver="simulated", controller="position", **given))
     assert found == "computed_torque"
-    assert said.endswith("the law is computed_torque")
+    assert said.endswith("using controller computed_torque")
 
 
 def test_arguments_reach_the_nodes(stand_in, tmp_path):

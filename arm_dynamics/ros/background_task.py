@@ -23,23 +23,23 @@ class BackgroundTask:
     other request was made during this time. All methods are for one thread.
     """
 
-    def __init__(self, refused: Callable[[str, ArmDynamicsError], None]) -> None:
-        self._refused = refused
-        self._words = 0
+    def __init__(self, reject: Callable[[str, ArmDynamicsError], None]) -> None:
+        self._reject = reject
+        self._request_id = 0
         self._lock = Lock()
         self._thread: Thread | None = None
 
-    def run_now(self, deed: Callable[[], None]) -> None:
-        """Call ``deed`` immediately and cancel the current work."""
+    def run_now(self, finish: Callable[[], None]) -> None:
+        """Call ``finish`` immediately and cancel the current work."""
         with self._lock:
-            self._words += 1
-            deed()
+            self._request_id += 1
+            finish()
 
     def start(self, topic: str, work: Callable[[Pause], Callable[[], None]]) -> None:
         """Start work in the background; errors of this package are reported with the topic."""
         self.run_now(lambda: None)
-        arguments = topic, work, self._words
-        self._thread = Thread(target=self._do, args=arguments, name="background task", daemon=True)
+        arguments = topic, work, self._request_id
+        self._thread = Thread(target=self._run, args=arguments, name="background task", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
@@ -48,19 +48,21 @@ class BackgroundTask:
         if self._thread is not None:
             self._thread.join(END)
 
-    def _do(self, topic: str, work: Callable[[Pause], Callable[[], None]], word: int) -> None:
+    def _run(
+        self, topic: str, work: Callable[[Pause], Callable[[], None]], request_id: int
+    ) -> None:
         def pause() -> None:
-            self._still(word)
+            self._require_current(request_id)
             time.sleep(SLEEP_TIME)
 
         try:
-            deed = work(pause)
+            finish = work(pause)
             with self._lock:
-                self._still(word)
-                deed()
+                self._require_current(request_id)
+                finish()
         except ArmDynamicsError as error:
-            self._refused(topic, error)
+            self._reject(topic, error)
 
-    def _still(self, word: int) -> None:
-        if word != self._words:
+    def _require_current(self, request_id: int) -> None:
+        if request_id != self._request_id:
             raise TrajectoryRejected("canceled: another target was received during the check")

@@ -26,7 +26,7 @@ from arm_dynamics.safety.events import Events
 
 TOPIC = "capabilities"
 AVAILABLE, SUPPORTED, EFFORT = "available_interfaces", "supported_interfaces", "effort_source"
-BEGUN, GOAL = "begun", "goal"
+EPOCH, HOLD_GOAL = "begun", "goal"
 """Activation count of position servos; goal that holds a servo without commands."""
 PERIOD, DELAY = "control period [s]", "delay [periods]"
 ANSWER = 2e-3
@@ -50,18 +50,18 @@ class CapabilityPublisher:
     ) -> None:
         """``available`` are the available interfaces, by default all that a joint supports.
 
-        ``servos`` are BEGUN and the GOALs (nv,) of position servos. ``timing`` is that of the
+        ``servos`` are EPOCH and the GOALs (nv,) of position servos. ``timing`` is that of the
         driver; replies over the topics arrive ANSWER later. A simulator has a ``period`` [s].
         """
         shared = {} if period is None else {PERIOD: f"{period:.6g}"}
         shared |= {} if timing is None else _timed(timing)
         extra = [dict(shared) for _ in capabilities]
         if servos is not None:
-            begun, goals = servos
+            epoch, goals = servos
             for values in extra:
-                values[BEGUN] = str(begun)
+                values[EPOCH] = str(epoch)
             for values, goal in zip(extra, [] if goals is None else goals.tolist(), strict=False):
-                values[GOAL] = repr(goal)
+                values[HOLD_GOAL] = repr(goal)
         each = zip(capabilities, extra, strict=True)
         message = DiagnosticArray(status=[_status(c, available, more) for c, more in each])
         message.header.stamp = self._node.get_clock().now().to_msg()
@@ -125,27 +125,27 @@ class Capabilities:
         self._node, self._task_space, self._timed = node, task_space, timed
         self._available: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
-        """Received BEGUN and GOALs [rad or m] by joint; None before."""
+        """Received EPOCH and GOALs [rad or m] by joint; None before."""
         self.period: float | None = None
         """Control period [s] of the arm; None before it is received."""
         refuse = partial(events.report, "capabilities_rejected")
         listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
 
     def _note(self, message: DiagnosticArray) -> None:
-        begun, goals = "", dict[str, float]()
+        epoch, goals = "", dict[str, float]()
         timing: LoopTiming | None = None
         for joint in message.status:
             values = {pair.key: pair.value for pair in joint.values}
-            begun = values.get(BEGUN, begun)
+            epoch = values.get(EPOCH, epoch)
             with suppress(ValueError):
-                goals[joint.name] = float(values.get(GOAL, ""))
+                goals[joint.name] = float(values.get(HOLD_GOAL, ""))
             found = _timing(values.get(PERIOD, ""), values.get(DELAY, "0"))
             if found is not None:
                 self.period = found.period
                 timing = found if DELAY in values else timing
         self._available = read_available(message)
         self._timed(timing)
-        self.servos = (begun, goals)
+        self.servos = (epoch, goals)
 
     @property
     def awaited(self) -> bool:
@@ -153,7 +153,7 @@ class Capabilities:
         return self.servos is None and self._node.count_publishers(TOPIC) > 0
 
     def incompatibility(self, controller: type[Controller]) -> str:
-        """Return why the arm does not accept ``controller``, and which it accepts; "" if it does."""
+        """Return why the arm does not accept ``controller``, and accepted ones; else ""."""
         for joint, available in self._available.items():
             if controller.interface not in (*available, MIXED):
                 return (

@@ -70,7 +70,7 @@ OTHERS = "joint_trajectory_controller/joint_trajectory"
 
 
 def declare_output(
-    node: Node, arm: ArmModel, law: Controller
+    node: Node, arm: ArmModel, controller: Controller
 ) -> CommandPublisher | TrajectoryPublisher:
     """Return the publisher that the parameters ``output`` and ``output_topic`` define.
 
@@ -83,9 +83,9 @@ def declare_output(
         raise ConfigError(f"output = '{output}'; expected one of {', '.join(OUTPUTS)}")
     if output == OUTPUTS[0]:
         return CommandPublisher(node, arm)
-    if law.interface != "position":
+    if controller.interface != "position":
         raise ConfigError(
-            f"output joint_trajectory: command interface of {type(law).__name__} = {law.interface};"
+            f"output joint_trajectory: command interface = {controller.interface};"
             " expected position; use controller position, or output joint_commands"
         )
     return TrajectoryPublisher(node, arm, topic)

@@ -84,7 +84,7 @@ class ControllerModelParameters:
         return with_model_error(loaded, seed=drawn, **errors)
 
 
-def declare_gains(node: Node, law: Controller) -> Gains:
+def declare_gains(node: Node, controller: Controller) -> Gains:
     """Declare the gains ``gains.<group>.<name>`` of a controller; return their active values.
 
     Most groups are joints. The controller's values are the defaults. Raise ConfigError for gains
@@ -94,33 +94,35 @@ def declare_gains(node: Node, law: Controller) -> Gains:
         group: {
             spec.name: from_ros_bound(
                 declare_number(
-                    node, f"gains.{group}.{spec.name}", spec, law.values[group][spec.name]
+                    node, f"gains.{group}.{spec.name}", spec, controller.values[group][spec.name]
                 )
             )
             for spec in parameters
         }
-        for group, parameters in law.parameter_groups.items()
+        for group, parameters in controller.parameter_groups.items()
     }
     require_declared(node, "gains")  # before a controller compiles for a minute
     return declared
 
 
-def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
+def changed_gains(controller: Controller, values: Mapping[str, Any]) -> Gains | None:
     """Return all given gains including the changed ones; None if no gain changed."""
     changed = by_joint(values, "gains")
-    if all(row.items() <= law.values.get(group, {}).items() for group, row in changed.items()):
+    if all(
+        row.items() <= controller.values.get(group, {}).items() for group, row in changed.items()
+    ):
         return None
-    found = {group: dict(row) for group, row in law.given.items()}
+    found = {group: dict(row) for group, row in controller.given.items()}
     for group, row in changed.items():
         found[group] = {**found.get(group, {}), **row}
     return found
 
 
-def show_gains(node: Node, law: Controller) -> None:
+def show_gains(node: Node, controller: Controller) -> None:
     """Set the parameters to the active gains, where these were reduced."""
     values = {
         f"gains.{group}.{name}": bounded(value)
-        for group, row in law.values.items()
+        for group, row in controller.values.items()
         for name, value in row.items()
     }
     node.set_parameters(
@@ -165,18 +167,18 @@ class ControllerParameters:
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._node, self._nominal = node, arm
-        laws = ", ".join(plugins.registered_names("controllers"))
-        name = declare_live(node, NAME, NAMELESS, f"controller: {laws}")
+        names = ", ".join(plugins.registered_names("controllers"))
+        name = declare_live(node, NAME, NAMELESS, f"controller: {names}")
         self._model = ControllerModelParameters(node, arm)
         text = "file of an LQR gain table, computed by `arm-dynamics gain-table`; empty: none"
         self._table = str(declare_fixed(node, "gain_table", "", text))
-        law = joint_space_controller_class(name)
+        controller = joint_space_controller_class(name)
         with plugins.guarded("controllers", name):
-            self.law: Controller = law(arm, declare_gains(node, law(arm)))
-        self.law.set_model(self._model.arm)
-        self._tabulate(self.law)
-        warm_up_controller(self.law)
-        self._declared = self.law
+            self.controller: Controller = controller(arm, declare_gains(node, controller(arm)))
+        self.controller.set_model(self._model.arm)
+        self._tabulate(self.controller)
+        warm_up_controller(self.controller)
+        self._declared = self.controller
         node.add_post_set_parameters_callback(self._follow_up)
 
     def change(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
@@ -184,13 +186,13 @@ class ControllerParameters:
         if NAME in values:
             self._replace(values, loop)
             return
-        gains = changed_gains(self.law, values)
+        gains = changed_gains(self.controller, values)
         self._model.changed(values)  # raises before any change
         if gains is not None:
             loop.fit.take(gains)
         model = self._model.take(values)
         if model is not None:
-            self.law.set_model(model)
+            self.controller.set_model(model)
 
     def _replace(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
         others = [name for name in values if name != NAME]
@@ -199,24 +201,26 @@ class ControllerParameters:
                 f"parameters set with {NAME} = {others}; expected none; set {NAME} first"
             )
         with plugins.guarded("controllers", values[NAME]):
-            law = joint_space_controller_class(values[NAME])(self._nominal)
-        law.slow_down(self.law.scale)  # else reduced defaults would count as given
-        law.set_gains(common_gains(self.law, law))
-        law.set_model(self._model.arm)
-        self._tabulate(law)
+            controller = joint_space_controller_class(values[NAME])(self._nominal)
+        controller.slow_down(self.controller.scale)  # else reduced defaults would count as given
+        controller.set_gains(common_gains(self.controller, controller))
+        controller.set_model(self._model.arm)
+        self._tabulate(controller)
         warm_up_controller(
-            law
+            controller
         )  # in the services' thread: the old controller runs until this one is compiled
-        loop.switch_controller(law)
-        self.law = law
+        loop.switch_controller(controller)
+        self.controller = controller
 
-    def _tabulate(self, law: Controller) -> None:
+    def _tabulate(self, controller: Controller) -> None:
         """Set the gain table of a controller that has one; raise if the table is of another arm."""
-        if self._table and hasattr(law, "use_table"):
+        if self._table and hasattr(controller, "set_gain_table"):
             from arm_dynamics.control.lqr_design.gain_table import load_gain_table  # noqa: PLC0415 - a slow start
 
-            regulator: Any = law
-            regulator.set_gain_table(load_gain_table(self._table, law.arm, regulator.weights))
+            regulator: Any = controller
+            regulator.set_gain_table(
+                load_gain_table(self._table, controller.arm, regulator.weights)
+            )
 
     def _follow_up(self, parameters: Sequence[RosParameter]) -> None:
         """Show the active gains: a change of one may reduce the defaults of others.
@@ -225,19 +229,19 @@ class ControllerParameters:
         """
         if (
             any(parameter.name == NAME for parameter in parameters)
-            and self._declared is not self.law
+            and self._declared is not self.controller
         ):
-            before, self._declared = self._declared, self.law
-            redeclare_gains(self._node, before, self.law)
-        show_gains(self._node, self.law)
+            before, self._declared = self._declared, self.controller
+            redeclare_gains(self._node, before, self.controller)
+        show_gains(self._node, self.controller)
 
 
 def joint_space_controller_class(name: str) -> type[Controller]:
     """Return the joint-space controller ``name``; raise ConfigError for a task-space one."""
-    law: type[Controller] = plugins.load_class("controllers", name)
-    if issubclass(law, TaskSpaceController):
+    controller: type[Controller] = plugins.load_class("controllers", name)
+    if issubclass(controller, TaskSpaceController):
         raise ConfigError(
             f"{NAME} = '{name}'; expected a joint-space controller; start task_space_controller"
             " for a task-space controller (task_space.launch.py)"
         )
-    return law
+    return controller

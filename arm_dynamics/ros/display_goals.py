@@ -66,7 +66,7 @@ class JointGoals:
         self._node, self._arm, self._status = node, arm, status
         self._clear, self._feedback, self._sent = clear, feedback, sent
         self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
-        self._asked: tuple[Vector, float, float] | None = None
+        self._pending: tuple[Vector, float, float] | None = None
         """Target, time [s] of its first change, and of its last one."""
         self._goal: Vector | None = None
         self._interrupted: tuple[float, ...] = ()
@@ -74,17 +74,17 @@ class JointGoals:
     @property
     def under_way(self) -> bool:
         """Whether a target is neither reached nor rejected."""
-        return self._asked is not None or self._goal is not None
+        return self._pending is not None or self._goal is not None
 
     def ask(self, target: Sequence[float]) -> None:
         """Move the arm to ``target`` (nv,) [rad or m] once it no longer changes."""
         now = time.monotonic()
-        first = now if self._asked is None else self._asked[1]
-        self._asked = as_readonly(target), first, now
+        first = now if self._pending is None else self._pending[1]
+        self._pending = as_readonly(target), first, now
 
     def reset(self) -> None:
         """Discard the target."""
-        self._asked = self._goal = None
+        self._pending = self._goal = None
 
     def stop(self, q: Vector, v: Vector) -> None:
         """Stop the joints from the reference ``q`` with velocity ``v`` (nv,)."""
@@ -106,17 +106,17 @@ class JointGoals:
             self._feedback.rejected(self._reason(before))
 
     def _send(self, reference: Vector | None) -> None:
-        asked, now = self._asked, time.monotonic()
-        if asked is None or (now - asked[2] < SETTLED and now - asked[1] < DRAGGED):
+        pending, now = self._pending, time.monotonic()
+        if pending is None or (now - pending[2] < SETTLED and now - pending[1] < DRAGGED):
             return
         if not self._clear():
             return
         missing = reference is None or not self._publisher.get_subscription_count()
-        if missing and now - asked[2] < DISCOVERY:
+        if missing and now - pending[2] < DISCOVERY:
             return
-        self._asked = None
+        self._pending = None
         self._sent()
-        self._goal, goal = None, asked[0]
+        self._goal, goal = None, pending[0]
         if reference is None or missing:
             self._feedback.rejected("joint controllers = 0; expected one that moves the arm")
             return

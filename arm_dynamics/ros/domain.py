@@ -24,7 +24,7 @@ FREE = range(60, 102)
 users choose lower ones."""
 MAX_DOMAIN_ID = 232
 """Largest domain id that has ports."""
-LOOK = 1.0
+DISCOVERY_TIME = 1.0
 """Time [s] in which the nodes of a domain are discovered."""
 NAMED = 5.0
 """Time [s] in which the name of a discovered node becomes known."""
@@ -47,20 +47,20 @@ def own_domain(
     ``name`` is the node's; ``holder`` describes this run in the error of another run that is given
     the same domain; ``stop`` ends the check. Raise ConfigError for a domain in use, with its user.
     """
-    wanted = _told() if given is None else given
+    requested = _environment_domain() if given is None else given
     with ExitStack() as stack:
-        for domain in _order() if wanted is None else (wanted,):
+        for domain in _order() if requested is None else (requested,):
             lock = try_locked(_lock_file(domain), holder)
             with ExitStack() as attempt:
                 other = attempt.enter_context(lock)
                 if not other:
                     os.environ[VARIABLE] = str(domain)
                     node = attempt.enter_context(_node(name, domain))
-                    other = _others(node, stop, arms=wanted is not None)
+                    other = _others(node, stop, arms=requested is not None)
                 if not other:
                     stack.push(attempt.pop_all())
                     break
-            if wanted is not None:
+            if requested is not None:
                 raise ConfigError(
                     f"ROS domain {domain}: {other} is running; expected no other arm or controller;"
                     f" stop it, or set another --domain (or none, without {VARIABLE})"
@@ -72,7 +72,7 @@ def own_domain(
         yield domain, node
 
 
-def _told() -> int | None:
+def _environment_domain() -> int | None:
     text = os.environ.get(VARIABLE, "")
     if not text:
         return None
@@ -116,10 +116,10 @@ def require_alone(node: Node) -> None:
 
 
 def _others(node: Node, stop: ShutdownFlag, *, arms: bool) -> str:
-    """Return the names of other nodes within LOOK, "" for none; with ``arms`` only of arms."""
+    """Return the names of discovered nodes, "" for none; with ``arms`` only of arms."""
     found: list[str] = []
     begun = time.monotonic()
-    end = begun + LOOK
+    end = begun + DISCOVERY_TIME
     while time.monotonic() < end and not stop.wait(0.05):
         found = _arms(node) if arms else _nodes(node)
         if found and UNKNOWN not in " ".join(found):

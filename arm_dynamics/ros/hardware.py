@@ -28,11 +28,11 @@ from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.safety.events import Events
 
-LOOK = 0.1
+CHECK_PERIOD = 0.1
 """Time [s] between two checks whether the driver is still active."""
-RETRY = 1.0
+RETRY_PERIOD = 1.0
 """Time [s] between two attempts of ``auto_configure``."""
-ENDING = 3.0
+STOP_TIMEOUT = 3.0
 """Maximum time [s] for the arm to come to rest before the node ends."""
 
 
@@ -42,7 +42,7 @@ class HardwareNode(LoopLifecycleNode):
     def __init__(self) -> None:
         super().__init__("hardware")
         self._arm = declared_model(self)
-        self._wishes = HardwareParameters(self, self._arm)
+        self._hardware_parameters = HardwareParameters(self, self._arm)
         auto_configure = declare_fixed(
             self, "auto_configure", False, "configure automatically; never activate"
         )
@@ -56,7 +56,9 @@ class HardwareNode(LoopLifecycleNode):
         self._record = declare_fixed(
             self, "recording_path", "", "new folder to record into; empty: none"
         )
-        self._said: tuple[int, bool] | tuple[()] | None = None  # published state of position servos
+        self._published: tuple[int, bool] | tuple[()] | None = (
+            None  # published state of position servos
+        )
         self._emergency = EmergencyStopInterface(
             self, self.requests, self._events, self._engage, self._reset
         )
@@ -67,25 +69,25 @@ class HardwareNode(LoopLifecycleNode):
             lambda name: self._report.joints(name, self._driver),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._look = self.create_timer(LOOK, self._follow_driver, clock=steady)
-        self._start = self.create_timer(RETRY, self._configure_once, clock=steady)
+        self._driver_timer = self.create_timer(CHECK_PERIOD, self._follow_driver, clock=steady)
+        self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
         if not auto_configure:
-            self._start.cancel()
+            self._configure_timer.cancel()
         self.add_on_set_parameters_callback(self._on_parameters)
 
     # --- transitions, in the loop's thread
 
     def configure(self) -> None:
         """Open the port and check every motor; torque stays disabled."""
-        wanted = self._wishes.wanted({})
+        config = self._hardware_parameters.config({})
         driver = build_driver(
             self._arm,
-            self._wishes.driver(wanted),
-            settings=wanted.settings,
-            safety=wanted.safety,
-            interface=wanted.interface,
+            self._hardware_parameters.driver(config),
+            settings=config.settings,
+            safety=config.safety,
+            interface=config.interface,
             events=self._events,
-            period=1 / wanted.rate,
+            period=1 / config.rate,
         )
         assert isinstance(driver, MotorBusDriver)  # require_bus guarantees it
         try:
@@ -96,9 +98,9 @@ class HardwareNode(LoopLifecycleNode):
         if self._engaged:
             driver.emergency_stop(self._engaged)
         self._driver = driver
-        self._said = None
-        self._tell_capabilities(driver)
-        self._cycle.begin(wanted.rate, wanted.safety.command_timeout)
+        self._published = None
+        self._publish_capabilities(driver)
+        self._cycle.begin(config.rate, config.safety.command_timeout)
         self.get_logger().info(
             f"inactive: {len(driver.wiring)} motors reply, torque is disabled;"
             f" `ros2 lifecycle set {self.get_fully_qualified_name()} activate` enables it"
@@ -113,8 +115,8 @@ class HardwareNode(LoopLifecycleNode):
         driver, conflict = self._open(), self._sole.conflict()
         if conflict:
             raise DriverFault(conflict)
-        self._said = None
-        self._tell_capabilities(driver)  # with the measured period
+        self._published = None
+        self._publish_capabilities(driver)  # with the measured period
         driver.activate()
         self.get_logger().info("active: torque is enabled, commands are accepted")
 
@@ -140,7 +142,7 @@ class HardwareNode(LoopLifecycleNode):
         with self._log() as self._cycle.log:
             try:
                 while not stop.is_set():
-                    self._live()
+                    self._cycle_once()
             finally:
                 self.requests.close()
                 self._end()
@@ -150,31 +152,31 @@ class HardwareNode(LoopLifecycleNode):
             return nullcontext()
         return closing(StateLog(self._arm, self._record, self._events))
 
-    def _live(self) -> None:
+    def _cycle_once(self) -> None:
         """Serve requests, then run one control cycle."""
         self.requests.serve()
         self._emergency.poll()
         if self._driver is not None:
             self._cycle.run(self._driver)
-            self._tell_capabilities(self._driver)
+            self._publish_capabilities(self._driver)
         else:
             time.sleep(0.01)
 
-    def _tell_capabilities(self, driver: MotorBusDriver) -> None:
+    def _publish_capabilities(self, driver: MotorBusDriver) -> None:
         """Publish after configure and activation, and if commands to servos start or end."""
         held = None if driver.commanded else driver.held
-        said: tuple[int, bool] | tuple[()] = ()
+        servo_state: tuple[int, bool] | tuple[()] = ()
         if driver.interface == "position":
-            said = driver.command_epoch, held is not None
-        if said != self._said:
-            self._said = said
-            servos = (driver.command_epoch, held) if said else None
+            servo_state = driver.command_epoch, held is not None
+        if servo_state != self._published:
+            self._published = servo_state
+            servos = (driver.command_epoch, held) if servo_state else None
             open_interfaces = (driver.interface,)
             self._capabilities.publish(driver.capabilities, open_interfaces, servos, driver.timing)
 
     def _end(self) -> None:
         """Stop the arm, then disable torque and close the port in any case."""
-        driver, until = self._driver, time.monotonic() + ENDING
+        driver, until = self._driver, time.monotonic() + STOP_TIMEOUT
         try:
             if driver is not None:
                 driver.controlled_stop()
@@ -226,18 +228,18 @@ class HardwareNode(LoopLifecycleNode):
             with self.log_rejection_once():
                 self.trigger_configure()
         if self._driver is not None:
-            self._start.cancel()
+            self._configure_timer.cancel()
 
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values = {p.name: p.value for p in parameters}
         try:
-            named = self._wishes.concerns(values)
+            named = self._hardware_parameters.concerns(values)
             if named and self._driver is not None:
                 raise ConfigError(
                     f"{named[0]}: lifecycle state = {self.lifecycle_state}; expected unconfigured;"
                     " clean up first"
                 )
-            self._wishes.wanted(values)
+            self._hardware_parameters.config(values)
         except ArmDynamicsError as error:
             return set_parameters_result(error)
         return set_parameters_result(None)

@@ -66,13 +66,13 @@ class HardwareParameters:
             *("driver", "port", "baud", "driver_settings", "command_interface", RATE.name, POLICY),
             *(f"{PREFIX}{number.name}" for number in PARAMETERS),
         )
-        self.wanted({})
+        self.config({})
 
     def concerns(self, values: Mapping[str, Any]) -> list[str]:
         """Return the names among ``values`` that are parameters of the driver."""
         return [name for name in values if name in self._names]
 
-    def wanted(self, changed: Mapping[str, Any]) -> HardwareConfig:
+    def config(self, changed: Mapping[str, Any]) -> HardwareConfig:
         """Return the configuration after a change; raise the errors of invalid values."""
         values = {name: self._node.get_parameter(name).value for name in self._names}
         values |= {name: changed[name] for name in self.concerns(changed)}
@@ -96,9 +96,9 @@ class HardwareParameters:
             SafetySettings.of({k: _number(v) for k, v in safety.items()}),
         )
 
-    def driver(self, wanted: HardwareConfig) -> str:
+    def driver(self, config: HardwareConfig) -> str:
         """Return the driver's name, given or from the URDF; raise ConfigError without one."""
-        name = wanted.driver or read_hardware_info(self._arm).settings.get("driver", "")
+        name = config.driver or read_hardware_info(self._arm).settings.get("driver", "")
         if not name:
             raise ConfigError(
                 f"driver = ''; expected a name, here or in <hardware> of the URDF of"

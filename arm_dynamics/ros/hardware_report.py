@@ -86,18 +86,18 @@ def _cause(trips: Sequence[Trip]) -> str:
 
 
 def _joint(name: str, driver: MotorBusDriver, i: int) -> DiagnosticStatus:
-    told, joint = driver.feedback, driver.arm.joint_names[i]
+    feedback, joint = driver.feedback, driver.arm.joint_names[i]
     tripped = [str(trip) for trip in driver.trips if trip.joint == joint]
     values = {
-        "age [s]": f"{told.age[i]:.3f}",
-        "position [rad]": f"{told.q[i]:.4f}",
-        "temperature [°C]": f"{told.temperature[i]:.0f}",
-        "supply [V]": f"{told.supply[i]:.1f}",
-        "torque": TORQUE[told.enabled[i]],
-        "fault": told.fault[i] or "none",
+        "age [s]": f"{feedback.age[i]:.3f}",
+        "position [rad]": f"{feedback.q[i]:.4f}",
+        "temperature [°C]": f"{feedback.temperature[i]:.0f}",
+        "supply [V]": f"{feedback.supply[i]:.1f}",
+        "torque": TORQUE[feedback.enabled[i]],
+        "fault": feedback.fault[i] or "none",
         "effort": driver.capabilities[i].effort_source,
     }
-    trouble = tripped or [told.fault[i]] * bool(told.fault[i])
-    if not trouble and not isfinite(told.q[i]):
-        trouble = [f"silent for {told.age[i]:.3f} s"]
+    trouble = tripped or [feedback.fault[i]] * bool(feedback.fault[i])
+    if not trouble and not isfinite(feedback.q[i]):
+        trouble = [f"no feedback for {feedback.age[i]:.3f} s"]
     return status(f"{name}: {joint}", ERROR if trouble else OK, "; ".join(trouble) or "OK", values)

@@ -48,9 +48,9 @@ class JointControllerNode(Node):
         self._nominal = declared_model(self)
         self.events = events = Events(Throttle(self.get_logger()).warn)
         self._capabilities = Capabilities(self, events, timed=self._fit)
-        self._law = ControllerParameters(self, self._nominal)
+        self._controller_parameters = ControllerParameters(self, self._nominal)
         self._driver = driver or self._topics(events)
-        self.loop = ControlLoop(self._driver, self._law.law, events)
+        self.loop = ControlLoop(self._driver, self._controller_parameters.controller, events)
         self._references = ReferenceTopics(self, self.loop)
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
@@ -61,7 +61,7 @@ class JointControllerNode(Node):
         self.add_on_set_parameters_callback(self._on_parameters)
 
     def _topics(self, events: Events) -> TopicDriver:
-        output = declare_output(self, self._nominal, self._law.law)
+        output = declare_output(self, self._nominal, self._controller_parameters.controller)
         return TopicDriver(self._nominal, self, events, output, self._capabilities)
 
     def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
@@ -133,7 +133,7 @@ class JointControllerNode(Node):
         try:
             if NAME in values:
                 self._capabilities.require(joint_space_controller_class(values[NAME]))
-            self._law.change(values, self.loop)
+            self._controller_parameters.change(values, self.loop)
             self._references.configure(values)
             if self._interfaces is not None:
                 self._interfaces.configure(values)
@@ -144,20 +144,20 @@ class JointControllerNode(Node):
 
     def _report(self) -> StatusReport:
         events, rate = self.loop.events, self._rate.update(self._ticks)
-        error, joint = self._state.max_error()
+        max_error, joint = self._state.max_error()
         values = {
             "controller": type(self.loop.controller).__name__,
             "control_msgs": "missing" if self._interfaces is None else "found",
             "commands per second": f"{rate:.0f}",
-            "max joint error [rad]": f"{error:.6f}",
+            "max joint error [rad]": f"{max_error:.6f}",
             "joint of max error": joint,
             "speed scaling": f"{self.loop.reference_generator.clock.factor:g}",
             **event_values(events),
         }
-        law = type(self.loop.controller)
-        refusal = self._capabilities.incompatibility(law) or self.loop.fit.fault
-        if refusal:
-            return ERROR, refusal, values
+        incompatibility = self._capabilities.incompatibility(type(self.loop.controller))
+        error = incompatibility or self.loop.fit.fault
+        if error:
+            return ERROR, error, values
         conflict = self._conflict()
         if conflict:
             return False, conflict, values

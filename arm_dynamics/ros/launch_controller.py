@@ -11,7 +11,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.launch_parts import given_arm
 
 SIMULATED = "simulated"
-USUAL = (NAMELESS, "position")
+FALLBACKS = (NAMELESS, "position")
 """Controllers that replace one with an unavailable command interface."""
 
 
@@ -22,26 +22,29 @@ def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[s
     controller; a simulated one may have other interfaces than the motors. Raise UnknownName for an
     unregistered controller, ConfigError for an unreadable parameter file.
     """
-    asked, simulated = given["controller"], given["driver"] == SIMULATED
-    if asked and not simulated:
-        return asked, ""
-    own = controller_name(given_arm(given), file=files[0] if files else None)
-    takes = _simulated(given_arm(given)) if simulated else (_interface(given, files),)
-    wanted = asked or own
-    found = next((law for law in (wanted, own, *USUAL) if _follows(law, takes)), wanted)
-    if found == wanted:
-        return asked or ("" if files else own), ""
+    requested, simulated = given["controller"], given["driver"] == SIMULATED
+    if requested and not simulated:
+        return requested, ""
+    default = controller_name(given_arm(given), file=files[0] if files else None)
+    accepted = _simulated(given_arm(given)) if simulated else (_interface(given, files),)
+    preferred = requested or default
+    found = next(
+        (name for name in (preferred, default, *FALLBACKS) if _accepts(accepted, name)), preferred
+    )
+    if found == preferred:
+        return requested or ("" if files else default), ""
     arm = "simulated arm accepts" if simulated else "motors accept"
     return found, (
-        f"command interface of {wanted} = {_commands(wanted)}; the {arm} {', '.join(takes)};"
+        f"command interface of {preferred} = {_commands(preferred)};"
+        f" the {arm} {', '.join(accepted)};"
         f" using controller {found}"
     )
 
 
 def _interface(given: Mapping[str, str], files: Sequence[str]) -> str:
     """Return the command interface of the motors: the argument, the parameter file's, or effort."""
-    told = node_parameters(files[0], "hardware") if files else {}
-    return given["command_interface"] or str(told.get("command_interface", "effort"))
+    file_parameters = node_parameters(files[0], "hardware") if files else {}
+    return given["command_interface"] or str(file_parameters.get("command_interface", "effort"))
 
 
 def _simulated(arm: ArmModel) -> tuple[str, ...]:
@@ -50,10 +53,10 @@ def _simulated(arm: ArmModel) -> tuple[str, ...]:
     return tuple(one for one in first if all(one in other for other in others))
 
 
-def _commands(law: str) -> str:
-    interface: str = plugins.load_class("controllers", law).interface
+def _commands(controller: str) -> str:
+    interface: str = plugins.load_class("controllers", controller).interface
     return interface
 
 
-def _follows(law: str, takes: Collection[str]) -> bool:
-    return _commands(law) in (*takes, MIXED)
+def _accepts(interfaces: Collection[str], controller: str) -> bool:
+    return _commands(controller) in (*interfaces, MIXED)

@@ -160,8 +160,8 @@ def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str
 
 def controller_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of a controller node, with ``controller`` only if given."""
-    law = {"controller": given["controller"]} if given["controller"] else {}
-    return {**model_parameters(given), **law}
+    controller = {"controller": given["controller"]} if given["controller"] else {}
+    return {**model_parameters(given), **controller}
 
 
 def params_files(given: Mapping[str, str]) -> list[str]:

@@ -78,13 +78,13 @@ def simulated_arm(
     simulator = simulator_parameters(given) | lockstep(given, files)
     shown = given["viewer"] == "true"
     page_nodes = [viewer_node("viewer", given, "page", controls=controls)] if shown else []
-    apart, composed = executables
+    controller_node, composed = executables
     if given["composed"] == "true":
         return [required_node(composed, given, *files, simulator, controller), *page_nodes]
     # Controller and viewer use the stamps of the states: following /clock would load a core.
     return [
         required_node("simulator", given, *files, simulator),
-        node(apart, given, *files, controller),
+        node(controller_node, given, *files, controller),
         *page_nodes,
     ]
 
@@ -122,8 +122,8 @@ def lockstep(given: Mapping[str, str], files: Sequence[str]) -> dict[str, Any]:
 
     Lockstep requires simulated time; raise ConfigError without.
     """
-    asked, simulated = given["lockstep"], given["use_sim_time"] == "true"
-    if asked == "true" and not simulated:
+    requested, simulated = given["lockstep"], given["use_sim_time"] == "true"
+    if requested == "true" and not simulated:
         raise ConfigError("use_sim_time = false; expected true with lockstep:=true")
-    usual = lockstep_by_default(files[0] if files else None) and simulated
-    return {"lockstep": asked == "true" if asked else usual}
+    default = lockstep_by_default(files[0] if files else None) and simulated
+    return {"lockstep": requested == "true" if requested else default}

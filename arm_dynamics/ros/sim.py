@@ -215,21 +215,21 @@ class _Session:
             if self._news():
                 self._report()
                 if self._over():
-                    return self._verdict()
-            self._say_waiting()
+                    return self._result()
+            self._report_waiting()
             if time.monotonic() - self._alive > self._patience:
                 print(f"no command reached the arm within {self._patience:.0f} s", flush=True)
                 return 1
         print("stopped", flush=True)
         return 0
 
-    def _say_waiting(self) -> None:
+    def _report_waiting(self) -> None:
         """Print the waiting time for the first command, and possible causes."""
         now = time.monotonic()
-        if self._patience == START_UP and now > self._notice and not self._standing():
+        if self._patience == START_UP and now > self._notice and not self._is_time_stopped():
             self._notice = now + NOTICE
-            told, well = self._status.messages, self._status.ok
-            wrong = [f"{name}: {text}" for name, text in told.items() if not well[name]]
+            messages, ok = self._status.messages, self._status.ok
+            wrong = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
             why = "; ".join(wrong) or "the first start compiles, on a busy machine for minutes"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 
@@ -242,24 +242,24 @@ class _Session:
         running = known and (self._status.number("commands per second") or 0) > 0
         if running:
             self._patience = COMMAND_TIMEOUT
-        if running or self._standing():
+        if running or self._is_time_stopped():
             self._alive = time.monotonic()
-        return running or self._standing()
+        return running or self._is_time_stopped()
 
-    def _standing(self) -> bool:
+    def _is_time_stopped(self) -> bool:
         """Return whether a user has stopped simulated time: not a failure of the arm."""
         return self._status.stopped or self._status.values.get("paused") == "true"
 
     def _over(self) -> bool:
         limit, simulated = self._options.duration, self._status.number("simulated time [s]") or 0
-        return limit is not None and not self._standing() and simulated >= float(limit)
+        return limit is not None and not self._is_time_stopped() and simulated >= float(limit)
 
     def _report(self) -> None:
         number = self._status.number
         simulated = number("simulated time [s]") or 0.0
-        if self._standing():
-            said = self._status.messages.get("simulator", "paused")
-            print(f"t {simulated:8.2f} s  simulated time stopped: {said}", flush=True)
+        if self._is_time_stopped():
+            message = self._status.messages.get("simulator", "paused")
+            print(f"t {simulated:8.2f} s  simulated time stopped: {message}", flush=True)
             return
         self._tour.continue_motion(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
@@ -276,7 +276,7 @@ class _Session:
             flush=True,
         )
 
-    def _verdict(self) -> int:
+    def _result(self) -> int:
         """Print the result; return 0 if the arm is at its reference, else 1."""
         error = self._status.number("max joint error [rad]")
         well = all(self._status.ok.values())

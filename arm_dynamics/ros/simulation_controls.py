@@ -18,7 +18,7 @@ from arm_dynamics.ros.remote_fields import RemoteFields
 from arm_dynamics.viewer.controls import ActionRow
 from arm_dynamics.viewer.page import ArmPage
 
-LOOK = 0.5
+SEARCH_PERIOD = 0.5
 """Time [s] between two searches for the simulator's services."""
 FOLLOW = 0.15
 """Time [s] between two updates of the sliders from the reference."""
@@ -48,7 +48,7 @@ class SimulationControls:
         self._row: ActionRow | None = None
         self._paused = False
         self._paused_until = 0  # first status update that is valid again
-        self._next_look = self._next_follow = 0.0
+        self._next_search = self._next_follow = 0.0
 
     def look(self, reference: Vector | None) -> None:
         """Find the simulator, or update the controls; at every cycle of the page."""
@@ -65,9 +65,9 @@ class SimulationControls:
             self._follow(reference)
 
     def _find(self) -> None:
-        if time.monotonic() < self._next_look:
+        if time.monotonic() < self._next_search:
             return
-        self._next_look = time.monotonic() + LOOK
+        self._next_search = time.monotonic() + SEARCH_PERIOD
         needed = (self._pause, self._reset, self._push, self._release)
         if not all(service.ready for service in needed):
             return
@@ -99,9 +99,9 @@ class SimulationControls:
         self._page.add_controls().sliders.show(first_turn.tolist())
 
     def _set_paused(self, paused: bool) -> str:
-        said = self._pause.do(SetBool.Request(data=paused))
+        message = self._pause.do(SetBool.Request(data=paused))
         self._paused, self._paused_until = paused, self._status.updates + 1
-        return said
+        return message
 
     def _do_reset(self, goals: JointGoals) -> str:
         goals.reset()

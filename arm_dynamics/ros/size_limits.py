@@ -121,9 +121,9 @@ def _rejection(why: str) -> Callable[[Any, Any], Any]:
     """Return what answers a request that is too large."""
 
     def answer(_: Any, response: Any) -> Any:
-        for told, text in ((response, "message"), (getattr(response, "result", None), "reason")):
-            if hasattr(told, text):
-                setattr(told, text, why)
+        for part, text in ((response, "message"), (getattr(response, "result", None), "reason")):
+            if hasattr(part, text):
+                setattr(part, text, why)
         return response
 
     return answer

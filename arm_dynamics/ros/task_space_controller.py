@@ -49,19 +49,19 @@ class TaskSpaceControllerNode(Node):
         self.events = events = Events(Throttle(self.get_logger()).warn)
         self._driver = driver or TopicDriver(self._nominal, self, events)
         self._capabilities = Capabilities(self, events, task_space=True, timed=self._fit)
-        self._law = self._build_law()
-        self.loop = ControlLoop(self._driver, self._law, events)
+        self._controller = self._build_controller()
+        self.loop = ControlLoop(self._driver, self._controller, events)
         self._motion = ToolMotionParameters(self)
         frames = declare_frames(self, self._nominal)
-        self._topics = ToolTopics(self, frames, self.loop, self._law, self._motion)
-        self._watch = ReachabilityMonitor(self._law, events)
+        self._topics = ToolTopics(self, frames, self.loop, self._controller, self._motion)
+        self._watch = ReachabilityMonitor(self._controller, events)
         self._state = ToolStatePublisher(self, frames, self.loop, self._watch)
         self._ticks, self._rate = 0, RateMeter()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
-        self.add_post_set_parameters_callback(lambda _: show_gains(self, self._law))
+        self.add_post_set_parameters_callback(lambda _: show_gains(self, self._controller))
 
-    def _build_law(self) -> TaskSpaceController:
+    def _build_controller(self) -> TaskSpaceController:
         name = declare_fixed(
             self,
             "controller",
@@ -71,11 +71,11 @@ class TaskSpaceControllerNode(Node):
         self._model = ControllerModelParameters(self, self._nominal)
         kind = task_space_controller_class(name)
         with plugins.guarded("controllers", name):
-            law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
-        law.set_model(self._model.arm)
+            controller = kind(self._nominal, declare_gains(self, kind(self._nominal)))
+        controller.set_model(self._model.arm)
         self.get_logger().info(PREPARING)
-        warm_up_controller(law)
-        return law
+        warm_up_controller(controller)
+        return controller
 
     def run(self, stop: ShutdownFlag) -> None:
         """Reply to every state until ``stop`` is set."""
@@ -86,7 +86,7 @@ class TaskSpaceControllerNode(Node):
 
     def tick(self) -> None:
         """Run one control cycle, unless the arm does not accept the command interface."""
-        refusal = self._capabilities.incompatibility(type(self._law))
+        refusal = self._capabilities.incompatibility(type(self._controller))
         if isinstance(self._driver, TopicDriver) and (self._capabilities.awaited or refusal):
             self._driver.discard_state()
             if not self._capabilities.awaited:
@@ -101,11 +101,11 @@ class TaskSpaceControllerNode(Node):
         A simulator publishes no delay: the gains are only checked.
         """
         if timing is None:
-            self._capabilities.check_margins(self._law)
+            self._capabilities.check_margins(self._controller)
         if isinstance(self._driver, TopicDriver):
             with self.loop.fit.under_way():
                 self._driver.take_timing(timing)
-        show_gains(self, self._law)
+        show_gains(self, self._controller)
 
     def destroy_node(self) -> None:
         """Destroy the node and cancel a path check."""
@@ -115,14 +115,14 @@ class TaskSpaceControllerNode(Node):
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values: dict[str, Any] = {p.name: p.value for p in parameters}
         try:
-            gains = changed_gains(self._law, values)
+            gains = changed_gains(self._controller, values)
             motion = self._motion.changed(values)
             self._model.changed(values)  # raises before any change
             if gains is not None:
                 self.loop.fit.take(gains)
             model = self._model.take(values)
             if model is not None:
-                self._law.set_model(model)
+                self._controller.set_model(model)
             self._motion.take(motion)
         except ArmDynamicsError as error:
             return set_parameters_result(error)
@@ -131,7 +131,7 @@ class TaskSpaceControllerNode(Node):
     def _report(self) -> StatusReport:
         events, watch, rate = self.loop.events, self._watch, self._rate.update(self._ticks)
         values = {
-            "controller": type(self._law).__name__,
+            "controller": type(self._controller).__name__,
             "commands per second": f"{rate:.0f}",
             **self._tool_error(),
             "reachability error [m]": f"{watch.reachability_error:.6f}",
@@ -140,7 +140,7 @@ class TaskSpaceControllerNode(Node):
             "stalled": watch.stalled or "no",
             **event_values(events),
         }
-        refusal = self._capabilities.incompatibility(type(self._law)) or self.loop.fit.fault
+        refusal = self._capabilities.incompatibility(type(self._controller)) or self.loop.fit.fault
         if refusal:
             return ERROR, refusal, values
         if rate <= 0:
@@ -166,9 +166,9 @@ class TaskSpaceControllerNode(Node):
 
 def task_space_controller_class(name: str) -> type[TaskSpaceController]:
     """Return the task-space controller class ``name``; raise ConfigError for a joint-space one."""
-    law: type[object] = plugins.load_class("controllers", name)
-    if issubclass(law, TaskSpaceController):
-        return law
+    controller: type[object] = plugins.load_class("controllers", name)
+    if issubclass(controller, TaskSpaceController):
+        return controller
     every = plugins.sound("controllers")
     able = ", ".join(n for n, kind in every.items() if issubclass(kind, TaskSpaceController))
     raise ConfigError(f"controller = '{name}'; expected a task-space controller: {able}")

@@ -24,12 +24,12 @@ from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.tool_messages import pose_message
 from arm_dynamics.viewer.rviz import axes_length
 
-LENGTH = 200
-PERIOD = 0.1
+PATH_CAPACITY = 200
+PATH_PERIOD = 0.1
 
 
 class ToolTrace:
-    """Publishes the last LENGTH tool positions at intervals of PERIOD [s], if subscribed."""
+    """Publishes the last PATH_CAPACITY tool positions every PATH_PERIOD [s], if subscribed."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class ToolTrace:
     ) -> None:
         self._arm, self._frame, self._state, self._stamp = arm, frames.base, state, stamp
         self._publisher = node.create_publisher(Path, "tool_trace", 1)
-        self._poses: deque[PoseStamped] = deque(maxlen=LENGTH)
+        self._poses: deque[PoseStamped] = deque(maxlen=PATH_CAPACITY)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(PATH_PERIOD, self._publish, clock=steady)
 
     def _publish(self) -> None:
         if self._publisher.get_subscription_count() == 0:
@@ -57,11 +57,11 @@ class ToolTrace:
         self._publisher.publish(message)
 
 
-TOOL_STATE_PERIOD = 0.02
+STATE_PERIOD = 0.02
 THICKNESS = 0.06
 """Thickness of the reference's axes as a fraction of their length."""
-COLOURS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
-MISSED = (1.0, 0.5, 0.0)
+COLORS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
+ERROR_COLOR = (1.0, 0.5, 0.0)
 
 
 class ToolStatePublisher:
@@ -78,7 +78,7 @@ class ToolStatePublisher:
         self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
         self._axis = axes_length(loop.arm)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(TOOL_STATE_PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(STATE_PERIOD, self._publish, clock=steady)
 
     def _publish(self) -> None:
         latest = self._loop.latest
@@ -89,23 +89,23 @@ class ToolStatePublisher:
         if self._pose.get_subscription_count():
             self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
         if self._twist.get_subscription_count():
-            self._twist.publish(self._moving(head, state))
-        asked = (self._reference, self._markers, self._wrench)
-        if any(publisher.get_subscription_count() for publisher in asked):
+            self._twist.publish(self._twist_message(head, state))
+        references = (self._reference, self._markers, self._wrench)
+        if any(publisher.get_subscription_count() for publisher in references):
             task = to_task_reference(self._loop.arm, reference)
-            self._wrench.publish(self._pushed(head, task, at[1]))
-            wanted = pose_message(task.position, task.rotation)
-            self._reference.publish(PoseStamped(header=head, pose=wanted))
-            self._markers.publish(self._drawn(head, task, at[0]))
+            self._wrench.publish(self._wrench_message(head, task, at[1]))
+            target = pose_message(task.position, task.rotation)
+            self._reference.publish(PoseStamped(header=head, pose=target))
+            self._markers.publish(self._reference_markers(head, task, at[0]))
 
-    def _moving(self, head: Header, state: State) -> TwistStamped:
+    def _twist_message(self, head: Header, state: State) -> TwistStamped:
         message = TwistStamped(header=head)
-        told = twist(self._loop.arm, state.q, state.v).tolist()
+        components = twist(self._loop.arm, state.q, state.v).tolist()
         linear, angular = message.twist.linear, message.twist.angular
-        linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = told
+        linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = components
         return message
 
-    def _pushed(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
+    def _wrench_message(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
         """Return the reference wrench in the axes of the tool, in which RViz draws it."""
         message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
         force, torque = message.wrench.force, message.wrench.torque
@@ -113,19 +113,19 @@ class ToolStatePublisher:
         force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
         return message
 
-    def _drawn(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
+    def _reference_markers(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
         """Return the reference's axes, and a line to it from the tool if it is out of reach."""
-        axes, missed = _lines(head, 0, self._axis), _lines(head, 1, self._axis)
+        axes, error_line = _lines(head, 0, self._axis), _lines(head, 1, self._axis)
         axes.pose = pose_message(task.position, task.rotation)
-        for i, colour in enumerate(COLOURS):
+        for i, colour in enumerate(COLORS):
             end = [self._axis * (k == i) for k in range(3)]
             axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
             axes.colors += [_colour(colour)] * 2
-        missed.action = Marker.ADD if self._watch.out_of_reach else Marker.DELETE
+        error_line.action = Marker.ADD if self._watch.out_of_reach else Marker.DELETE
         for x, y, z in (tool.tolist(), task.position.tolist()):
-            missed.points.append(Point(x=x, y=y, z=z))
-            missed.colors.append(_colour(MISSED))
-        return MarkerArray(markers=[axes, missed])
+            error_line.points.append(Point(x=x, y=y, z=z))
+            error_line.colors.append(_colour(ERROR_COLOR))
+        return MarkerArray(markers=[axes, error_line])
 
 
 def _lines(head: Header, number: int, length: float) -> Marker:

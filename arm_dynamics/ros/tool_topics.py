@@ -116,16 +116,16 @@ class ToolTopics:
         node: Node,
         frames: Frames,
         loop: ControlLoop,
-        law: TaskSpaceController,
+        controller: TaskSpaceController,
         motion: ToolMotionParameters,
     ) -> None:
         self._node, self._frames = node, frames
-        self._loop, self._law, self._motion = loop, law, motion
-        self._following = CartesianReferenceGenerator(law)
+        self._loop, self._controller, self._motion = loop, controller, motion
+        self._following = CartesianReferenceGenerator(controller)
         loop.reference_generator = self._following
-        effort = law.interface == "effort"
+        effort = controller.interface == "effort"
         self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
-        self._aside = BackgroundTask(self._refused)
+        self._task = BackgroundTask(self._reject)
         self._subscriptions: dict[str, Any] = {}
         # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
         # subscriber.
@@ -134,33 +134,33 @@ class ToolTopics:
         self._listen(TwistStamped, "target_twist", self._twist)
         self._listen(WrenchStamped, "target_wrench", self._wrench)
         self._listen(Path, "path", self._path)
-        self._listen(MultiDOFJointTrajectory, "trajectory", self._timetable)
+        self._listen(MultiDOFJointTrajectory, "trajectory", self._timed_poses)
 
     def _listen(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
         self._subscriptions[topic] = listen(
             self._node,
             kind,
             f"~/{topic}",
-            partial(self._hear, topic, take),
+            partial(self._receive, topic, take),
             qos.STREAM,
             lambda text: self._loop.events.report("target_rejected", f"~/{topic}: {text}"),
         )
 
-    def _hear(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
+    def _receive(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
         subscription = self._subscriptions[topic]
         if subscription.get_publisher_count() > 1:
-            self._tell_publishers(subscription.topic_name)
+            self._report_publishers(subscription.topic_name)
         else:
             take(message)
 
-    def _refused(self, topic: str, error: ArmDynamicsError) -> None:
+    def _reject(self, topic: str, error: ArmDynamicsError) -> None:
         self._loop.events.report("target_rejected", f"~/{topic}: {error}")
 
     def end(self) -> None:
         """Cancel the current check."""
-        self._aside.cancel()
+        self._task.cancel()
 
-    def _tell_publishers(self, topic: str) -> None:
+    def _report_publishers(self, topic: str) -> None:
         found = self._node.get_publishers_info_by_topic(topic)
         names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in found)
         self._loop.events.report(
@@ -188,43 +188,43 @@ class ToolTopics:
     def _path(self, message: Path) -> None:
         poses, limits = tool_messages.read_path(self._frames, message), self._motion.limits
         self._present()
-        self._consider("path", lambda: spline_through(self._rest(), poses, limits), None)
+        self._follow_if_feasible("path", lambda: spline_through(self._rest(), poses, limits), None)
 
-    def _timetable(self, message: MultiDOFJointTrajectory) -> None:
+    def _timed_poses(self, message: MultiDOFJointTrajectory) -> None:
         times, poses, twists, start = tool_messages.read_timed_poses(self._frames, message)
         self._present()
 
         def build() -> CartesianTrajectory:
             return timed_spline(self._rest(start), times, poses, twists)
 
-        self._consider("trajectory", build, start)
+        self._follow_if_feasible("trajectory", build, start)
 
     def _go(self, goal: CartesianTarget) -> None:
         """Start in the next control cycle; unreachable targets are not rejected."""
         glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._present())
-        self._aside.run_now(lambda: self._following.queue(glide))
+        self._task.run_now(lambda: self._following.queue(glide))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
         """Return the current reference configuration as a trajectory at rest."""
         now, _ = self._present()
         return CartesianTrajectory.from_configuration(
-            self._loop.arm, self._law.clik.q, start or now
+            self._loop.arm, self._controller.clik.q, start or now
         )
 
-    def _consider(
+    def _follow_if_feasible(
         self, topic: str, build: Callable[[], CartesianTrajectory], start: float | None
     ) -> None:
         """Follow a trajectory if it is feasible; without a start time, after the check."""
 
         def work(pause: Pause) -> Callable[[], None]:
-            possible = self._possible(build, pause)
+            possible = self._feasible(build, pause)
             return lambda: self._loop.follow(
                 possible if start is not None else replace(possible, start_time=self._present()[0])
             )
 
-        self._aside.start(topic, work)
+        self._task.start(topic, work)
 
-    def _possible(
+    def _feasible(
         self, build: Callable[[], CartesianTrajectory], pause: Pause
     ) -> CartesianTrajectory:
         """Return a feasible trajectory from the reference at the end of its check."""
@@ -233,7 +233,7 @@ class ToolTopics:
             entered = trajectory.starting_from(
                 self._present()[0], Reference.hold(trajectory.posture)
             )
-            found = check_path(self._law.arm, entered, self._limit, pause)
+            found = check_path(self._controller.arm, entered, self._limit, pause)
             if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
                 return replace(found, entry=None)  # the loop computes the blend
         raise TrajectoryRejected(

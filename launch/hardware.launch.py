@@ -9,7 +9,7 @@ from launch.actions import LogInfo
 
 from arm_dynamics.core import plugins
 from arm_dynamics.ros import launch_parts as parts
-from arm_dynamics.ros.launch_controller import SIMULATED, select_controller
+from arm_dynamics.ros.launch_parts import SIMULATED, select_controller
 from arm_dynamics.ros.launch_simulation import simulator_parameters
 
 TASK_SPACE = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py

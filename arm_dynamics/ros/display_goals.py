@@ -18,11 +18,10 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.conversions import header
+from arm_dynamics.ros.conversions import header, pose_message
 from arm_dynamics.ros.demo_motion import INTERRUPTED, TOPIC, message, stop_waypoint
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.tool_messages import pose_message
 
 SETTLED = 0.15
 """Time [s] without another change after which a target is sent."""

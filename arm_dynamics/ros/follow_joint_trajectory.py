@@ -1,26 +1,87 @@
-"""Action ``~/follow_joint_trajectory``, with the rules of joint_trajectory_controller."""
+"""Interfaces of joint_trajectory_controller that need control_msgs.
+
+Action ``~/follow_joint_trajectory``, topic ``~/speed_scaling_input``, service ``~/query_state``.
+rclpy's action server provides no serialized goals, and converts a waypoint in 25 µs. A goal with
+10^6 waypoints would block the services for half a minute, so that sizes are checked in C first.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import SpeedScalingFactor
+from control_msgs.srv import QueryTrajectoryState
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
+from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import ErrorCode, Goal, GoalResult, ToleranceOverrides
 from arm_dynamics.control.goals.goal_request import GoalRequest, rejecting_with
 from arm_dynamics.control.goals.goals import GoalHandler
-from arm_dynamics.core.errors import GoalRejected
-from arm_dynamics.ros.controller_state import state_points
-from arm_dynamics.ros.conversions import header, to_seconds
-from arm_dynamics.ros.decode import check_names
-from arm_dynamics.ros.size_limits import TooLarge, limited_action
+from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected, InvalidValue
+from arm_dynamics.ros import qos
+from arm_dynamics.ros.c_message import derived, from_c, guarded, is_known, structure
+from arm_dynamics.ros.controller_parameters import ConstraintParameters
+from arm_dynamics.ros.controller_topics import state_points
+from arm_dynamics.ros.conversions import header, to_double_array, to_seconds
+from arm_dynamics.ros.decode import check_names, check_points, listen
+
+SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
+
+
+TOLERANCES = (
+    *("path_tolerance", "component_path_tolerance"),
+    *("goal_tolerance", "component_goal_tolerance"),
+)
+
+
+class TooLarge(FollowJointTrajectory.Goal):
+    """Goal that was not converted; ``why`` is the exceeded limit."""
+
+    why = ""
+
+
+def _check(goal: Any) -> None:
+    """Raise InvalidValue for a goal beyond the limits of a message."""
+    for trajectory in (goal.trajectory, goal.multi_dof_trajectory):
+        check_names(trajectory.joint_names.size, 0)
+        check_points(trajectory.points.size)
+    for tolerances in TOLERANCES:
+        check_names(getattr(goal, tolerances).size, 0)
+
+
+def limited_action() -> Any:
+    """Return a FollowJointTrajectory whose server receives a TooLarge for goals beyond the limits.
+
+    Return FollowJointTrajectory itself if the layout of the C structure is unknown.
+    """
+    if not is_known(SendGoal):
+        return FollowJointTrajectory
+    request = guarded(SendGoal, _guarded)
+    service = derived(FollowJointTrajectory.Impl.SendGoalService, {"Request": request})
+    impl = type("Impl", (FollowJointTrajectory.Impl,), {"SendGoalService": service})
+    return derived(FollowJointTrajectory, {"Impl": impl})
+
+
+def _guarded(address: int) -> Any:
+    """Return the request in C as an object."""
+    request: Any = structure(SendGoal).from_address(address)
+    try:
+        _check(request.goal)
+    except InvalidValue as error:
+        goal = TooLarge()
+        goal.why = str(error)
+        found = SendGoal(goal=goal)
+        found.goal_id.uuid = list(request.goal_id.uuid)
+        return found
+    return from_c(SendGoal, address)
 
 
 def read_goal(message: Any) -> GoalRequest:
@@ -186,3 +247,53 @@ class FollowJointTrajectoryServer:
             error=error,
         )
         handle.publish_feedback(feedback)
+
+
+class TrajectoryInterfaces:
+    """``~/follow_joint_trajectory``, ``~/speed_scaling_input`` and ``~/query_state``."""
+
+    def __init__(self, node: Node, frame: str, loop: ControlLoop) -> None:
+        self._loop = loop
+        self._goals = GoalHandler(loop)
+        self._parameters = ConstraintParameters(node, loop.arm)
+        self._server = FollowJointTrajectoryServer(node, frame, self._goals)
+        self.configure({})
+        refuse = partial(loop.events.report, "speed_scaling_rejected")
+        topic = "~/speed_scaling_input"
+        listen(node, SpeedScalingFactor, topic, self._scale, qos.LATCHED, refuse)
+        node.create_service(QueryTrajectoryState, "~/query_state", self._query)
+
+    def configure(self, values: dict[str, object]) -> None:
+        """Apply changed parameters; raise InvalidValue for one out of its range."""
+        self._goals.constraints = self._parameters.changed(values)
+        self._goals.allow_partial = self._parameters.partial
+        self._server.reject_invalid = self._parameters.reject
+
+    def allow(self, *, end_in_motion: bool, integrate: bool) -> None:
+        """Set whether goals may end in motion, and may contain only velocities or accelerations."""
+        self._goals.end_in_motion, self._goals.integrate = end_in_motion, integrate
+
+    def observe(self) -> None:
+        """Check the goals after a control cycle."""
+        self._goals.update()
+
+    def _scale(self, message: SpeedScalingFactor) -> None:
+        self._loop.reference_generator.clock.set_factor(message.factor)
+
+    def _query(
+        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
+    ) -> QueryTrajectoryState.Response:
+        """Return the reference at a time; at 0 the current one."""
+        state = self._loop.state
+        try:
+            time = to_seconds(request.time) or (0.0 if state is None else state.time)
+            reference = self._loop.reference_generator.at(time)
+        except ArmDynamicsError as error:
+            response.success, response.message = False, str(error)
+            return response
+        response.success, response.message = True, f"reference at {time:.6g} s"
+        response.name = list(self._loop.arm.joint_names)
+        response.position = to_double_array(reference.q)
+        response.velocity = to_double_array(reference.v)
+        response.acceleration = to_double_array(reference.a)
+        return response

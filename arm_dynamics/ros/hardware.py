@@ -14,13 +14,12 @@ from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.recording.state_log import StateLog
-from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.arm_diagnostics import HardwareReport
+from arm_dynamics.ros.arm_parameters import HardwareParameters, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.hardware_cycle import HardwareCycle, is_at_rest
-from arm_dynamics.ros.hardware_parameters import HardwareParameters
-from arm_dynamics.ros.hardware_report import HardwareReport
 from arm_dynamics.ros.lifecycle import ACTIVE, LoopLifecycleNode
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm

@@ -14,10 +14,9 @@ from arm_dynamics.core.timing import Pacer, RoundTrip
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.state_log import StateLog
-from arm_dynamics.ros.command_topics import CommandTopics, declare_voltage_order
-from arm_dynamics.ros.description import publish_description
-from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.state_topics import StateTopics
+from arm_dynamics.ros.arm_parameters import declare_voltage_order
+from arm_dynamics.ros.arm_topics import CommandTopics, StateTopics
+from arm_dynamics.ros.frames import declare_frames, publish_description
 from arm_dynamics.safety.events import Events
 
 REST = 0.02

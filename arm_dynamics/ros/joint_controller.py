@@ -15,21 +15,21 @@ from arm_dynamics.core.timing import LoopTiming, RateMeter
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
-from arm_dynamics.ros.command_output import declare_output
 from arm_dynamics.ros.controller_parameters import (
+    END_IN_MOTION,
+    INTEGRATE,
     NAME,
     ControllerParameters,
     joint_space_controller_class,
     show_gains,
 )
-from arm_dynamics.ros.controller_state import ControllerStatePublisher
+from arm_dynamics.ros.controller_topics import ControllerStatePublisher, ReferenceTopics
 from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, StatusReport, Throttle, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.reference_topics import END_IN_MOTION, INTEGRATE, ReferenceTopics
 from arm_dynamics.ros.ros_parameters import set_parameters_result
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.topic_driver import TopicDriver
+from arm_dynamics.ros.topic_driver import TopicDriver, declare_output
 from arm_dynamics.safety.events import Events
 
 WAIT = 0.1
@@ -69,7 +69,7 @@ class JointControllerNode(Node):
         try:
             from control_msgs.msg import JointTrajectoryControllerState  # noqa: PLC0415
 
-            from arm_dynamics.ros.trajectory_interfaces import TrajectoryInterfaces  # noqa: PLC0415
+            from arm_dynamics.ros.follow_joint_trajectory import TrajectoryInterfaces  # noqa: PLC0415
         except ImportError as error:
             self.get_logger().info(f"{MISSING} ({error})")
             return None, None

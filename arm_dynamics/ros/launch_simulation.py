@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.launch_parts import (
     PARAMS_FILE,
     SWITCH,
@@ -17,7 +18,6 @@ from arm_dynamics.ros.launch_parts import (
     required_node,
     viewer_node,
 )
-from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
 USE_SIM_TIME: Argument = (
     "use_sim_time",

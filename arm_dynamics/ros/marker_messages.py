@@ -13,7 +13,7 @@ from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.model.visuals import Visual
-from arm_dynamics.ros.tool_messages import pose_message
+from arm_dynamics.ros.conversions import pose_message
 from arm_dynamics.viewer.drag import DragTarget, Handle
 
 TOOL = "tool"

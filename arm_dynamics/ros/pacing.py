@@ -11,7 +11,6 @@ from rosgraph_msgs.msg import Clock
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.command_topics import CommandTopics
 from arm_dynamics.ros.decode import decode
 from arm_dynamics.ros.joint_state_serialization import seconds
 from arm_dynamics.ros.mailbox import Mailbox
@@ -137,53 +136,3 @@ class ClockPacer:
             rate = (clock - self._latest) / (now - self._received)
             self.factor += 0.1 * (rate - self.factor)
         self._latest, self._received = clock, now
-
-
-FASTER = 1.1
-"""Real-time factor above which simulated time waits for answers."""
-SLICE = 0.005
-"""Time [s] between two polls for commands that are not replies: voltages, or independent stamps."""
-
-
-class AnswerWait:
-    """Gives the controller ``command_timeout`` of wall-clock time, not only of simulated time.
-
-    Simulated time stops while a controller that replied to the last state has not replied to this
-    one, or while its command is about to time out. It stops at most ``command_timeout`` [s] by the
-    wall clock after the last command. A command thus expires only after both clocks have passed
-    that time.
-    """
-
-    def __init__(self, simulation: Simulation, commands: CommandTopics) -> None:
-        self._simulation, self._commands = simulation, commands
-        self._accepted, self._since, self._answers = 0, 0.0, False
-
-    def wait(self, factor: float, answered: bool) -> None:
-        """Wait for the reply to the current state at the real-time ``factor``, if one is due.
-
-        ``answered`` is True if it has already been received.
-        """
-        watch = self._simulation.watch
-        self._note()
-        while factor > FASTER and not answered and watch.commanded and self._is_due():
-            answered = self._take()
-            self._note()
-        self._answers = answered
-
-    def _take(self) -> bool:
-        """Take commands for SLICE; return whether one replies to the current state."""
-        until = time.monotonic() + SLICE
-        return self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic()))
-
-    def _is_due(self) -> bool:
-        """Return whether the controller may still reply, and did before or is about to time out."""
-        watch = self._simulation.watch
-        age = watch.age(self._simulation.state.time) + self._simulation.period
-        allowed = time.monotonic() - self._since < watch.timeout
-        return allowed and (self._answers or age > watch.timeout)
-
-    def _note(self) -> None:
-        """Record the wall-clock time of the newest command."""
-        accepted = self._simulation.watch.accepted
-        if accepted != self._accepted:
-            self._accepted, self._since = accepted, time.monotonic()

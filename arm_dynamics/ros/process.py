@@ -1,10 +1,13 @@
-"""Process of one or more nodes: signals, services in a background thread, ordered shutdown."""
+"""Processes of nodes: signals, services in a background thread, ordered shutdown, children."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import re
+import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -20,7 +23,6 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.yaml_file import read_yaml
-from arm_dynamics.ros.child_processes import exit_with_parent
 from arm_dynamics.ros.dds_transport import avoid_shared_memory
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.ros_parameters import require_declared, take_numbers_as_text
@@ -169,3 +171,57 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
         for node in nodes:
             node.destroy_node()
     return not failures
+
+
+EXIT_TIMEOUT = 5.0
+"""Time [s] for a process to end after a signal, before it gets a stronger one."""
+PARENT = "ARM_DYNAMICS_PARENT"
+"""Environment variable with the process id of a child's parent."""
+
+
+class ChildProcesses:
+    """Starts nodes as separate processes and ends them together."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
+        """Run ``python -m module`` in a separate session: Ctrl-C reaches only this process."""
+        self._processes[name] = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            start_new_session=True,
+            env={**os.environ, PARENT: str(os.getpid())},
+        )
+
+    def exited_process(self) -> tuple[str, int] | None:
+        """Return name and exit code of a process that has ended, or None."""
+        for name, process in self._processes.items():
+            code = process.poll()
+            if code is not None:
+                return name, code
+        return None
+
+    def stop(self) -> None:
+        """End all processes, if necessary by SIGKILL."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            left = [p for p in self._processes.values() if p.poll() is None]
+            for process in left:
+                process.send_signal(number)
+            _wait(left)
+
+
+def exit_with_parent() -> None:
+    """Have Linux end this process if its parent is killed."""
+    parent = os.environ.get(PARENT)
+    if parent is None or sys.platform != "linux":
+        return
+    parent_death_signal = 1
+    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGTERM)
+    if os.getppid() != int(parent):  # killed before the request above
+        sys.exit(1)
+
+
+def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    until = time.monotonic() + EXIT_TIMEOUT
+    while any(p.poll() is None for p in processes) and time.monotonic() < until:
+        time.sleep(0.02)

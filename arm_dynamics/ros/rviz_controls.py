@@ -22,6 +22,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.ros import marker_messages, qos
 from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.conversions import Placed, read_pose
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import TRACKING, RemoteTour
 from arm_dynamics.ros.diagnostics import ARMS, DiagnosticsSummary, Throttle
@@ -34,7 +35,6 @@ from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.ros_parameters import declare_live
 from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.tool_messages import Placed, read_pose
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 from arm_dynamics.viewer.scene_stage import arm_reach

@@ -26,15 +26,15 @@ from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.child_processes import ChildProcesses
+from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import INTERRUPTED, DemoMotion
 from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.domain import MAX_DOMAIN_ID as LARGEST_DOMAIN
 from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
+from arm_dynamics.ros.process import ChildProcesses
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
-from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
 START_UP = 300.0
 """Maximum time [s] from the start of the nodes to the first command: the first start compiles for

@@ -19,24 +19,30 @@ from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.arm_parameters import affects_arm, changed_arm, declare_arm, declared_model
+from arm_dynamics.ros.arm_diagnostics import SimulationReport
+from arm_dynamics.ros.arm_parameters import (
+    FACTOR,
+    LIVE,
+    TIMEOUT,
+    affects_arm,
+    changed_arm,
+    declare_arm,
+    declare_voltage_order,
+    declared_model,
+    declared_simulation,
+)
+from arm_dynamics.ros.arm_topics import AnswerWait, CommandTopics, StateTopics, ToolTrace
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
-from arm_dynamics.ros.command_topics import CommandTopics, declare_voltage_order
-from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
-from arm_dynamics.ros.frames import declare_frames
+from arm_dynamics.ros.frames import declare_frames, initial_transforms, publish_description
 from arm_dynamics.ros.loop_requests import LoopRequests
-from arm_dynamics.ros.pacing import AnswerWait, declare_time_source
+from arm_dynamics.ros.pacing import declare_time_source
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm, sole_clock
 from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.simulation_parameters import FACTOR, LIVE, TIMEOUT, declared_simulation
-from arm_dynamics.ros.simulation_report import SimulationReport
 from arm_dynamics.ros.simulation_services import SimulationServices
-from arm_dynamics.ros.state_topics import StateTopics, initial_transforms
-from arm_dynamics.ros.tool_state import ToolTrace
 from arm_dynamics.simulation.plant import Plant
 
 RECORDING_TIMEOUT = 1.0

@@ -12,22 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from control_msgs.action import FollowJointTrajectory
 from rclpy.executors import SingleThreadedExecutor, await_or_execute
 
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.ros.c_message import (
-    Part,
-    derived,
-    from_c,
-    guarded,
-    is_known,
-    new,
-    parts,
-    structure,
-    to_c,
-)
-from arm_dynamics.ros.decode import check_names, check_points
+from arm_dynamics.ros.c_message import Part, from_c, is_known, new, parts, to_c
 from arm_dynamics.safety.events import Events
 
 ITEMS = 10_000
@@ -139,52 +127,3 @@ def _rcl() -> Any:
     except (OSError, AttributeError):
         return None
     return rcl
-
-
-SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
-TOLERANCES = (
-    *("path_tolerance", "component_path_tolerance"),
-    *("goal_tolerance", "component_goal_tolerance"),
-)
-
-
-class TooLarge(FollowJointTrajectory.Goal):
-    """Goal that was not converted; ``why`` is the exceeded limit."""
-
-    why = ""
-
-
-def _check(goal: Any) -> None:
-    """Raise InvalidValue for a goal beyond the limits of a message."""
-    for trajectory in (goal.trajectory, goal.multi_dof_trajectory):
-        check_names(trajectory.joint_names.size, 0)
-        check_points(trajectory.points.size)
-    for tolerances in TOLERANCES:
-        check_names(getattr(goal, tolerances).size, 0)
-
-
-def limited_action() -> Any:
-    """Return a FollowJointTrajectory whose server receives a TooLarge for goals beyond the limits.
-
-    Return FollowJointTrajectory itself if the layout of the C structure is unknown.
-    """
-    if not is_known(SendGoal):
-        return FollowJointTrajectory
-    request = guarded(SendGoal, _guarded)
-    service = derived(FollowJointTrajectory.Impl.SendGoalService, {"Request": request})
-    impl = type("Impl", (FollowJointTrajectory.Impl,), {"SendGoalService": service})
-    return derived(FollowJointTrajectory, {"Impl": impl})
-
-
-def _guarded(address: int) -> Any:
-    """Return the request in C as an object."""
-    request: Any = structure(SendGoal).from_address(address)
-    try:
-        _check(request.goal)
-    except InvalidValue as error:
-        goal = TooLarge()
-        goal.why = str(error)
-        found = SendGoal(goal=goal)
-        found.goal_id.uuid = list(request.goal_id.uuid)
-        return found
-    return from_c(SendGoal, address)

@@ -21,6 +21,7 @@ from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.controller_parameters import (
     ControllerModelParameters,
+    ToolMotionParameters,
     changed_gains,
     declare_gains,
     show_gains,
@@ -30,8 +31,7 @@ from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.tool_state import ToolStatePublisher
-from arm_dynamics.ros.tool_topics import ToolMotionParameters, ToolTopics
+from arm_dynamics.ros.tool_topics import ToolStatePublisher, ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 

@@ -1,22 +1,26 @@
-"""Targets of the tool: poses, twists, wrenches, paths and timed trajectories."""
+"""Topics of task_space_controller: targets of the tool in, its pose and reference out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import Point, PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Path
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from std_msgs.msg import ColorRGBA, Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
+from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.effort_check import check_path, check_wrench
+from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.control.reference_generator import RESTART_THRESHOLD, CartesianReferenceGenerator
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.online_trajectory import (
@@ -25,79 +29,19 @@ from arm_dynamics.control.trajectories.online_trajectory import (
     TargetPose,
     TargetTwist,
 )
-from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
+from arm_dynamics.control.trajectories.transition_blend import to_task_reference
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
-from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Reference
-from arm_dynamics.ros import qos, tool_messages
-from arm_dynamics.ros.background_task import BackgroundTask, Pause
+from arm_dynamics.core.state import Reference, State, TaskReference
+from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.controller_parameters import ToolMotionParameters
+from arm_dynamics.ros.conversions import header, pose_message
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.ros_parameters import declare_number
-
-LIMITS = (
-    Parameter(
-        "max_linear_velocity", 0.25, "m/s", "velocity limit of the tool", lower=1e-6, upper=100
-    ),
-    Parameter(
-        "max_linear_acceleration",
-        1.0,
-        "m/s²",
-        "acceleration limit of the tool",
-        lower=1e-6,
-        upper=1e4,
-    ),
-    Parameter(
-        "max_angular_velocity",
-        1.0,
-        "rad/s",
-        "angular velocity limit of the tool",
-        lower=1e-6,
-        upper=1e3,
-    ),
-    Parameter(
-        "max_angular_acceleration",
-        4.0,
-        "rad/s²",
-        "angular acceleration limit of the tool",
-        lower=1e-6,
-        upper=1e5,
-    ),
-)
-TIMEOUT = Parameter(
-    "command_timeout", 0.25, "s", "time after which a twist or wrench expires", above=0, upper=10
-)
-
-
-class ToolMotionParameters:
-    """Live limits of tool motions, and the timeout of twists and wrenches."""
-
-    def __init__(self, node: Node) -> None:
-        self._values = {
-            spec.name: declare_number(node, spec.name, spec, spec.default or 0.0)
-            for spec in (*LIMITS, TIMEOUT)
-        }
-
-    @property
-    def limits(self) -> ToolLimits:
-        """Limits of the next motion."""
-        return ToolLimits(**{spec.name: self._values[spec.name] for spec in LIMITS})
-
-    @property
-    def timeout(self) -> float:
-        """Time [s] of the states after which a twist or wrench expires."""
-        return self._values[TIMEOUT.name]
-
-    def changed(self, values: Mapping[str, Any]) -> dict[str, float]:
-        """Return the ``values`` of these parameters; raise InvalidValue for one out of range."""
-        specs = [spec for spec in (*LIMITS, TIMEOUT) if spec.name in values]
-        return {spec.name: spec.check("tool", values[spec.name]) for spec in specs}
-
-    def take(self, changed: Mapping[str, float]) -> None:
-        """Apply changed values."""
-        self._values |= changed
-
+from arm_dynamics.ros.loop_requests import BackgroundTask, Pause
+from arm_dynamics.viewer.rviz import axes_length
 
 ATTEMPTS = 3
 """Maximum number of feasibility checks of a path while the tool moves."""
@@ -169,29 +113,29 @@ class ToolTopics:
         )
 
     def _pose(self, message: PoseStamped) -> None:
-        position, rotation = tool_messages.read_pose(self._frames, message)
+        position, rotation = conversions.read_pose(self._frames, message)
         self._go(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
         self._target.publish(message)
 
     def _twist(self, message: TwistStamped) -> None:
-        twist, motion = tool_messages.read_twist(self._frames, message), self._motion
+        twist, motion = conversions.read_twist(self._frames, message), self._motion
         self._go(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
     def _wrench(self, message: WrenchStamped) -> None:
         wrench, (now, reference) = (
-            tool_messages.read_wrench(self._frames, message),
+            conversions.read_wrench(self._frames, message),
             self._present(),
         )
         check_wrench(self._loop.arm, reference.q, wrench)
         self._following.set_wrench(wrench, now + self._motion.timeout)
 
     def _path(self, message: Path) -> None:
-        poses, limits = tool_messages.read_path(self._frames, message), self._motion.limits
+        poses, limits = conversions.read_path(self._frames, message), self._motion.limits
         self._present()
         self._follow_if_feasible("path", lambda: spline_through(self._rest(), poses, limits), None)
 
     def _timed_poses(self, message: MultiDOFJointTrajectory) -> None:
-        times, poses, twists, start = tool_messages.read_timed_poses(self._frames, message)
+        times, poses, twists, start = conversions.read_timed_poses(self._frames, message)
         self._present()
 
         def build() -> CartesianTrajectory:
@@ -247,3 +191,84 @@ class ToolTopics:
         if latest is None:
             raise TrajectoryRejected("received states = 0; expected at least 1 before a target")
         return latest[0].time, latest[1]
+
+
+STATE_PERIOD = 0.02
+THICKNESS = 0.06
+"""Thickness of the reference's axes as a fraction of their length."""
+COLORS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
+ERROR_COLOR = (1.0, 0.5, 0.0)
+
+
+class ToolStatePublisher:
+    """Publishes subscribed topics at 50 Hz, with the stamps of the states."""
+
+    def __init__(
+        self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachabilityMonitor
+    ) -> None:
+        self._frames, self._loop, self._watch = frames, loop, watch
+        self._pose = node.create_publisher(PoseStamped, "~/current_pose", 10)
+        self._twist = node.create_publisher(TwistStamped, "~/current_twist", 10)
+        self._reference = node.create_publisher(PoseStamped, "~/reference_pose", 10)
+        self._wrench = node.create_publisher(WrenchStamped, "~/reference_wrench", 10)
+        self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
+        self._axis = axes_length(loop.arm)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(STATE_PERIOD, self._publish, clock=steady)
+
+    def _publish(self) -> None:
+        latest = self._loop.latest
+        if latest is None:
+            return
+        state, reference, _ = latest
+        head, at = header(self._frames.base, state.time), pose(self._loop.arm, state.q)
+        if self._pose.get_subscription_count():
+            self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
+        if self._twist.get_subscription_count():
+            self._twist.publish(self._twist_message(head, state))
+        references = (self._reference, self._markers, self._wrench)
+        if any(publisher.get_subscription_count() for publisher in references):
+            task = to_task_reference(self._loop.arm, reference)
+            self._wrench.publish(self._wrench_message(head, task, at[1]))
+            target = pose_message(task.position, task.rotation)
+            self._reference.publish(PoseStamped(header=head, pose=target))
+            self._markers.publish(self._reference_markers(head, task, at[0]))
+
+    def _twist_message(self, head: Header, state: State) -> TwistStamped:
+        message = TwistStamped(header=head)
+        components = twist(self._loop.arm, state.q, state.v).tolist()
+        linear, angular = message.twist.linear, message.twist.angular
+        linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = components
+        return message
+
+    def _wrench_message(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
+        """Return the reference wrench in the axes of the tool, in which RViz draws it."""
+        message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = in_axes(rotation, task.wrench).tolist()
+        force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
+        return message
+
+    def _reference_markers(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
+        """Return the reference's axes, and a line to it from the tool if it is out of reach."""
+        axes, error_line = _lines(head, 0, self._axis), _lines(head, 1, self._axis)
+        axes.pose = pose_message(task.position, task.rotation)
+        for i, colour in enumerate(COLORS):
+            end = [self._axis * (k == i) for k in range(3)]
+            axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
+            axes.colors += [_colour(colour)] * 2
+        error_line.action = Marker.ADD if self._watch.out_of_reach else Marker.DELETE
+        for x, y, z in (tool.tolist(), task.position.tolist()):
+            error_line.points.append(Point(x=x, y=y, z=z))
+            error_line.colors.append(_colour(ERROR_COLOR))
+        return MarkerArray(markers=[axes, error_line])
+
+
+def _lines(head: Header, number: int, length: float) -> Marker:
+    marker = Marker(header=head, ns="reference", id=number, type=Marker.LINE_LIST)
+    marker.scale.x, marker.pose.orientation.w = THICKNESS * length, 1.0
+    return marker
+
+
+def _colour(rgb: tuple[float, float, float]) -> ColorRGBA:
+    return ColorRGBA(r=rgb[0], g=rgb[1], b=rgb[2], a=1.0)

@@ -1,4 +1,8 @@
-"""Driver of an arm behind topics: another node simulates it or drives its motors."""
+"""Driver of an arm behind topics, which another node simulates or drives.
+
+States come from joint_states; commands go to joint_commands, or as trajectories to another
+controller.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,22 @@ from typing import Protocol
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.capability_topics import Capabilities
-from arm_dynamics.ros.command_output import CommandPublisher
-from arm_dynamics.ros.joint_state_serialization import JointStateReader
+from arm_dynamics.ros.conversions import to_double_array, to_duration
+from arm_dynamics.ros.joint_state_serialization import JointStateReader, JointStateWriter
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.publisher_checks import OnePublisher
+from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.safety.events import Events
 
 
@@ -133,3 +140,77 @@ class TopicDriver(Driver):
             self.command_epoch += 1
         goals = [] if servos is None else [servos[1].get(name, nan) for name in self._names]
         self._held = as_readonly(goals) if goals and np.isfinite(goals).all() else None
+
+
+class CommandPublisher:
+    """Publishes joint_commands with the stamp of the state that they reply to."""
+
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._publisher = node.create_publisher(JointState, "joint_commands", qos.STREAM)
+        self._writers = {
+            interface: JointStateWriter(arm.joint_names, (interface,))
+            for interface in ("effort", "position")
+        }
+
+    def publish(self, command: Command) -> None:
+        """Publish one command."""
+        writer = self._writers[command.interface]
+        self._publisher.publish(writer.write(command.stamp, command.value))
+
+
+MAX_COMMAND_GAP = 0.25
+"""Time [s] between two commands above which the second one is treated as the first of a motion."""
+
+
+class TrajectoryPublisher:
+    """Publishes position commands as one-point trajectories that end one period later.
+
+    q = the command, v = (q - q_before) / period, time_from_start = period: the time between the
+    two states that the commands reply to. The first command has no period and is not sent.
+    """
+
+    def __init__(self, node: Node, arm: ArmModel, topic: str) -> None:
+        self._publisher = node.create_publisher(JointTrajectory, topic, qos.STREAM)
+        self._names = list(arm.joint_names)
+        self._last: Command | None = None
+
+    def publish(self, command: Command) -> None:
+        """Publish one position command."""
+        last, self._last = self._last, command
+        period = 0.0 if last is None else command.stamp - last.stamp
+        if last is not None and 0 < period <= MAX_COMMAND_GAP:
+            self._publisher.publish(self._message(command.value, last.value, period))
+
+    def _message(self, q: Vector, before: Vector, period: float) -> JointTrajectory:
+        point = JointTrajectoryPoint(
+            positions=to_double_array(q),
+            velocities=to_double_array((q - before) / period),
+            time_from_start=to_duration(period),
+        )
+        return JointTrajectory(joint_names=self._names, points=[point])
+
+
+OUTPUTS = ("joint_commands", "joint_trajectory")
+OTHERS = "joint_trajectory_controller/joint_trajectory"
+
+
+def declare_output(
+    node: Node, arm: ArmModel, controller: Controller
+) -> CommandPublisher | TrajectoryPublisher:
+    """Return the publisher that the parameters ``output`` and ``output_topic`` define.
+
+    Raise ConfigError for an unknown output, and for trajectories of a controller that does not
+    command positions.
+    """
+    output = declare_fixed(node, "output", OUTPUTS[0], f"one of {', '.join(OUTPUTS)}")
+    topic = declare_fixed(node, "output_topic", OTHERS, "topic of output joint_trajectory")
+    if output not in OUTPUTS:
+        raise ConfigError(f"output = '{output}'; expected one of {', '.join(OUTPUTS)}")
+    if output == OUTPUTS[0]:
+        return CommandPublisher(node, arm)
+    if controller.interface != "position":
+        raise ConfigError(
+            f"output joint_trajectory: command interface = {controller.interface};"
+            " expected position; use controller position, or output joint_commands"
+        )
+    return TrajectoryPublisher(node, arm, topic)

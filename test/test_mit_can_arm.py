@@ -216,7 +216,7 @@ def test_a_motor_that_fails_stops_the_arm(happens):
 @pytest.mark.parametrize("q", [arm().configuration("initial"), HEAVY, np.zeros(7)])
 def test_the_law_of_the_file_leads_the_arm_at_the_rate_of_the_file(q):
     """A command goes out one cycle late; stretched straight up J1 turns next to no inertia."""
-    period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["rate"]
+    period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["update_rate"]
     rig = Rig(q=q, period=period)
     rig.driver.configure()
     rig.driver.read()

@@ -5,8 +5,8 @@ import pytest
 BROKEN = '<robot name="b"><link name="a"/><link name="c"/></robot>'
 CASES = {
     "unknown arm": ("simulator", {"arm": "six_dof"}, ["six_dof", "five_dof"]),
-    "rate 0": ("simulator", {"rate": 0.0}, ["rate", "0"]),
-    "no whole period": ("simulator", {"rate": 300.0, "dt": 0.001}, ["dt", "multiple"]),
+    "rate 0": ("simulator", {"update_rate": 0.0}, ["update_rate", "0"]),
+    "no whole period": ("simulator", {"update_rate": 300.0, "dt": 0.001}, ["dt", "multiple"]),
     "dt longer than the period": ("simulator", {"dt": 0.1}, ["rate = 500", "1 / dt = 10"]),
     "dt 0": ("simulator", {"dt": 0.0}, ["dt"]),
     "unknown integrator": ("simulator", {"integrator": "magic"}, ["magic", "semi_implicit_euler"]),
@@ -36,11 +36,11 @@ CASES = {
     ),
     "factor 0": ("simulator", {"real_time_factor": 0.0}, ["real_time_factor", "0.0"]),
     "timeout 0": ("simulator", {"command_timeout": 0.0}, ["command_timeout", "above 0"]),
-    "wrong type": ("simulator", {"rate": "fast"}, ["rate"]),
+    "wrong type": ("simulator", {"update_rate": "fast"}, ["update_rate"]),
     "composed, unknown arm": ("composed", {"arm": "six_dof"}, ["six_dof"]),
     "unknown driver": ("hardware", {"driver": "magic"}, ["magic", "dynamixel"]),
     "driver without motors": ("hardware", {"driver": "simulated"}, ["simulated", "simulator"]),
-    "unknown interface": ("hardware", {"interface": "thought"}, ["thought", "effort"]),
+    "unknown interface": ("hardware", {"command_interface": "thought"}, ["thought", "effort"]),
     "unknown stop policy": ("hardware", {"safety.stop_policy": "panic"}, ["panic", "hold"]),
     "no time to be silent": (
         "hardware",
@@ -52,7 +52,7 @@ CASES = {
         {"safety.max_temperature": 20.0},
         ["derating_temperature", "20"],
     ),
-    "settings without a name": ("hardware", {"settings": "=fast"}, ["=fast", "name=value"]),
+    "settings without a name": ("hardware", {"driver_settings": "=fast"}, ["=fast", "name=value"]),
     "viewer, unknown arm": ("viewer", {"arm": "six_dof"}, ["six_dof"]),
 }
 
@@ -95,7 +95,7 @@ def test_a_malformed_parameter_file_ends_the_node_with_its_name(shared, module, 
     refused(shared.start(module, file), str(file))
 
 
-@pytest.mark.parametrize("arguments", [["-r", "__ns:=left"], ["--nonsense"], ["-p", "rate"]])
+@pytest.mark.parametrize("arguments", [["-r", "__ns:=left"], ["--nonsense"], ["-p", "update_rate"]])
 def test_arguments_that_ros_refuses_end_the_node(shared, arguments):
     refused(shared.launch("ros.simulator", "--ros-args", *arguments), arguments[-1])
 

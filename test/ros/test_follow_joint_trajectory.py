@@ -170,11 +170,11 @@ def test_invalid_goals_are_rejected_by_default_and_the_log_says_why(ros):
         assert not ros.answer(client.send_goal_async(message)).accepted
     assert not ros.answer(client.send_goal_async(INVALID["unknown joint"][0])).accepted
     count = str(len(INVALID) + 1)
-    values = ros.diagnosis("joint_controller", lambda v: v.get("goal_refused") == count)
-    assert "INVALID_JOINTS: unknown joint 'R9'" in values["last goal_refused"]
+    values = ros.diagnosis("joint_controller", lambda v: v.get("goal_rejected") == count)
+    assert "INVALID_JOINTS: unknown joint 'R9'" in values["last goal_rejected"]
     assert values["control_msgs"] == "found"
     assert ros.stop_all() == [0, 0], ros.told("")
-    log = [line for line in ros.processes[1].output.splitlines() if "goal_refused: " in line]
+    log = [line for line in ros.processes[1].output.splitlines() if "goal_rejected: " in line]
     assert len(log) == len(INVALID) + 1
     for line, (_, _, words) in zip(log, INVALID.values(), strict=False):
         assert all(word in line for word in words), line
@@ -388,7 +388,7 @@ def test_time_from_start_counts_trajectory_time_and_time(shared, states):
 def test_a_bad_speed_is_refused(shared, states, factor):
     scale(shared, factor)
     shared.diagnosis(
-        "joint_controller", lambda v: f"{factor:g}" in v.get("last speed_scaling_refused", "")
+        "joint_controller", lambda v: f"{factor:g}" in v.get("last speed_scaling_rejected", "")
     )
 
 

@@ -73,6 +73,54 @@ def test_a_single_waypoint_due_at_once_is_taken_as_far_as_limits_allow():
         session.goals.accept(Request(NAMES, [0.0], [far]))
 
 
+def test_a_goal_that_comes_while_another_trajectory_is_entered_is_followed():
+    """The loop's thread computes the entry without a lock; a trajectory posted then is not lost."""
+    session, goals = Session(), []
+    following = session.loop.following
+    entered_at = following.entered_at
+
+    def interrupted(*given):
+        if not goals:
+            following.entered_at = entered_at
+            goals.append(session.goals.accept(to(goal=within(0.01))))
+        return entered_at(*given)
+
+    session.loop.hold({"R1": HOME[0] + 0.01})
+    following.entered_at = interrupted
+    session.tick()
+    verdict = session.finish(goals[0])
+    assert verdict.code == Code.SUCCESSFUL
+    assert OVERRIDDEN not in verdict.text
+    assert np.abs(session.loop.state.q - AWAY).max() < 0.011
+
+
+def test_a_goal_is_checked_although_a_stream_always_has_a_trajectory_pending():
+    session = Session()
+    goal = session.goals.accept(to(path=within(0.05)))
+    session.tick(2)
+    streamed(session, 20)
+    assert goal.verdict is None
+    session.simulation.reset(HOME + 0.09)  # no motion that restarts the loop
+    streamed(session, 1)
+    assert goal.verdict.code == Code.PATH_TOLERANCE_VIOLATED
+    assert OVERRIDDEN in goal.verdict.text
+
+
+def streamed(session, count):
+    """Ticks with a new trajectory between the loop's step and the look at the goal."""
+    for _ in range(count):
+        session.loop.step()
+        session.loop.follow(parse(ARM, NAMES, [2.0], [AWAY], start=session.now))
+        session.goals.observe()
+
+
+def test_a_goal_whose_trajectory_is_replaced_before_it_is_entered_is_overridden():
+    session = Session()
+    goal = session.goals.accept(to())
+    session.loop.hold({"R1": HOME[0]})
+    assert session.finish(goal).text.endswith(OVERRIDDEN)
+
+
 def test_a_goal_is_reached():
     session = Session()
     start = session.now

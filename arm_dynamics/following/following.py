@@ -28,7 +28,9 @@ class Following:
 
         They differ where trajectory time is slower than time; both are 0 while one is held."""
         self.entered = 0
-        """How many trajectories were entered."""
+        """Number of the trajectory that is followed."""
+        self.posted = 0
+        """Number of the trajectory that was posted last; each has a larger one."""
         self.from_desired = True
         """Whether a trajectory is entered from the reference, else from the measured state."""
         self._next: Trajectory | None = None
@@ -42,19 +44,23 @@ class Following:
     def begin(self, trajectory: Trajectory) -> None:
         """Follow this one from now on, as it stands; only between two references."""
         with self._lock:
-            self.trajectory, self._next = trajectory, None
-            self.entered += 1
-            self.clock.restart()
+            self._next = None
+            self.posted += 1
+            self._follow(trajectory, self.posted)
+
+    def _follow(self, trajectory: Trajectory, number: int) -> None:
+        self.trajectory, self.entered = trajectory, number
+        self.clock.restart()
 
     def post(self, trajectory: Trajectory) -> None:
         """Enter this one at the next reference, from the reference then."""
-        with self._lock:
-            self._next = trajectory
+        self.amend(lambda _: trajectory)
 
     def amend(self, change: Callable[[Trajectory | None], Trajectory]) -> None:
         """Post what ``change`` makes of the trajectory that is pending, if any."""
         with self._lock:
             self._next = change(self._next)
+            self.posted += 1
 
     def reference(
         self, now: float, present: Reference | None, joints: Reference | None = None
@@ -80,8 +86,9 @@ class Following:
     def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
         with self._lock:
             following, self._next = self._next, None
-        if following is not None:
-            self.begin(self.entered_at(now, following, present, joints))
+            number = self.posted
+        if following is not None:  # one that is posted from now on stays pending
+            self._follow(self.entered_at(now, following, present, joints), number)
 
     def entered_at(
         self, now: float, trajectory: Trajectory, present: Reference, joints: Reference | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 from arm_dynamics.arrays import Vector
 from arm_dynamics.errors import GoalRefused
 from arm_dynamics.goals.constraints import Constraints
@@ -38,6 +40,8 @@ class Goals:
         self._watched = 0
         self._topic_goal: Goal | None = None
         """Stands for a trajectory from the topic, which is judged as a goal is."""
+        self._lock = Lock()
+        """Held while ``active`` and what belongs to it are read or replaced."""
 
     def accept(self, request: Request) -> Goal:
         """Follow a goal's trajectory from the next tick on; the one before it is aborted.
@@ -55,24 +59,31 @@ class Goals:
         options = self.loop.options(integrate=self.integrate, end_in_motion=self.end_in_motion)
         trajectory = trajectory_of(self.loop.arm, whole, state.time, options)
         demands = demands_of(self.loop.arm, request, self.constraints)
-        entered, takeovers = self.loop.following.entered + 1, self.loop.takeovers
+        takeovers = self.loop.takeovers
         effort = self.loop.controller.interface == "effort"
         with refusing(Code.INVALID_GOAL):
             self.loop.follow(trajectory, within_effort=effort)
-        self._preempt()
-        self._entered, self._takeovers = entered, takeovers
-        self.active = Goal(self.loop.arm.joint_names, demands)
-        return self.active
+        goal = Goal(self.loop.arm.joint_names, demands)
+        with self._lock:
+            self._preempt()
+            self._entered, self._takeovers = self.loop.following.posted, takeovers
+            self.active = goal
+        return goal
 
     def cancel(self, goal: Goal) -> None:
         """Bring the arm to rest; the goal has its verdict when the reference stands."""
-        if goal is self.active and goal.verdict is None:
-            self._entered = self.loop.following.entered + 1
-            goal.canceling = True
-            self.loop.brake(self.constraints.max_deceleration)
+        with self._lock:
+            if goal is self.active and goal.verdict is None:
+                goal.canceling = True
+                self.loop.brake(self.constraints.max_deceleration)
+                self._entered = self.loop.following.posted
 
     def observe(self) -> None:
         """Judge the tick that just ended."""
+        with self._lock:
+            self._observe()
+
+    def _observe(self) -> None:
         goal, following = self.active, self.loop.following
         state, reference = self.loop.state, self.loop.reference
         if state is None or reference is None:
@@ -80,7 +91,7 @@ class Goals:
         if goal is None:  # be another trajectory pending or not: a fast stream always has one
             self._observe_topic(state, reference)
             return
-        if following.pending:
+        if following.entered < self._entered:  # the goal's own trajectory is still pending
             return
         self._watched, self._topic_goal = following.entered, None
         if not self.loop.controller.follows:
@@ -94,7 +105,7 @@ class Goals:
             self._observe_stop(goal)
         else:
             self._judge(goal, state, reference)
-        if goal.verdict is not None and self.active is goal:
+        if goal.verdict is not None:
             self.active = None
 
     def _observe_stop(self, goal: Goal) -> None:

@@ -95,6 +95,7 @@ def linear_motor(arm, volts, start, time):
     return (expm(a * time) @ [*start, 1.0])[:3]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("inductance", [2e-4, 2e-2])
 def test_the_whole_linear_motor_to_first_order(inductance):
     arm = turntable(
@@ -119,6 +120,7 @@ def test_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
     assert end.act[0] == pytest.approx(exact[0], abs=1e-9)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("rotor", [0.0, 2e-3])
 def test_the_whole_arm_takes_a_millisecond_with_windings_of_a_tenth(rotor):
     """five_dof, R = 1 Ω, falling against its back-EMF, beside steps a hundred times finer."""

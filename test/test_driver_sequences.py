@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 
+pytestmark = pytest.mark.hardware
+
 MANY = "SEQUENCES" in os.environ
 COUNT = int(os.environ.get("SEQUENCES", "8"))
 BEGINS = {fault.name: fault.begin for fault in FAULTS if not fault.configuring}
@@ -54,6 +56,7 @@ def is_bounded(bench):
     assert bench.longest < LONGEST
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
     @settings(

@@ -6,6 +6,8 @@ from emulators.makers import MAKERS
 from arm_dynamics.drivers.build import build_bus
 from arm_dynamics.errors import UnknownName
 
+pytestmark = pytest.mark.hardware
+
 DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
 
 

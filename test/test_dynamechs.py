@@ -70,6 +70,7 @@ def published(arm):
     return lambda x, volts: forward_model(arm, x, volts, DT, compatibility="dynamechs")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("arm", [published_arm(), five_dof()], ids=["published", "bundled"])
 def test_the_published_trajectory(arm):
     """The bundled arm's supply limits nothing here, and its R5 stays off its stops."""

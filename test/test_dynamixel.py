@@ -21,6 +21,8 @@ from arm_dynamics.drivers.dynamixel.scan import scan
 from arm_dynamics.drivers.motor_bus import Found, Goal
 from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault, UnknownName
 
+pytestmark = pytest.mark.hardware
+
 TICK = 2 * pi / 4096
 RATE = 0.229 * 2 * pi / 60
 SIX = ("XM430-W350",) * 6

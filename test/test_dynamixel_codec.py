@@ -11,6 +11,8 @@ from arm_dynamics.drivers.dynamixel.control_table import Register
 from arm_dynamics.drivers.dynamixel.crc import crc16
 from arm_dynamics.drivers.dynamixel.parser import LONGEST, Parser
 
+pytestmark = pytest.mark.hardware
+
 NASTY = st.lists(
     st.sampled_from([b"\xff\xff\xfd", b"\xff", b"\xfd", b"\x00", b"\x55", b"\x07"]), max_size=12
 ).map(b"".join)

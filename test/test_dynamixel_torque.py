@@ -12,6 +12,8 @@ from arm_dynamics.drivers.motor_bus import Goal
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.model.wiring import read_wiring
 
+pytestmark = pytest.mark.hardware
+
 GOALS = {"position": 116, "velocity": 104, "effort": 102, "voltage": 100}
 OLD = {"position": 3000, "velocity": 200, "effort": 900, "voltage": 700}
 SYNC_WRITE = 0x83

@@ -9,6 +9,8 @@ from arm_dynamics.drivers.dynamixel.codec import Share
 from arm_dynamics.drivers.dynamixel.feedback_reader import PATIENCE, SELDOM, FeedbackReader
 from arm_dynamics.drivers.dynamixel.models import MODELS
 
+pytestmark = pytest.mark.hardware
+
 IDS = (1, 2, 3, 4, 5, 6)
 PERIOD = 5e-3
 

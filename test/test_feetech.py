@@ -16,6 +16,8 @@ from arm_dynamics.drivers.port import Port
 from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault, InvalidValue, UnknownName
 from arm_dynamics.model.wiring import MotorWiring
 
+pytestmark = pytest.mark.hardware
+
 STEP = 2 * math.pi / 4096
 BAUD = 1_000_000
 IDS = (1, 2, 3, 4, 5, 6)

@@ -12,6 +12,8 @@ from arm_dynamics.drivers.feetech.codec import Packet, decode
 from arm_dynamics.drivers.feetech.parser import Parser
 from arm_dynamics.errors import UnknownName
 
+pytestmark = pytest.mark.hardware
+
 # Feetech, FT-SCS communication protocol: the examples of chapter 1.
 EXAMPLES = {
     "ping 1": (codec.ping(1), "FF FF 01 02 01 FB"),

@@ -19,6 +19,8 @@ from arm_dynamics.model.joint import Joint
 from arm_dynamics.model.urdf_params import with_params
 from arm_dynamics.model.wiring import MotorWiring
 
+pytestmark = pytest.mark.hardware
+
 SO101 = (resources.folder("urdf") / "so101.urdf").read_text(encoding="utf-8")
 REVOLUTE = Joint("J", "revolute", -1.2, 0.9, 1.0, 1.0)
 CONTINUOUS = Joint("J", "continuous", -np.inf, np.inf, 1.0, 1.0)

@@ -20,6 +20,8 @@ from arm_dynamics.drivers.port import Port
 from arm_dynamics.errors import ConfigError, DriverFault, InvalidValue, UnknownName
 from arm_dynamics.model.wiring import MotorWiring
 
+pytestmark = pytest.mark.hardware
+
 FRAME = 130e-6  # s on the wire at 1 Mbit/s
 PASSED = 2e-3  # s, a period
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"))

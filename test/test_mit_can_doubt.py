@@ -8,6 +8,8 @@ from arm_dynamics.drivers.mit_can.doubt import Doubt
 from arm_dynamics.drivers.mit_can.exchange import Answer
 from arm_dynamics.drivers.mit_can.frames import Feedback, Ranges
 
+pytestmark = pytest.mark.hardware
+
 USUAL = Feedback(1.0, 0.5, 2.0, "", True, 40.0, 45.0)
 CHANGES = [
     {"position": 2.5},

@@ -12,6 +12,8 @@ from arm_dynamics.drivers.mit_can.motors import MOTORS, motor
 from arm_dynamics.drivers.mit_can.slcan import parsed, written
 from arm_dynamics.errors import InvalidValue, UnknownName
 
+pytestmark = pytest.mark.hardware
+
 DM4310, DM8009 = motor("DM4310").ranges, motor("DM8009").ranges
 finite = st.floats(-100, 100)
 

@@ -21,6 +21,8 @@ from arm_dynamics.drivers.motor_bus import Goal
 from arm_dynamics.errors import ConfigError, DriverFault
 from arm_dynamics.model.wiring import MotorWiring
 
+pytestmark = pytest.mark.hardware
+
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "AK80-9"))
 SLOW = {"reply_timeout": "0.25"}  # a busy machine is no silent motor
 CODECS = pytest.mark.parametrize("codec", ["own", "python-can"])

@@ -62,6 +62,7 @@ def test_settling_counts_the_last_return():
     assert settling(np.full((1, 3, 1), np.nan), 0.5, 0.1)[0, 0] == np.inf
 
 
+@pytest.mark.slow
 def test_peak_current_is_peak_torque_over_each_runs_own_constant():
     whole = found()
     for run in (0, 7, 39):

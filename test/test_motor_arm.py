@@ -14,6 +14,8 @@ from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.state import Command, State
 from arm_dynamics.trajectories.joint_trajectory import parse
 
+pytestmark = pytest.mark.hardware
+
 
 def settings(**changes):
     return SafetySettings(velocity_share=SAFETY.velocity_share, **changes)

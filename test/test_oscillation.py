@@ -25,6 +25,8 @@ from arm_dynamics.stability.timed_gains import MARGIN, fit_gains
 from arm_dynamics.state import State
 from arm_dynamics.timing import LoopTiming
 
+pytestmark = pytest.mark.hardware
+
 MANY = "OSCILLATIONS" in os.environ
 COUNT = int(os.environ.get("OSCILLATIONS", "2"))
 LONGEST = 1.0
@@ -37,6 +39,7 @@ LAWS = {
 POLICIES = {"effort": ("hold", "ramp", "damp"), "position": ("hold",), "velocity": ("hold",)}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(("kind", "interface"), CASES)
 def test_no_activation_and_no_stop_leaves_an_arm_oscillating(kind, interface):
     @settings(
@@ -234,6 +237,7 @@ def test_reversals_are_counted_at_speed_and_close_together():
     assert counted(2.0 * SPEED * (1.1 * KEPT) ** np.arange(20) * (-1.0) ** np.arange(20), 0.2)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("kind", "seed", "rate"), [("cubemars", 1592485180, 50.0), ("mit_can", 4103731596, 89.5)]
 )

@@ -14,6 +14,8 @@ from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.safety.stop_policy import begin_stop
 from arm_dynamics.state import State
 
+pytestmark = pytest.mark.hardware
+
 UPPER = 3.0
 OUTSIDE = (0.3, UPPER + 0.15, 0.0)
 J2 = np.array([0.0, 1.0, 0.0])

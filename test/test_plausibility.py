@@ -15,6 +15,8 @@ from arm_dynamics.drivers.status import Status
 from arm_dynamics.safety.plausibility import FASTEST, SLACK, Plausibility
 from arm_dynamics.state import State
 
+pytestmark = pytest.mark.hardware
+
 V, DT = 4.0, 2e-3
 ONE = np.ones(1)
 

@@ -14,6 +14,8 @@ from arm_dynamics.loop import STALE, ControlLoop
 from arm_dynamics.safety.stop_policy import SAG
 from arm_dynamics.state import Command, State
 
+pytestmark = pytest.mark.hardware
+
 PATIENT = replace(SAFETY, watchdog=1.0, recovery_cycles=5)
 """Motors that outlast a gap of states."""
 PERIOD = 8e-3
@@ -110,6 +112,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("interrupt", "seen"), CASES)
 def test_a_loaded_servo_does_not_sink_with_interruptions(interrupt, seen):
     rig = soft()

@@ -40,6 +40,8 @@ from arm_dynamics.safety.trips import Trip, Trips
 from arm_dynamics.state import State
 from arm_dynamics.timing import LoopTiming
 
+pytestmark = pytest.mark.hardware
+
 WARM = np.full(3, 30.0)
 
 

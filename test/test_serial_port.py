@@ -20,6 +20,8 @@ from arm_dynamics.drivers.motor_bus import Goal
 from arm_dynamics.drivers.serial_port import WRITE_TIMEOUT, SerialPort
 from arm_dynamics.errors import DriverFault
 
+pytestmark = pytest.mark.hardware
+
 TIOCGEXCL = 0x80045440  # Linux, asm-generic/ioctls.h
 PATIENT = {"baud": "1000000", "latency": "0.1"}  # a busy machine is no fault of the motors
 

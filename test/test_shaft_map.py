@@ -20,6 +20,8 @@ from arm_dynamics.errors import ConfigError, UnknownName
 from arm_dynamics.safety.settings import SafetySettings
 from arm_dynamics.state import Command
 
+pytestmark = pytest.mark.hardware
+
 WARM = np.full(3, np.nan)
 MOTOR = {
     "kt": 0.05, "ke": 0.05, "resistance": 1.0, "gear_ratio": 50.0, "supply_voltage": 24.0,

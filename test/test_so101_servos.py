@@ -16,6 +16,8 @@ from arm_dynamics.drivers.status import Status
 from arm_dynamics.errors import DriverFault
 from arm_dynamics.model.wiring import read_wiring
 
+pytestmark = pytest.mark.hardware
+
 START = (0.2, 0.3, 0.2, -0.3, 0.1, 0.5)
 PERIOD = 4e-3
 ARM = load_arm("so101")

@@ -307,6 +307,7 @@ def test_the_published_program_blows_up_with_one_percent_more():
     assert objective(published_arm(), 1.01 * p) == pytest.approx(189766.202489762, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_published_steps_own_edge_is_computed_and_told(capsys):
     """Between 0.2 and 0.3 % more gain, where the linear loop has 1.8 %."""
     edge = published_edge()

@@ -13,6 +13,8 @@ from arm_dynamics.model.audit import audit
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.wiring import MotorWiring, read_wiring
 
+pytestmark = pytest.mark.hardware
+
 wirings = st.builds(
     MotorWiring,
     st.just("J1"),

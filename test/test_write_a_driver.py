@@ -23,6 +23,8 @@ from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.wiring import NAMES, MotorWiring, read_wiring
 from arm_dynamics.state import Command
 
+pytestmark = pytest.mark.hardware
+
 PAGE = (Path(__file__).parents[1] / "docs" / "write_a_driver.md").read_text("utf-8")
 (SOURCE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 (XML,) = re.findall(r"```xml\n(.*?)```", PAGE, re.DOTALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,8 @@ from arm_dynamics.ros.goal_limit import limited_action
 PERIOD = 0.05
 """Time [s] between two feedbacks, and until a verdict is told."""
 SILENCE = 1.0
-"""Time [s] without a state after which a canceled goal no longer waits for the arm to stand."""
+"""Time [s] without a state after which a canceled goal no longer waits for the arm to stand, and a
+goal ends if no state can come."""
 
 
 @dataclass(eq=False)
@@ -38,8 +40,11 @@ class _Running:
 class FollowJointTrajectoryServer:
     """Everything here runs in the thread of services; the loop's thread judges the goals."""
 
-    def __init__(self, node: Node, frame: str, goals: Goals) -> None:
-        self.reject_invalid = True
+    def __init__(
+        self, node: Node, frame: str, goals: Goals, interruption: Callable[[], str]
+    ) -> None:
+        """``interruption`` returns why no state of the arm can come, "" if time may stand only."""
+        self.reject_invalid, self._interruption = True, interruption
         self._frame, self._goals, self._events = frame, goals, goals.loop.events
         self._accepted: Goal | Verdict | None = None
         self._running: dict[bytes, _Running] = {}
@@ -116,6 +121,9 @@ class FollowJointTrajectoryServer:
         if silent and goal.canceling:
             text = f"canceled; no state of the arm came for {SILENCE:g} s"
             goal.finish(Code.SUCCESSFUL, text, canceled=True)
+        elif silent and (why := self._interruption()):
+            self._goals.cancel(goal)
+            goal.finish(Code.INVALID_GOAL, f"interrupted: {why}")
         if goal.verdict is None:
             self._feed_back(running.handle)
             return

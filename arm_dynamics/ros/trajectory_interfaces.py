@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from control_msgs.msg import SpeedScalingFactor
@@ -21,11 +22,14 @@ from arm_dynamics.ros.listen import listen
 class TrajectoryInterfaces:
     """``~/follow_joint_trajectory``, ``~/speed_scaling_input`` and ``~/query_state``."""
 
-    def __init__(self, node: Node, frame: str, loop: ControlLoop) -> None:
+    def __init__(
+        self, node: Node, frame: str, loop: ControlLoop, interruption: Callable[[], str]
+    ) -> None:
+        """``interruption`` returns why no state of the arm can come, "" if one can."""
         self._loop = loop
         self._goals = Goals(loop)
         self._parameters = ConstraintParameters(node, loop.arm)
-        self._server = FollowJointTrajectoryServer(node, frame, self._goals)
+        self._server = FollowJointTrajectoryServer(node, frame, self._goals, interruption)
         self.configure({})
         refuse = partial(loop.events.report, "speed_scaling_refused")
         topic = "~/speed_scaling_input"

@@ -19,7 +19,7 @@ BIN := $(ISOLATED) $(VENV)/bin
 SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test sim test test-all lint bench gallery clean
+.PHONY: help setup setup-test sim test test-all lint bench urdf gallery clean
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
@@ -58,6 +58,11 @@ bench: ## measure a step, rollouts, the gain search, laws, inverse kinematics, d
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
 	@for what in step rollout gain_search control inverse_kinematics drivers streams ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
+
+urdf: setup-test ## write the URDFs of the bundled arms again from their tables
+	@for arm in five_dof four_joint puma560 seven_dof_can so101 three_link two_link; do \
+		$(BIN)/python -m tools.urdf.$$arm > urdf/$$arm.urdf || exit 1; done
+	@$(BIN)/python -m tools.urdf.two_link pb > urdf/two_link_pb.urdf
 
 gallery: setup-test ## draw all pictures of docs/gallery.md anew
 	@$(BIN)/python docs/gallery.py

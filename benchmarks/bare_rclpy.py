@@ -14,7 +14,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.round_trip import RoundTrip
+from arm_dynamics.core.timing import RoundTrip
 
 NAMES = ["R1", "R2", "R3", "R4", "R5"]
 

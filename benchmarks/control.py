@@ -19,17 +19,18 @@ from gain_tables import print_tables
 from machine import machine
 from square import CASES, in_joints, square
 
-from arm_dynamics import Reference, State, plugins
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.lqr import Lqr
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.kinematics import tool_position
+from arm_dynamics import Reference, State
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.lqr import Lqr
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.core import plugins
+from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.regulation.gain_table_build import build_gain_table
-from arm_dynamics.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.model.model_error import with_model_error
 
 CALLS, REPETITIONS = 200, 15
 PERIOD, DT = 1e-3, 1e-4

@@ -26,11 +26,12 @@ import numpy as np
 from machine import machine
 from motor_lines import COUNT, served
 
-from arm_dynamics import load_arm, plugins
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
-from arm_dynamics.model.wiring import MotorWiring, read_wiring
-from arm_dynamics.state import Command
+from arm_dynamics import load_arm
+from arm_dynamics.core import plugins
+from arm_dynamics.core.state import Command
+from arm_dynamics.hardware.motor_bus import Goal, MotorBus, Reading
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import MotorWiring, read_wiring
 
 IDS = range(1, COUNT + 1)
 Cycle = Callable[[], int]

@@ -15,9 +15,8 @@ import time
 import numpy as np
 from machine import machine
 
-from arm_dynamics.dynamechs import objective, published_arm
-from arm_dynamics.tuning.published import PublishedSearch, search
-from arm_dynamics.tuning.published_objective import WIDTH, objectives_of
+from arm_dynamics.published.published_search import WIDTH, PublishedSearch, objectives_of, search
+from arm_dynamics.simulation.dynamechs import objective, published_arm
 
 ORIGINAL = 13.0
 """Seconds that the C++ original took."""

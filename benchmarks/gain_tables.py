@@ -11,9 +11,9 @@ from concurrent.futures import ProcessPoolExecutor
 from machine import machine
 
 from arm_dynamics import load_arm
-from arm_dynamics.controllers.lqr import Lqr
-from arm_dynamics.regulation.gain_table_build import build_gain_table
-from arm_dynamics.regulation.regulator import regulator_gain
+from arm_dynamics.control.controllers.lqr import Lqr
+from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.lqr_design.lqr_gain import regulator_gain
 
 CALLS = 300
 GRIDS = {

@@ -22,10 +22,10 @@ from machine import machine
 from roboticstoolbox import ET, ETS
 
 from arm_dynamics import load_arm, nearest_reachable
-from arm_dynamics.arrays import Vector
-from arm_dynamics.kinematics import pose
-from arm_dynamics.kinematics.chain import chain_of
-from arm_dynamics.kinematics.inverse import joint_ranges
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.chain import chain_of
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import joint_ranges
 from arm_dynamics.model.arm_model import ArmModel
 
 POSES, WARM = 1000, 0.01

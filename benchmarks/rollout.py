@@ -22,10 +22,10 @@ from mujoco import rollout as peer
 from starts import table
 
 from arm_dynamics import Command, Plant, State
+from arm_dynamics.batch.rollout import rollout
+from arm_dynamics.batch.rollout.derivative import StepDerivative
+from arm_dynamics.batch.rollout.kernel import Kernel, Options
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.rollout import rollout
-from arm_dynamics.rollout.derivative import StepDerivative
-from arm_dynamics.rollout.kernel import Kernel, Options
 
 DT, LANES, STEPS, REPETITIONS = 1e-4, 512, 4000, 15
 PEER_LANES, PEER_STEPS, CALLS = 8, 400, 2000

@@ -27,11 +27,11 @@ import rclpy
 from bare_rclpy import Source
 from machine import machine
 
-from arm_dynamics.resources import folder
+from arm_dynamics.core.resources import folder
+from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.ros.process import sleep_precisely, spin_beside
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.ros.simulator import SimulatorNode
-from arm_dynamics.ros.stop import Stop
-from arm_dynamics.round_trip import RoundTrip
 
 WARM_UP = 3.0
 PARAMS = str(folder("config") / "five_dof.yaml")

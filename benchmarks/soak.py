@@ -24,9 +24,9 @@ from breaking.host import Host, built  # tests are no package that is installed
 from emulators.makers import MAKERS
 from emulators.served import served
 
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.pacer import Pacer
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.timing import Pacer
+from arm_dynamics.hardware.driver import Status
 
 LEAK = 8.0
 """Growth of memory [MiB] after the first tenth that is taken for a leak."""

@@ -10,11 +10,11 @@ import numpy as np
 from arms import panda
 
 from arm_dynamics import load_arm
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.feasibility import follow
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.feasibility import follow
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.trajectories.profiles import quintic
 
 SIDE, DURATION = 0.1, 0.8
 """Of a square [m], and of one side [s]."""

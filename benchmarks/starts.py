@@ -18,8 +18,8 @@ import numpy as np
 from arms import ARMS
 
 from arm_dynamics import Plant
-from arm_dynamics.rollout import rollout
-from arm_dynamics.rollout.derivative import StepDerivative
+from arm_dynamics.batch.rollout import rollout
+from arm_dynamics.batch.rollout.derivative import StepDerivative
 
 
 def stages(name: str) -> dict[str, float]:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
-from arm_dynamics.arrays import Vector
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.following.effort_check import check_effort
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.effort_check import check_effort
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import TrajectoryRefused
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
 
 SHARE = 0.9
 """Part of the limits of velocity, effort and supply voltage that moves are planned with."""

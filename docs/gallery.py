@@ -20,9 +20,8 @@ import numpy as np
 from PIL import Image
 
 from arm_dynamics.demos import registry
-from arm_dynamics.demos.content import Content, content, digest
-from arm_dynamics.demos.show import Show
-from arm_dynamics.demos.writer import KEY, file_name, write
+from arm_dynamics.demos.demo_result import Show
+from arm_dynamics.demos.writer import KEY, Content, content, digest, file_name, write
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "gallery.md"

@@ -3,11 +3,11 @@
 import numpy as np
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.kinematics import tool_position
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.tool_paths import ToolLimits
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.hardware.simulation_driver import Simulated
 
 arm, q = load_arm("five_dof"), [0.0, -0.9, 0.0, 0.0, 0.0]
 square = CartesianTrajectory.rest(arm, q, start=0.1)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from arm_dynamics import load_arm
-from arm_dynamics.kinematics import tool_position
-from arm_dynamics.rollout import rollout
+from arm_dynamics.batch.rollout import rollout
+from arm_dynamics.dynamics.kinematics import tool_position
 
 arm, lanes = load_arm("five_dof"), 512
 states = np.zeros((lanes, 2 * arm.nv))  # q, v of every arm

@@ -3,9 +3,9 @@
 import numpy as np
 
 from arm_dynamics import Command, ControlLoop, Reference, Simulation, State, load_arm
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.parameters import Parameter
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.hardware.simulation_driver import Simulated
 
 
 class Sliding(Controller):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.hardware.simulation_driver import Simulated
 
 arm = load_arm("five_dof")
 target = arm.pose("initial")

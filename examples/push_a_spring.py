@@ -3,9 +3,9 @@
 import numpy as np
 
 from arm_dynamics import Command, Plant, State, load_arm
-from arm_dynamics.controllers.impedance import Impedance
-from arm_dynamics.kinematics import jacobian, tool_position
-from arm_dynamics.state import Reference
+from arm_dynamics.control.controllers.impedance import Impedance
+from arm_dynamics.core.state import Reference
+from arm_dynamics.dynamics.kinematics import jacobian, tool_position
 
 arm, q = load_arm("two_link"), [-0.8, 1.6]
 spring = {"stiffness": 200.0, "damping": 40.0}  # N/m, N·s/m

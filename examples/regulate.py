@@ -3,9 +3,9 @@
 import numpy as np
 
 from arm_dynamics import Plant, State, load_arm
-from arm_dynamics.controllers.lqr import Lqr
-from arm_dynamics.regulation.gain_table_build import build_gain_table
-from arm_dynamics.state import Reference
+from arm_dynamics.control.controllers.lqr import Lqr
+from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.core.state import Reference
 
 arm = load_arm("four_joint")
 law = Lqr(arm)  # weights from the model; gains={"J1": {"position_weight": ...}} sets others

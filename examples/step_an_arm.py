@@ -1,7 +1,7 @@
 """Load an arm, put a voltage on its motors, and watch where the tool goes."""
 
 from arm_dynamics import Command, Plant, State, load_arm
-from arm_dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics import tool_position
 
 arm = load_arm("five_dof")  # a bundled arm; or the path of a URDF
 plant = Plant(arm)

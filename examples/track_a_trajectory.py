@@ -3,10 +3,10 @@
 import numpy as np
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.trajectories.joint_moves import quintic
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.trajectories.joint_splines import quintic
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.model.model_error import with_model_error
 
 arm = load_arm("four_joint")
 start, end = np.array([0.0, 0.2, 0.6, 0.3]), np.array([1.5, 0.6, 1.2, -0.2])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from launch.actions import LogInfo
 
-from arm_dynamics import plugins
+from arm_dynamics.core import plugins
 from arm_dynamics.ros import launch_parts as parts
-from arm_dynamics.ros.launch_law import SIMULATED, law_for
+from arm_dynamics.ros.launch_controller import SIMULATED, law_for
 from arm_dynamics.ros.launch_simulation import simulator_parameters
 
 OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from arm_dynamics import plugins
+from arm_dynamics.core import plugins
 from arm_dynamics.ros import launch_parts as parts
 from arm_dynamics.ros.launch_simulation import SIMULATION, simulated_arm
 

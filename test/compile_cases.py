@@ -20,17 +20,17 @@ import numpy as np
 from compile_watch import CompileWatch
 from emulators.makers import MAKERS
 
-from arm_dynamics import plugins
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.motor_bus import MotorBus, Reading
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.model.wiring import read_wiring
-from arm_dynamics.safety.settings import POLICIES, SafetySettings
-from arm_dynamics.state import Command
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.core.state import Command
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.motor_bus import MotorBus, Reading
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
 PERIOD = 5e-3
 INTERFACES = ("effort", "voltage", "position", "velocity")

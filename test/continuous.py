@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.state import State
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.core.state import State
 
 DATA = Path(__file__).parent / "data"
 

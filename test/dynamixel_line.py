@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from emulators.base import Shaft
 from emulators.dynamixel import EmulatedDynamixels
 
-from arm_dynamics.drivers.dynamixel.bus import Dynamixel
-from arm_dynamics.drivers.port import Port
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.serial_port import Port
+from arm_dynamics.model.hardware_info import MotorWiring
 
 BYTE = 1e-5  # [s] at 1 Mbit/s
 

@@ -16,7 +16,7 @@ from emulators.base import EmulatedMotors, Shaft
 from emulators.feetech import EmulatedFeetech
 
 from arm_dynamics import load_arm
-from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.model.hardware_info import read_wiring
 
 
 class Line:

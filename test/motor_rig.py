@@ -7,12 +7,12 @@ from conftest import chain
 from emulators.arm import EmulatedArm
 from emulators.ideal import IdealBus, IdealMotors, ideal_shafts
 
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.dynamics import gravity
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.model.wiring import MotorWiring
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.state import Command
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import Command
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 2e-3
 START = (0.3, 0.5, -0.4)

@@ -10,14 +10,14 @@ from emulators.arm import EmulatedArm
 from emulators.makers import CUBEMARS, MAKERS, Maker
 from emulators.memory import MemoryPort
 
-from arm_dynamics import plugins
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.model.wiring import read_wiring
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.state import Command, State
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 KINDS = {**MAKERS, "cubemars": CUBEMARS}
 INTERFACES = {

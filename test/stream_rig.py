@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from arm_dynamics import load_arm
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.goals.streams import Streams
-from arm_dynamics.loop import ControlLoop
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.goals.streams import Streams
+from arm_dynamics.control.trajectories.joint_trajectory import parse
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.state import State
+from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import State
-from arm_dynamics.trajectories.joint_trajectory import parse
 
 PERIOD = 2e-3
 

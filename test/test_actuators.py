@@ -6,15 +6,15 @@ from conftest import five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import plugins
-from arm_dynamics.actuators.base import GIVEN, Actuator, Contradiction
-from arm_dynamics.actuators.dc_motor import DcMotor
-from arm_dynamics.actuators.ideal import Ideal
-from arm_dynamics.actuators.winding import brush_voltage
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.joint_physics import CONSTANTS, ROWS
-from arm_dynamics.parameters import Parameter
-from arm_dynamics.state import INTERFACES
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.state import INTERFACES
+from arm_dynamics.simulation.actuators.actuator import GIVEN, Actuator, Contradiction
+from arm_dynamics.simulation.actuators.dc_motor import DcMotor
+from arm_dynamics.simulation.actuators.ideal import Ideal
+from arm_dynamics.simulation.actuators.winding import brush_voltage
+from arm_dynamics.simulation.joint_physics import CONSTANTS, ROWS
 
 BASIC = {"kt": 2.0, "ke": 1.5, "resistance": 4.0}
 FULL = BASIC | {

@@ -10,11 +10,12 @@ from conftest import chain, five_dof
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from arm_dynamics import dynamics, load_arm
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.integrators import adaptive, switching
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
+from arm_dynamics import load_arm
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.simulation.integrators import adaptive, switching
+from arm_dynamics.simulation.plant import Plant
 
 DATA = Path(__file__).parent / "data"
 MASS = 0.02 + 0.25**2
@@ -167,7 +168,7 @@ def test_stiction_above_coulomb_fades_with_speed():
 def test_gravity_is_held_up_to_the_break_away_effort(share):
     q = np.array([0.0, -1.1, 0.3, 0.2, 0.4])
     arm = five_dof().with_actuator("ideal")
-    weight = np.abs(dynamics.gravity(arm, q))
+    weight = np.abs(rigid_body.gravity(arm, q))
     for name, f in zip(arm.joint_names, share * weight + 1e-9, strict=True):
         arm = arm.with_joint(name, friction=f)
     state = run(arm, q, None, np.zeros(5), 1e-2)
@@ -176,7 +177,7 @@ def test_gravity_is_held_up_to_the_break_away_effort(share):
 
 def test_a_held_joint_feels_its_neighbour_through_the_mass_matrix():
     arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_gravity([0, 0, 0])
-    M = dynamics.mass_matrix(arm, [0.0, 0.0])
+    M = rigid_body.mass_matrix(arm, [0.0, 0.0])
     reaction = 0.4 * M[0, 1] / M[1, 1]
     for share, stays in ((1 + 1e-9, True), (1 - 1e-9, False)):
         rough = arm.with_joint("J1", friction=share * reaction)

@@ -18,17 +18,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm, resources
-from arm_dynamics.arms import four_joint, puma560, seven_dof_can, so101, three_link, two_link
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import UnknownName
-from arm_dynamics.kinematics import tool_position
+from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core import resources
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.model.audit import audit
-from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.walk import walk
+from tools.urdf import four_joint, puma560, seven_dof_can, so101, three_link, two_link
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "test" / "data"
@@ -106,7 +108,7 @@ def run(arm, q, v, dt, seconds):
 @pytest.mark.parametrize("name", FILES)
 def test_committed_file_is_the_table(name):
     committed = (ROOT / "urdf" / f"{name}.urdf").read_text()
-    assert committed == FILES[name](), "write it anew with python -m arm_dynamics.arms.…"
+    assert committed == FILES[name](), "write it anew with python -m tools.urdf.…"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_committed_file_is_the_table(name):
     ],
 )
 def test_module_writes_the_file(module, argument):
-    command = [sys.executable, "-m", f"arm_dynamics.arms.{module}", *argument]
+    command = [sys.executable, "-m", f"tools.urdf.{module}", *argument]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout == FILES["_".join([module, *argument])]()
 
@@ -185,7 +187,7 @@ def test_actuators_hold_the_stretched_arm(name):
     """With a factor of four to their limits."""
     arm = arm_of(name)
     stretched = np.array([0, np.pi / 2, 0, 0]) if name == "four_joint" else np.zeros(arm.nv)
-    held = dynamics.gravity(arm, stretched)
+    held = rigid_body.gravity(arm, stretched)
     assert (arm.effort_limit > 4 * np.abs(held)).all()
     after = Plant(arm).step(State.of(stretched), Command("effort", held), 1e-3, steps=100)
     np.testing.assert_allclose(after.q, stretched, atol=1e-9)
@@ -206,8 +208,8 @@ def test_mass_matrix_and_coriolis_of_the_samples(name):
     assert len(samples(name)) >= 5
     for sample in samples(name):
         q, v = sample["theta"], sample["qd"]
-        close(dynamics.mass_matrix(arm, q), sample["M"])
-        close(dynamics.nle(arm, q, v) - dynamics.gravity(arm, q), sample["c"])
+        close(rigid_body.mass_matrix(arm, q), sample["M"])
+        close(rigid_body.nle(arm, q, v) - rigid_body.gravity(arm, q), sample["c"])
 
 
 @pytest.mark.parametrize("name", ["two_link", "three_link", "four_joint"])
@@ -217,7 +219,7 @@ def test_gravity_of_the_samples(name):
     if name == "three_link":
         arm = arm.with_gravity([0, 0, -9.8])
     for sample in samples(name):
-        close(dynamics.gravity(arm, sample["theta"]), sample["G"])
+        close(rigid_body.gravity(arm, sample["theta"]), sample["G"])
 
 
 @pytest.mark.parametrize(
@@ -235,14 +237,14 @@ def test_acceleration_of_the_samples(name, key, g):
     damping = np.array([joint.damping for joint in arm.joints])
     for sample in samples(name):
         q, v = sample["theta"], np.array(sample["qd"])
-        close(dynamics.aba(arm, q, v, np.array(sample["tau"]) - damping * v), sample[key])
+        close(rigid_body.aba(arm, q, v, np.array(sample["tau"]) - damping * v), sample[key])
 
 
 def test_energy_and_tool_of_four_joint():
     arm = arm_of("four_joint")
     for sample in samples("four_joint"):
         q, v = sample["theta"], sample["theta_dot"]
-        energy = dynamics.kinetic_energy(arm, q, v) + dynamics.potential_energy(arm, q)
+        energy = rigid_body.kinetic_energy(arm, q, v) + rigid_body.potential_energy(arm, q)
         close(energy, sample["energy"])
         close(tool_position(arm, q), sample["ee"])
 
@@ -259,7 +261,7 @@ def test_energy_along_the_reference_motion(name, file):
     _, q, v, energies = motion(file, arm.nv)
     assert len(energies) > 1000
     for i, energy in enumerate(energies):
-        total = dynamics.kinetic_energy(arm, q[i], v[i]) + dynamics.potential_energy(arm, q[i])
+        total = rigid_body.kinetic_energy(arm, q[i], v[i]) + rigid_body.potential_energy(arm, q[i])
         assert total == pytest.approx(energy, abs=1e-12)
 
 
@@ -276,8 +278,8 @@ def test_mass_matrix_and_gravity_of_two_link_in_closed_form(q1, q2):
         m11 = m1 * c1**2 + i1 + m2 * (l1**2 + c2**2 + 2 * l1 * c2 * cos(q2)) + i2
         g2 = 9.81 * m2 * c2 * cos(q1 + q2)
         g1 = 9.81 * (m1 * c1 + m2 * l1) * cos(q1) + g2
-        close(dynamics.mass_matrix(arm_of(name), [q1, q2]), np.array([[m11, m12], [m12, m22]]))
-        close(dynamics.gravity(arm_of(name), [q1, q2]), np.array([g1, g2]))
+        close(rigid_body.mass_matrix(arm_of(name), [q1, q2]), np.array([[m11, m12], [m12, m22]]))
+        close(rigid_body.gravity(arm_of(name), [q1, q2]), np.array([g1, g2]))
 
 
 # --- where the arms are ---
@@ -312,7 +314,9 @@ def test_four_joint_stands_where_the_pairs_say():
 
 
 def test_three_link_starts_to_fall_as_its_first_link_drops():
-    close(dynamics.aba(arm_of("three_link"), [0] * 3, [0] * 3, [0] * 3), np.array([-9.81, 9.81, 0]))
+    close(
+        rigid_body.aba(arm_of("three_link"), [0] * 3, [0] * 3, [0] * 3), np.array([-9.81, 9.81, 0])
+    )
 
 
 @pytest.mark.parametrize(

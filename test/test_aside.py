@@ -4,8 +4,8 @@ from threading import Event
 
 import pytest
 
-from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.ros.aside import Aside
+from arm_dynamics.core.errors import TrajectoryRefused
+from arm_dynamics.ros.background_task import Aside
 
 SOON = 10.0
 

@@ -6,10 +6,10 @@ from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.actuators.gearing import contact_effort
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.simulation.actuators.gearing import contact_effort
+from arm_dynamics.simulation.plant import Plant
 
 MASS = 0.02 + 0.25**2
 """Inertia of the joint [kg·m²]."""

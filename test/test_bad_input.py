@@ -17,26 +17,24 @@ from arm_dynamics import (
     Reference,
     Simulation,
     State,
-    dynamechs,
-    dynamics,
     forward_model,
-    kinematics,
     load_arm,
     pack_state,
     unpack_state,
 )
-from arm_dynamics.actuators.data_sheet import DataSheet, from_rpm
-from arm_dynamics.arrays import frozen, scalar, vector, whole
 from arm_dynamics.cli.main import main
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.equilibrium import holding
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.integrators import INTEGRATORS
-from arm_dynamics.linearization import linearize
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.core.arrays import frozen, scalar, vector, whole
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.guard import Guard
+from arm_dynamics.simulation import dynamechs
+from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
+from arm_dynamics.simulation.integrators import INTEGRATORS
+from arm_dynamics.simulation.linearization import holding, linearize
 
 ARM = five_dof()
 N = ARM.nv
@@ -60,7 +58,7 @@ def of_an_arm(module):
 
 
 TAKE_AN_ARM = {
-    **dict(of_an_arm(dynamics)),
+    **dict(of_an_arm(rigid_body)),
     **dict(of_an_arm(kinematics.frames)),
     "forward_model": lambda arm: forward_model(arm, X, [0.0] * N, 1e-4),
     "pack_state": lambda arm: pack_state(arm, S),
@@ -87,9 +85,12 @@ def test_a_name_is_no_arm(name, arm):
 
 
 def test_all_of_the_functions_that_take_an_arm_are_there():
-    known = {"arm_dynamics.dynamics.aba", "arm_dynamics.kinematics.frames.tool_pose"}
+    known = {
+        "arm_dynamics.dynamics.rigid_body.aba",
+        "arm_dynamics.dynamics.kinematics.frames.tool_pose",
+    }
     assert known <= set(TAKE_AN_ARM)
-    assert len(list(of_an_arm(dynamics))) >= 8
+    assert len(list(of_an_arm(rigid_body))) >= 8
 
 
 # What is called, and words that the message must have.
@@ -150,10 +151,10 @@ WRONG = {
     "linearize v": (lambda: linearize(ARM, State(0, S.q, np.zeros(2), S.v), C), "state v: shape"),
     "linearize list": (lambda: linearize(ARM, S, [0.0]), "command = "),
     "linearize by": (lambda: linearize(ARM, S, Command("velocity", S.v)), "interface of joint"),
-    "aba": (lambda: dynamics.aba(ARM, S.q, HUGE, S.v), "finite numbers"),
-    "rnea": (lambda: dynamics.rnea(ARM, S.q, HUGE, S.v), "finite numbers"),
-    "nle": (lambda: dynamics.nle(ARM, S.q, HUGE), "finite numbers"),
-    "energy": (lambda: dynamics.kinetic_energy(ARM, S.q, HUGE), "kinetic energy .* finite"),
+    "aba": (lambda: rigid_body.aba(ARM, S.q, HUGE, S.v), "finite numbers"),
+    "rnea": (lambda: rigid_body.rnea(ARM, S.q, HUGE, S.v), "finite numbers"),
+    "nle": (lambda: rigid_body.nle(ARM, S.q, HUGE), "finite numbers"),
+    "energy": (lambda: rigid_body.kinetic_energy(ARM, S.q, HUGE), "kinetic energy .* finite"),
     "stable 0": (lambda: Plant(ARM).require_stable(S.q, 0), r"dt \[s\] = 0.0: must be above"),
     "stable nan": (lambda: Plant(ARM).require_stable(S.q, np.nan), r"dt \[s\] = nan"),
     "stable -1": (lambda: Plant(ARM).require_stable(S.q, -1), r"dt \[s\] = -1.0: must be above"),

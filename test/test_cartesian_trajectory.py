@@ -9,12 +9,12 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import kinematics
-from arm_dynamics.errors import ArmDynamicsError, InvalidValue
-from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.profiles import cubic, quintic, trapezoidal
-from arm_dynamics.trajectories.tool_paths import ToolLimits
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.profiles import cubic, quintic, trapezoidal
+from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.state import Reference, TaskReference
+from arm_dynamics.dynamics import kinematics
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

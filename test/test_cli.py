@@ -11,15 +11,16 @@ import pytest
 from conftest import chain
 from packaging.requirements import Requirement
 
-from arm_dynamics import load_arm, plugins, resources
-from arm_dynamics.cli import advise, gains, list_arms, montecarlo, record, tune_search
-from arm_dynamics.cli import waiting as wait
+from arm_dynamics import load_arm
+from arm_dynamics.cli import gain_table, list_arms, montecarlo, record, stability, tune_search
+from arm_dynamics.cli import terminal as wait
 from arm_dynamics.cli.arm_options import ALL
-from arm_dynamics.cli.live_line import LiveLine
 from arm_dynamics.cli.main import main
-from arm_dynamics.config import build_controller
-from arm_dynamics.errors import UnknownName
-from arm_dynamics.requirements import to_install
+from arm_dynamics.cli.terminal import LiveLine
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.core import plugins, resources
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.requirements import to_install
 
 BROKEN = """<robot name="broken">
   <link name="base"/>
@@ -123,8 +124,8 @@ def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
 
 
 PARSERS = {
-    "advise": advise._parser,
-    "gains": gains._parser,
+    "advise": stability._parser,
+    "gains": gain_table._parser,
     "montecarlo": montecarlo._parser,
     "record": record._parser,
     "tune": tune_search.parser,
@@ -249,7 +250,7 @@ def test_help_names_every_command():
         (tune_search.parser, {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
          {"task_space", "resolved_rate", "impedance", "gravity_compensation", "position"}),
         (montecarlo._parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),
-        (advise._parser, {"pid", "pid_gravity", "computed_torque", "gravity_compensation"},
+        (stability._parser, {"pid", "pid_gravity", "computed_torque", "gravity_compensation"},
          {"task_space", "resolved_rate", "impedance", "lqr", "velocity_pid", "position"}),
     ],
 )  # fmt: skip

@@ -4,16 +4,16 @@ import argparse
 
 import pytest
 
-from arm_dynamics.cli import advise, gains, hardware_jog, montecarlo, record, tune_search
+from arm_dynamics.cli import gain_table, hardware_jog, montecarlo, record, stability, tune_search
 from arm_dynamics.cli.main import main
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.number_option import Number
 from arm_dynamics.demos import puma560
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.number_option import Number
-from arm_dynamics.simulation import whole_steps
+from arm_dynamics.simulation.simulation import whole_steps
 
 PARSERS = {
-    "advise": advise._parser,
-    "gains": gains._parser,
+    "advise": stability._parser,
+    "gains": gain_table._parser,
     "hardware jog": hardware_jog._parser,
     "montecarlo": montecarlo._parser,
     "record": record._parser,

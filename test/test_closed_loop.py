@@ -7,12 +7,12 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import Command, Plant, Reference, State
-from arm_dynamics.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.rollout import Noise, rollout_closed_loop, variation
-from arm_dynamics.rollout.law import METRICS
+from arm_dynamics.batch.rollout import Noise, rollout_closed_loop, variation
+from arm_dynamics.batch.rollout.pid_loop import METRICS
+from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
 
 LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
 OUTPUTS = ("q", "v", "effort")

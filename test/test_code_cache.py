@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics import code_cache, scalar
-from arm_dynamics.code_cache import UntrustedFolder, require_private
+from arm_dynamics.core import code_cache, compiled_math
+from arm_dynamics.core.code_cache import UntrustedFolder, require_private
 
 pytest.importorskip("numba")
-store = pytest.importorskip("arm_dynamics.rollout.store")
+store = pytest.importorskip("arm_dynamics.batch.rollout.kernel_cache")
 ROOT = Path(__file__).resolve().parent.parent
 LAW = """\
 import sys
@@ -23,7 +23,7 @@ import law
 print(law.twice(1.5), scalar.cache_folder(), len(law.twice.stats.cache_hits))
 """
 TWICE = """\
-from arm_dynamics.scalar import NUMBER, compiled_for
+from arm_dynamics.core.compiled_math import NUMBER, compiled_for
 @compiled_for(NUMBER)
 def twice(x):
     return 2 * x
@@ -173,10 +173,10 @@ DAMAGE = {
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 def test_damaged_code_counts_as_absent_and_is_made_again(tmp_path, monkeypatch, suffix):
     """Numba itself raises one of its pickles' errors, or runs what was damaged."""
-    monkeypatch.setattr(scalar, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
 
     def once():
-        law = scalar.compiled(lambda x: 2 * x)
+        law = compiled_math.compiled(lambda x: 2 * x)
         assert law(1.5) == 3.0
         return law, len(law.stats.cache_hits)
 
@@ -214,7 +214,7 @@ def test_a_full_disk_costs_the_cache_and_no_more(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scalar, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(code_cache, "write_private", full)
     with pytest.warns(RuntimeWarning, match="is not kept in"):
-        assert scalar.compiled(lambda x: 3 * x)(1.5) == 4.5
+        assert compiled_math.compiled(lambda x: 3 * x)(1.5) == 4.5

@@ -13,15 +13,15 @@ import pytest
 from compile_watch import CompileWatch
 from motor_rig import Rig
 
-from arm_dynamics import scalar
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.drivers import activation
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import CommandRefused, DriverFault
-from arm_dynamics.following.rehearsal import rehearse
-from arm_dynamics.plugins import BUILT_IN
-from arm_dynamics.scalar import NUMBER, VECTOR, VECTOR_OUT, compiled_for
-from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.core import compiled_math
+from arm_dynamics.core.compiled_math import NUMBER, VECTOR, VECTOR_OUT, compiled_for
+from arm_dynamics.core.errors import CommandRefused, DriverFault
+from arm_dynamics.core.plugins import BUILT_IN
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.hardware import activation
+from arm_dynamics.hardware.driver import Status
 
 TEST = Path(__file__).resolve().parent
 TRIPS = {
@@ -108,16 +108,16 @@ def test_what_is_declared_after_configure_is_compiled_before_torque():
     def late(x):
         return 2.0 * x
 
-    assert f"{__name__}.late" in scalar.cold()
+    assert f"{__name__}.late" in compiled_math.cold()
     rig.look()
     rig.driver.activate()
-    assert scalar.cold() == []
+    assert compiled_math.cold() == []
     assert len(late.signatures) == 1
 
 
 ON_DEMAND = """
 import json
-import arm_dynamics.following.rehearsal
+import arm_dynamics.control.controller_warm_up
 from arm_dynamics import plugins, scalar
 plugins.load("controllers", "computed_torque")
 before = scalar.cold()
@@ -132,7 +132,7 @@ def test_inverse_kinematics_of_tool_controllers_are_compiled_for_those_alone(tmp
     script = tmp_path / "on_demand.py"
     script.write_text(ON_DEMAND)
     before, added, cold = found_by(script)
-    rates = "arm_dynamics.kinematics.virtual_arm.rates"
+    rates = "arm_dynamics.dynamics.kinematics.closed_loop_ik.rates"
     assert before
     assert rates not in before
     assert rates in added

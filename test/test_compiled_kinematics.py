@@ -14,11 +14,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import inverse_kinematics, load_arm, nearest_reachable
-from arm_dynamics.kinematics import jacobian, pose
-from arm_dynamics.kinematics.chain import chain_of
-from arm_dynamics.kinematics.inverse import TOLERANCE, joint_ranges
-from arm_dynamics.kinematics.pose_error import error_jacobian, place_chain, pose_error
-from arm_dynamics.kinematics.pose_search import search_pose
+from arm_dynamics.dynamics.kinematics import jacobian, pose
+from arm_dynamics.dynamics.kinematics.chain import chain_of, error_jacobian, place_chain, pose_error
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import TOLERANCE, joint_ranges
+from arm_dynamics.dynamics.kinematics.pose_descent import search_pose
 
 WHOLE = np.vstack([np.eye(3), np.eye(3)])
 number = st.floats(-1, 1)
@@ -241,9 +240,9 @@ def test_a_seed_spreads_the_restarts_elsewhere():
 
 def test_nothing_compiles_the_search_before_it_is_used():
     program = (
-        "import sys, arm_dynamics, arm_dynamics.following.rehearsal, arm_dynamics.cli.main\n"
-        "assert 'arm_dynamics.kinematics.inverse' in sys.modules\n"
-        "print('arm_dynamics.kinematics.pose_search' in sys.modules)"
+        "import sys, arm_dynamics, arm_dynamics.control.controller_warm_up, arm_dynamics.cli.main\n"
+        "assert 'arm_dynamics.dynamics.kinematics.inverse_kinematics' in sys.modules\n"
+        "print('arm_dynamics.dynamics.kinematics.pose_descent' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
 
-from arm_dynamics import Plant, dynamics, load_arm
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.controllers.integral import grown_integrals
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.state import Reference, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics import Plant, load_arm
+from arm_dynamics.control.controllers.anti_windup import grown_integrals
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.model.model_error import with_model_error
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -29,9 +30,9 @@ def test_the_arm_accelerates_as_told(seed):
     q, v, q_ref, v_ref, a_ref = rng.normal(size=(5, 2)) * 0.5
     law = ComputedTorque(arm, gains(arm, kp=20.0, ki=0.0, kd=9.0))
     tau = law.update(State.of(q, v), Reference(q_ref, v_ref, a_ref), 1e-3).value
-    a = dynamics.aba(arm, q, v, tau - 0.1 * v)
+    a = rigid_body.aba(arm, q, v, tau - 0.1 * v)
     feedback = 20 * (q_ref - q) + 9 * (v_ref - v)
-    friction = np.linalg.solve(dynamics.mass_matrix(arm, q), 0.1 / 9 * feedback)
+    friction = np.linalg.solve(rigid_body.mass_matrix(arm, q), 0.1 / 9 * feedback)
     np.testing.assert_allclose(a, a_ref + feedback + friction, atol=1e-10)
 
 
@@ -138,7 +139,7 @@ def test_the_other_joints_integrals_wait_for_a_saturated_one():
     for _ in range(100):
         law.update(q, far, 1e-3)
     near = Reference.hold([0.0, 0.0])
-    np.testing.assert_allclose(law.update(q, near, 0.0).value, dynamics.gravity(arm, [0, 0]))
+    np.testing.assert_allclose(law.update(q, near, 0.0).value, rigid_body.gravity(arm, [0, 0]))
 
 
 def test_a_joint_without_integral_gain_takes_over_no_integral():
@@ -147,7 +148,7 @@ def test_a_joint_without_integral_gain_takes_over_no_integral():
     state = State(0.0, q, np.zeros(2), np.ones(2))
     law.reset(state)
     tau = law.update(state, Reference.hold(q), 0.0).value
-    np.testing.assert_allclose(tau, dynamics.gravity(arm, q), atol=1e-12)
+    np.testing.assert_allclose(tau, rigid_body.gravity(arm, q), atol=1e-12)
 
 
 @pytest.mark.parametrize(

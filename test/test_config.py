@@ -10,12 +10,13 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import load_arm, plugins, resources
-from arm_dynamics.config import build_controller, node_parameters, parameter_file
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics import load_arm
+from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.core import plugins, resources
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 
 HEAD = "joint_controller:\n  ros__parameters:\n"
 SPELLINGS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_dynamics import dynamics
+from arm_dynamics.control.lqr_design.lqr_gain import regulator_gain
 from arm_dynamics.demos import (
     five_dof_task,
     four_joint_lqr,
@@ -18,7 +18,7 @@ from arm_dynamics.demos import (
     two_link_tool,
 )
 from arm_dynamics.demos.two_link_tool import JOINT, TASK, WAYS
-from arm_dynamics.regulation.regulator import regulator_gain
+from arm_dynamics.dynamics import rigid_body
 
 DATA = Path(__file__).parent / "data"
 TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
@@ -72,7 +72,7 @@ def test_a_loop_of_500_hz_is_close_to_the_independent_solution():
 def test_torques_at_rest_carry_the_weight_and_the_integral():
     """In the end kx (q_ref - q) + share g(q) = g(q) once q̇ is 0."""
     trace = joints("PID")
-    weight = dynamics.gravity(trace.arm, trace.q[-1])
+    weight = rigid_body.gravity(trace.arm, trace.q[-1])
     np.testing.assert_allclose(trace.tau[-1], weight, atol=0.05)
     kx = [two_link_joints.GAINS[name]["kx"] for name in trace.arm.joint_names]
     np.testing.assert_allclose(-two_link_joints.errors(trace)[-1] * kx, weight, atol=0.05)
@@ -220,9 +220,9 @@ def test_an_unknown_payload_hangs_by_its_weight_over_the_stiffness():
     carried = trace.arm
     q, wanted = trace.q[-1], five_dof_task.square()
     law = five_dof_task.TaskSpace(carried.with_payload(0.0))
-    weight = dynamics.gravity(carried, q) - dynamics.gravity(law.arm, q)
+    weight = rigid_body.gravity(carried, q) - rigid_body.gravity(law.arm, q)
     J = law.tool.motion(q, np.zeros(5)).jacobian[:3]
-    apparent = np.linalg.inv(J @ np.linalg.solve(dynamics.mass_matrix(law.arm, q), J.T))
+    apparent = np.linalg.inv(J @ np.linalg.solve(rigid_body.mass_matrix(law.arm, q), J.T))
     error = wanted.at(wanted.end).position - trace.tool[-1]
     force = five_dof_task.GAINS["p"] * apparent @ error
     np.testing.assert_allclose(force, np.linalg.lstsq(J.T, weight, rcond=None)[0], atol=0.3)

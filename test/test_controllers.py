@@ -9,14 +9,16 @@ from conftest import chain, five_dof
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import Plant, dynamics, load_arm, plugins, resources
-from arm_dynamics.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.state import Command, Reference, State
+from arm_dynamics import Plant, load_arm
+from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.core import plugins, resources
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.model.model_error import with_model_error
 
 FLAT = five_dof().with_gravity([0, 0, 0])
 SERVOS = five_dof().with_actuator("rate_limited")
@@ -88,7 +90,7 @@ def test_a_step_of_the_reference_causes_no_derivative_kick():
 
 
 def test_gains_from_the_model_are_of_equal_bandwidth():
-    law, m = Pid(FLAT), np.diag(dynamics.mass_matrix(FLAT, FLAT.pose("initial")))
+    law, m = Pid(FLAT), np.diag(rigid_body.mass_matrix(FLAT, FLAT.pose("initial")))
     np.testing.assert_allclose(law.gains["p"], 900 * m)
     np.testing.assert_allclose(law.gains["d"], 48 * m)
     np.testing.assert_allclose(law.gains["i"], 4500 * m)
@@ -98,7 +100,7 @@ def test_gains_from_the_model_are_of_equal_bandwidth():
 
 def test_gravity_is_added_from_the_laws_own_model():
     told, state = five_dof().with_payload(0.5), at([0.1, -0.8, 0.2, 0.3, -0.4])
-    goal, g = Reference.hold(state.q + 0.01), dynamics.gravity(told, state.q)
+    goal, g = Reference.hold(state.q + 0.01), rigid_body.gravity(told, state.q)
     with_g, without = (started(kind, told, state=state) for kind in (PidGravity, Pid))
     added = with_g.update(state, goal, 0.0).value - without.update(state, goal, 0.0).value
     np.testing.assert_allclose(added, g, atol=1e-12)
@@ -112,7 +114,7 @@ def test_gravity_compensation_damps_and_ignores_the_reference():
     state = at([0, -1, 0.2, 0, 0], [0, 0, 0.5, 0, 0])
     answers = [law.update(state, Reference.hold(q), 1e-3).value for q in (state.q, state.q + 1)]
     np.testing.assert_array_equal(*answers)
-    free = dynamics.gravity(arm, state.q)
+    free = rigid_body.gravity(arm, state.q)
     np.testing.assert_allclose(answers[0] - free, [0, 0, -1, 0, 0], atol=1e-12)
 
 
@@ -296,8 +298,8 @@ class TestContract:
         light, values = law.update(state, goal, 0.0).value, law.values
         law.use_model(five_dof().with_payload(0.5))
         added = law.update(state, goal, 0.0).value - light
-        load = dynamics.gravity(five_dof().with_payload(0.5), state.q)
-        load = load - dynamics.gravity(five_dof(), state.q)
+        load = rigid_body.gravity(five_dof().with_payload(0.5), state.q)
+        load = load - rigid_body.gravity(five_dof(), state.q)
         assert np.allclose(added, load, atol=1e-9) or np.allclose(added, 0, atol=1e-12)
         assert law.values == values
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.actuators.data_sheet import DataSheet, from_rpm
-from arm_dynamics.actuators.dc_motor import DcMotor
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
+from arm_dynamics.simulation.actuators.dc_motor import DcMotor
 
 # Two maxon motors and one of Pololu, as their sheets have them.
 RE_40 = {

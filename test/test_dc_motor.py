@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 from test_plant import table
 
-from arm_dynamics import dynamics, plugins
-from arm_dynamics.actuators.data_sheet import DataSheet
-from arm_dynamics.actuators.dc_motor import DcMotor
-from arm_dynamics.actuators.winding import brush_voltage, terminal_voltage, warm_resistance
-from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.audit import UrdfRejected
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
+from arm_dynamics.simulation.actuators.data_sheet import DataSheet
+from arm_dynamics.simulation.actuators.dc_motor import DcMotor
+from arm_dynamics.simulation.actuators.winding import (
+    brush_voltage,
+    terminal_voltage,
+    warm_resistance,
+)
+from arm_dynamics.simulation.plant import Plant
 
 MASS = 0.02 + 0.25**2
 """Inertia of the joint of ``chain({})`` about its axis [kg·m²]."""
@@ -325,7 +330,7 @@ def test_a_joint_that_turns_round_stops_below_stiction(push, stops):
 @pytest.mark.parametrize(("share", "stays"), [(1.001, True), (0.999, False)])
 def test_gravity_alone_breaks_a_geared_motor_away(share, stays):
     arm = chain({}).with_actuator("dc_motor", **BASIC, gear_ratio=5.0)
-    weight = abs(dynamics.gravity(arm, [0.3])[0])
+    weight = abs(rigid_body.gravity(arm, [0.3])[0])
     arm = arm.with_motors(stiction=share * weight / 5, coulomb_friction=0.1 * weight / 5)
     end = run(arm, State.of([0.3]), told("voltage", 0.0), 1e-3, 50)
     assert (end.q[0] == 0.3) == stays
@@ -335,7 +340,7 @@ def test_gravity_alone_breaks_a_geared_motor_away(share, stays):
 def test_the_other_joints_motion_breaks_a_motor_away(share, stays):
     """At rest J1 feels M12 / M22 of the effort on J2, and stiction answers to that alone."""
     arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_actuator("dc_motor", **BASIC)
-    mass = dynamics.mass_matrix(arm, [0.0, 0.0])
+    mass = rigid_body.mass_matrix(arm, [0.0, 0.0])
     reaction = 0.4 * mass[0, 1] / mass[1, 1]
     arm = arm.with_motor("J1", stiction=share * reaction, coulomb_friction=0.5 * reaction)
     end = run(arm, State.of([0.0, 0.0]), told("effort", 0.0, 0.4), 1e-4, 1)
@@ -370,7 +375,7 @@ def test_a_lossy_gear_moves_the_joint():
 def test_between_driving_and_back_driving_the_gear_sticks(share, way):
     """Against a weight G the joint stays while G/η > τ > η_b G: here effort = weight / share."""
     arm = chain({}).with_actuator("dc_motor", **(BASIC | LOSSY))
-    weight = dynamics.gravity(arm, [0.3])[0]
+    weight = rigid_body.gravity(arm, [0.3])[0]
     end = run(arm, State.of([0.3]), told("effort", weight / share), 1e-4, 20)
     moved = (end.q[0] - 0.3) * np.sign(weight)
     assert np.sign(moved) == -way
@@ -407,7 +412,7 @@ def test_the_applied_effort_reaches_the_stops_and_takes_own_states():
 def test_a_joint_that_is_placed_computes_what_it_takes():
     arm = chain({}).with_actuator("rate_limited")
     found = Plant(arm).efforts(State.of([0.4]), told("position", 0.4))
-    np.testing.assert_allclose(found.applied, dynamics.gravity(arm, [0.4]), rtol=1e-12)
+    np.testing.assert_allclose(found.applied, rigid_body.gravity(arm, [0.4]), rtol=1e-12)
     assert found.computed == found.applied
 
 
@@ -578,7 +583,9 @@ def test_an_unpowered_motor_only_takes_energy(constants, gear, v, act):
 
 def stored_energy(arm, state):
     """Of arm, rotors, teeth and windings [J]."""
-    total = dynamics.kinetic_energy(arm, state.q, state.v) + dynamics.potential_energy(arm, state.q)
+    total = rigid_body.kinetic_energy(arm, state.q, state.v) + rigid_body.potential_energy(
+        arm, state.q
+    )
     for actuator, own in zip(arm.actuators, state.act.reshape(arm.nv, 4), strict=True):
         c = actuator.constants
         bent = max(abs(own[3]) - 0.5 * c["backlash"], 0.0)

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 from random_arm import needed_effort, random_arm
 
-from arm_dynamics import ControlLoop, Simulation, dynamics, load_arm
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.walk import walk
+from arm_dynamics import ControlLoop, Simulation, load_arm
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.hardware.simulation_driver import Simulated
 
 STEP, OVERSHOOT, TOUR = 0.02, 0.2, 0.01
 """Step [rad or m], largest overshoot as a fraction of it, largest error along a tour."""
@@ -110,7 +111,7 @@ def payload_of(arm):
 def time_step(arm):
     """COARSE where viscous friction allows it along the tour: max |λ(M⁻¹ diag(b))| dt < 1."""
     damping = np.diag([joint.damping for joint in arm.joints])
-    masses = [dynamics.mass_matrix(arm, point.q) for point in walk(arm)]
+    masses = [rigid_body.mass_matrix(arm, point.q) for point in walk(arm)]
     fastest = max(np.abs(np.linalg.eigvals(np.linalg.solve(M, damping))).max() for M in masses)
     return COARSE if fastest * COARSE < 1 else USUAL
 

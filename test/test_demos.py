@@ -10,8 +10,10 @@ import pytest
 from conftest import shown
 from PIL import Image
 
-from arm_dynamics import dynamics
 from arm_dynamics.cli.main import main
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.core.figure_style import figure, label
+from arm_dynamics.core.state import Command
 from arm_dynamics.demos import (
     five_dof,
     four_joint,
@@ -21,15 +23,13 @@ from arm_dynamics.demos import (
     two_link,
     writer,
 )
-from arm_dynamics.demos.content import KEPT, content, digest
+from arm_dynamics.demos.demo_result import Animation, Picture, Show, row
+from arm_dynamics.demos.motion_record import record, released
 from arm_dynamics.demos.planar import animate
-from arm_dynamics.demos.show import Animation, Picture, Show, row
-from arm_dynamics.demos.style import figure, label
-from arm_dynamics.demos.trace import record, released
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.kinematics import chain_points, tool_position
+from arm_dynamics.demos.writer import KEPT, content, digest
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import chain_points, tool_position
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.state import Command
 
 DATA = Path(__file__).parent / "data"
 G = 9.81
@@ -141,7 +141,7 @@ def test_friction_acts_at_once_on_the_second_derivative():
     """q̈ = M⁻¹ (-g - q̇) along the fall."""
     braked = fall(three_link.FRICTION)
     slope = (braked.v[201] - braked.v[199]) / (2 * three_link.INTERVAL)
-    expected = dynamics.aba(braked.arm, braked.q[200], braked.v[200], -braked.v[200])
+    expected = rigid_body.aba(braked.arm, braked.q[200], braked.v[200], -braked.v[200])
     np.testing.assert_allclose(slope, expected, atol=0.02 * np.abs(expected).max())
 
 
@@ -228,7 +228,7 @@ def test_disconnected_fall_is_free_up_to_the_first_stop():
 def test_friction_holds_exactly_the_joints_whose_weight_is_below_it():
     """At rest joint i stays while |g_i| is below its break-away effort."""
     slow = puma("voltage")
-    weight = np.abs(dynamics.gravity(slow.arm, slow.q[0]))
+    weight = np.abs(rigid_body.gravity(slow.arm, slow.q[0]))
     dry = [actuator.dry_friction for actuator in slow.arm.actuators]
     held = {n for n, w, d in zip(slow.arm.joint_names, weight, dry, strict=True) if w < d}
     assert set(puma560_fall.stuck(slow)) == held == {"J1", "J4", "J5", "J6"}
@@ -238,7 +238,7 @@ def test_elbow_of_the_puma_stops_where_friction_outweighs_gravity():
     slow = puma("voltage")
     assert (slow.v[-50:, 2] == 0).all()
     assert np.ptp(slow.q[-50:, 2]) == 0
-    weight = abs(dynamics.gravity(slow.arm, slow.q[-1])[2])
+    weight = abs(rigid_body.gravity(slow.arm, slow.q[-1])[2])
     assert weight < slow.arm.actuators[2].dry_friction
 
 

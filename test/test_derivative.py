@@ -8,15 +8,14 @@ from conftest import chain, five_dof
 from scipy.linalg import expm
 
 from arm_dynamics import load_arm
-from arm_dynamics.equilibrium import holding
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.linearization import linearize
-from arm_dynamics.plant import Plant
-from arm_dynamics.rollout.derivative import StepDerivative, linearize_by_trace
-from arm_dynamics.rollout.kernel import KernelRejected
-from arm_dynamics.rollout.trace import METHODS
-from arm_dynamics.stability import discrete_map
-from arm_dynamics.state import Command, State
+from arm_dynamics.batch.rollout.derivative import StepDerivative, linearize_by_trace
+from arm_dynamics.batch.rollout.kernel import KernelRejected
+from arm_dynamics.batch.rollout.step_trace import METHODS
+from arm_dynamics.batch.stability import discrete_map
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.simulation.linearization import holding, linearize
+from arm_dynamics.simulation.plant import Plant
 
 
 def full(arm):

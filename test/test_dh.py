@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model import mdh
-from arm_dynamics.model.description import JointSpec
+from arm_dynamics.model.arm_description import JointSpec
 from arm_dynamics.model.dh import DhLink, DhRow, segments, urdf
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import box, compose, cylinder, sphere

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics import load_arm, plugins
-from arm_dynamics.actuators.dc_motor_constants import PARAMETERS
+from arm_dynamics import load_arm
 from arm_dynamics.cli import record
-from arm_dynamics.config import build_controller
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.core import plugins
 from arm_dynamics.model.audit import audit
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -61,7 +62,7 @@ def test_the_controller_of_the_page_is_registered_and_takes_its_gains(tmp_path, 
     (toml,) = re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     group, name, target = re.search(r'"([\w.]+)"\]\n(\w+) = "my_package\.(.*)"', toml).groups()
     entry = EntryPoint(name, target, group)
-    found = {"arm_dynamics.controllers": [entry]}
+    found = {"arm_dynamics.control.controllers": [entry]}
     monkeypatch.setattr(plugins, "entry_points", lambda group: found.get(group, []))
     plugins._installed.cache_clear()
     (yaml,) = re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)

@@ -8,8 +8,8 @@ from breaking.faults import FAULTS
 from breaking.outcome import outcome
 from emulators.makers import MAKERS
 
-from arm_dynamics import plugins
-from arm_dynamics.drivers.motor_bus import MotorBus
+from arm_dynamics.core import plugins
+from arm_dynamics.hardware.motor_bus import MotorBus
 
 pytestmark = pytest.mark.hardware
 

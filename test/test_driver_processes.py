@@ -9,7 +9,7 @@ from breaking.host import built
 from emulators.makers import MAKERS
 from emulators.served import Spoken, served
 
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault
 
 pytestmark = pytest.mark.hardware
 

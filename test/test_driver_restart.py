@@ -8,11 +8,11 @@ from emulators.makers import CUBEMARS, MAKERS
 from emulators.memory import MemoryPort
 from emulators.small_arm import small_arm
 
-from arm_dynamics import plugins
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import read_wiring
 
 pytestmark = pytest.mark.hardware
 

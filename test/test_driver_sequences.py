@@ -16,8 +16,8 @@ from emulators.makers import MAKERS
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.driver import Status
 
 pytestmark = pytest.mark.hardware
 

@@ -3,8 +3,8 @@
 import pytest
 from emulators.makers import MAKERS
 
-from arm_dynamics.drivers.build import build_bus
-from arm_dynamics.errors import UnknownName
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.hardware.build import build_bus
 
 pytestmark = pytest.mark.hardware
 

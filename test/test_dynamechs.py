@@ -9,7 +9,9 @@ import pytest
 from conftest import chain, five_dof
 
 from arm_dynamics import Command, Plant, State, forward_model
-from arm_dynamics.dynamechs import (
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.dynamics.rigid_body import mass_matrix
+from arm_dynamics.simulation.dynamechs import (
     FLAG,
     LOST,
     PREVIOUS,
@@ -26,10 +28,7 @@ from arm_dynamics.dynamechs import (
     published_arm,
     unloaded_torques,
 )
-from arm_dynamics.dynamics import mass_matrix
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.forward_step import pack_state
-from arm_dynamics.state_vector import split
+from arm_dynamics.simulation.forward_model import pack_state, split
 
 DATA = Path(__file__).parent / "data/five_dof"
 DT = 1e-4

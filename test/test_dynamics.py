@@ -10,8 +10,8 @@ from conftest import chain, five_dof, heavy_rotors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics
-from arm_dynamics.errors import InvalidValue
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.load import parse_arm
 
 SAMPLES = json.loads((Path(__file__).parent / "data/five_dof/mass_gravity_bias.json").read_text())
@@ -37,42 +37,42 @@ def slope(function, x, h=1e-6):
 def test_published_values(sample):
     arm, q, v = five_dof(), sample["q"], sample["qd"]
     near = {"rtol": 1e-12, "atol": 1e-12}
-    np.testing.assert_allclose(dynamics.mass_matrix(arm, q), sample["M"], **near)
-    np.testing.assert_allclose(dynamics.gravity(arm, q), sample["g"], **near)
-    np.testing.assert_allclose(dynamics.nle(arm, q, v), sample["bias"], **near)
-    assert dynamics.kinetic_energy(arm, q, v) == pytest.approx(sample["kinetic"], rel=1e-12)
-    assert dynamics.potential_energy(arm, q) == pytest.approx(sample["potential"], rel=1e-12)
+    np.testing.assert_allclose(rigid_body.mass_matrix(arm, q), sample["M"], **near)
+    np.testing.assert_allclose(rigid_body.gravity(arm, q), sample["g"], **near)
+    np.testing.assert_allclose(rigid_body.nle(arm, q, v), sample["bias"], **near)
+    assert rigid_body.kinetic_energy(arm, q, v) == pytest.approx(sample["kinetic"], rel=1e-12)
+    assert rigid_body.potential_energy(arm, q) == pytest.approx(sample["potential"], rel=1e-12)
 
 
 def test_pendulum_closed_form():
     arm = chain({"mass": 2.0, "centre": "0.25 0 0", "ixx": 0.03})
     inertia = 0.03 + 2 * 0.25**2
-    np.testing.assert_allclose(dynamics.mass_matrix(arm, [0.7]), [[inertia]], rtol=1e-14)
+    np.testing.assert_allclose(rigid_body.mass_matrix(arm, [0.7]), [[inertia]], rtol=1e-14)
     # y points away: positive q lowers the link from +x.
     np.testing.assert_allclose(
-        dynamics.gravity(arm, [0.7]), [-2 * 9.81 * 0.25 * np.cos(0.7)], rtol=1e-14
+        rigid_body.gravity(arm, [0.7]), [-2 * 9.81 * 0.25 * np.cos(0.7)], rtol=1e-14
     )
-    assert dynamics.potential_energy(arm, [0.7]) == pytest.approx(-2 * 9.81 * 0.25 * np.sin(0.7))
+    assert rigid_body.potential_energy(arm, [0.7]) == pytest.approx(-2 * 9.81 * 0.25 * np.sin(0.7))
 
 
 @exactly
 @given(arms, seeds)
 def test_mass_matrix_is_symmetric_and_positive_definite(arm, seed):
     q, v, _ = drawn(arm, seed)
-    M = dynamics.mass_matrix(arm, q)
+    M = rigid_body.mass_matrix(arm, q)
     assert (M == M.T).all()
     assert np.linalg.eigvalsh(M).min() > 0
-    assert dynamics.kinetic_energy(arm, q, v) == pytest.approx(0.5 * v @ M @ v, rel=1e-13)
+    assert rigid_body.kinetic_energy(arm, q, v) == pytest.approx(0.5 * v @ M @ v, rel=1e-13)
 
 
 @exactly
 @given(arms, seeds)
 def test_forward_dynamics_inverts_inverse_dynamics(arm, seed):
     q, v, a = drawn(arm, seed)
-    tau = dynamics.rnea(arm, q, v, a)
-    condition = np.linalg.cond(dynamics.mass_matrix(arm, q))
-    np.testing.assert_allclose(dynamics.aba(arm, q, v, tau), a, atol=1e-12 * condition)
-    by_parts = dynamics.mass_matrix(arm, q) @ a + dynamics.nle(arm, q, v)
+    tau = rigid_body.rnea(arm, q, v, a)
+    condition = np.linalg.cond(rigid_body.mass_matrix(arm, q))
+    np.testing.assert_allclose(rigid_body.aba(arm, q, v, tau), a, atol=1e-12 * condition)
+    by_parts = rigid_body.mass_matrix(arm, q) @ a + rigid_body.nle(arm, q, v)
     np.testing.assert_allclose(tau, by_parts, rtol=1e-11, atol=1e-11)
 
 
@@ -80,10 +80,10 @@ def test_forward_dynamics_inverts_inverse_dynamics(arm, seed):
 @given(arms, seeds)
 def test_coriolis_matrix(arm, seed):
     q, v, _ = drawn(arm, seed)
-    C = dynamics.coriolis_matrix(arm, q, v)
-    bias = C @ v + dynamics.gravity(arm, q)
-    np.testing.assert_allclose(bias, dynamics.nle(arm, q, v), rtol=1e-11, atol=1e-11)
-    M_dot = slope(lambda x: np.array(dynamics.mass_matrix(arm, x)), q) @ v
+    C = rigid_body.coriolis_matrix(arm, q, v)
+    bias = C @ v + rigid_body.gravity(arm, q)
+    np.testing.assert_allclose(bias, rigid_body.nle(arm, q, v), rtol=1e-11, atol=1e-11)
+    M_dot = slope(lambda x: np.array(rigid_body.mass_matrix(arm, x)), q) @ v
     skew = M_dot - 2 * C
     np.testing.assert_allclose(skew, -skew.T, atol=1e-7)
 
@@ -92,19 +92,19 @@ def test_coriolis_matrix(arm, seed):
 @given(arms, seeds)
 def test_gravity_is_the_slope_of_potential_energy(arm, seed):
     q, _, _ = drawn(arm, seed)
-    numeric = slope(lambda x: dynamics.potential_energy(arm, x), q)
-    np.testing.assert_allclose(dynamics.gravity(arm, q), numeric, atol=1e-7)
+    numeric = slope(lambda x: rigid_body.potential_energy(arm, x), q)
+    np.testing.assert_allclose(rigid_body.gravity(arm, q), numeric, atol=1e-7)
 
 
 @exactly
 @given(arms, seeds)
 def test_power_of_the_joints_is_the_change_of_energy(arm, seed):
     q, v, tau = drawn(arm, seed)
-    a, h = dynamics.aba(arm, q, v, tau), 1e-6
+    a, h = rigid_body.aba(arm, q, v, tau), 1e-6
 
     def energy(t):
         at, speed = q + t * v + t * t / 2 * a, v + t * a
-        return dynamics.kinetic_energy(arm, at, speed) + dynamics.potential_energy(arm, at)
+        return rigid_body.kinetic_energy(arm, at, speed) + rigid_body.potential_energy(arm, at)
 
     rate, noise = (energy(h) - energy(-h)) / (2 * h), 1e-9 * (1 + abs(energy(0)))
     assert rate == pytest.approx(v @ tau, rel=1e-6, abs=noise + 1e-4 * h * np.abs(a).max() ** 2)
@@ -113,9 +113,9 @@ def test_power_of_the_joints_is_the_change_of_energy(arm, seed):
 def test_rotors_add_to_the_diagonal_alone():
     plain, geared = five_dof(), five_dof().with_motors(gear_ratio=20.0, rotor_inertia=2e-5)
     q, v = drawn(plain, 3)[:2]
-    added = dynamics.mass_matrix(geared, q) - dynamics.mass_matrix(plain, q)
+    added = rigid_body.mass_matrix(geared, q) - rigid_body.mass_matrix(plain, q)
     np.testing.assert_allclose(added, 20**2 * 2e-5 * np.eye(5), atol=1e-15)
-    np.testing.assert_array_equal(dynamics.nle(geared, q, v), dynamics.nle(plain, q, v))
+    np.testing.assert_array_equal(rigid_body.nle(geared, q, v), rigid_body.nle(plain, q, v))
 
 
 @exactly
@@ -131,9 +131,9 @@ def test_payload_equals_a_mass_welded_to_the_tool(seed, mass, centre):
     welded, told = parse_arm(text), five_dof().with_payload(mass, centre)
     q, v, a = drawn(told, seed)
     for function, inputs in (
-        (dynamics.mass_matrix, (q,)),
-        (dynamics.rnea, (q, v, a)),
-        (dynamics.potential_energy, (q,)),
+        (rigid_body.mass_matrix, (q,)),
+        (rigid_body.rnea, (q, v, a)),
+        (rigid_body.potential_energy, (q,)),
     ):
         np.testing.assert_allclose(
             function(told, *inputs), function(welded, *inputs), rtol=1e-11, atol=1e-11
@@ -144,32 +144,32 @@ def test_payload_comes_and_goes():
     arm = five_dof()
     again = arm.with_payload(2.0).with_payload(0.0)
     q = drawn(arm, 1)[0]
-    np.testing.assert_array_equal(dynamics.mass_matrix(again, q), dynamics.mass_matrix(arm, q))
+    np.testing.assert_array_equal(rigid_body.mass_matrix(again, q), rigid_body.mass_matrix(arm, q))
 
 
 def test_gravity_follows_the_field():
     q = drawn(five_dof(), 5)[0]
-    g = dynamics.gravity(five_dof(), q)
+    g = rigid_body.gravity(five_dof(), q)
     np.testing.assert_allclose(
-        dynamics.gravity(five_dof().with_gravity([0, 0, 9.81]), q), -g, atol=1e-12
+        rigid_body.gravity(five_dof().with_gravity([0, 0, 9.81]), q), -g, atol=1e-12
     )
-    assert (dynamics.gravity(five_dof().with_gravity([0, 0, 0]), q) == 0).all()
+    assert (rigid_body.gravity(five_dof().with_gravity([0, 0, 0]), q) == 0).all()
     for change in (lambda a: a.with_joint("R2", damping=1.0), lambda a: a.with_payload(0.0)):
         tilted = change(five_dof().with_gravity([0, 0, -1.62]))
-        np.testing.assert_allclose(dynamics.gravity(tilted, q), g * 1.62 / 9.81, atol=1e-12)
+        np.testing.assert_allclose(rigid_body.gravity(tilted, q), g * 1.62 / 9.81, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
-        (dynamics.mass_matrix, ["q"]),
-        (dynamics.gravity, ["q"]),
-        (dynamics.potential_energy, ["q"]),
-        (dynamics.coriolis_matrix, ["q", "v"]),
-        (dynamics.nle, ["q", "v"]),
-        (dynamics.kinetic_energy, ["q", "v"]),
-        (dynamics.rnea, ["q", "v", "a"]),
-        (dynamics.aba, ["q", "v", "tau"]),
+        (rigid_body.mass_matrix, ["q"]),
+        (rigid_body.gravity, ["q"]),
+        (rigid_body.potential_energy, ["q"]),
+        (rigid_body.coriolis_matrix, ["q", "v"]),
+        (rigid_body.nle, ["q", "v"]),
+        (rigid_body.kinetic_energy, ["q", "v"]),
+        (rigid_body.rnea, ["q", "v", "a"]),
+        (rigid_body.aba, ["q", "v", "tau"]),
     ],
 )
 def test_errors_name_the_culprit(function, arguments):
@@ -188,14 +188,14 @@ def test_errors_name_the_culprit(function, arguments):
 
 def test_results_are_read_only_and_threads_do_not_mix():
     arm, (q, v, a) = heavy_rotors(), drawn(heavy_rotors(), 9)
-    alone = dynamics.rnea(arm, q, v, a)
+    alone = rigid_body.rnea(arm, q, v, a)
     assert not alone.flags.writeable
     wrong = []
 
     def work(seed):
         other = drawn(arm, seed)
-        expected = dynamics.rnea(arm, *other)
-        wrong.extend(i for i in range(300) if (dynamics.rnea(arm, *other) != expected).any())
+        expected = rigid_body.rnea(arm, *other)
+        wrong.extend(i for i in range(300) if (rigid_body.rnea(arm, *other) != expected).any())
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:
@@ -210,18 +210,18 @@ def test_results_are_read_only_and_threads_do_not_mix():
 def test_slopes_of_forward_dynamics(arm, seed):
     """Against central differences; M⁻¹ against the mass matrix."""
     q, v, tau = drawn(arm, seed)
-    by_q, by_v, by_tau = dynamics.aba_derivatives(arm, q, v, tau)
+    by_q, by_v, by_tau = rigid_body.aba_derivatives(arm, q, v, tau)
     for found, expected in (
-        (by_q, slope(lambda x: dynamics.aba(arm, x, v, tau), q)),
-        (by_v, slope(lambda x: dynamics.aba(arm, q, x, tau), v)),
+        (by_q, slope(lambda x: rigid_body.aba(arm, x, v, tau), q)),
+        (by_v, slope(lambda x: rigid_body.aba(arm, q, x, tau), v)),
     ):
         np.testing.assert_allclose(found, expected, atol=1e-5 * (1 + np.abs(found).max()))
-    unit = by_tau @ dynamics.mass_matrix(arm, q)
+    unit = by_tau @ rigid_body.mass_matrix(arm, q)
     np.testing.assert_allclose(unit, np.eye(arm.nv), atol=1e-8)
 
 
 def test_efforts_of_many_instants_are_those_of_each():
     arm = five_dof()
     q, v, a = np.random.default_rng(0).uniform(-1, 1, (3, 6, 5))
-    each = [dynamics.rnea(arm, *row) for row in zip(q, v, a, strict=True)]
-    np.testing.assert_array_equal(dynamics.rnea_each(arm, q, v, a), each)
+    each = [rigid_body.rnea(arm, *row) for row in zip(q, v, a, strict=True)]
+    np.testing.assert_array_equal(rigid_body.rnea_each(arm, q, v, a), each)

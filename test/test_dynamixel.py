@@ -11,15 +11,19 @@ from emulators.dynamixel import SHEETS, EmulatedDynamixels
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.drivers.dynamixel import codec
-from arm_dynamics.drivers.dynamixel.bus import Dynamixel
-from arm_dynamics.drivers.dynamixel.control_table import BUS_WATCHDOG, TORQUE_ENABLE
-from arm_dynamics.drivers.dynamixel.line import Line
-from arm_dynamics.drivers.dynamixel.models import MODELS, find_model
-from arm_dynamics.drivers.dynamixel.motor_clocks import MEMORY
-from arm_dynamics.drivers.dynamixel.scan import scan
-from arm_dynamics.drivers.motor_bus import Found, Goal
-from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault, UnknownName
+from arm_dynamics.core.errors import CommandRefused, ConfigError, DriverFault, UnknownName
+from arm_dynamics.hardware.dynamixel import packets
+from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.dynamixel.control_table import (
+    BUS_WATCHDOG,
+    MODELS,
+    TORQUE_ENABLE,
+    find_model,
+)
+from arm_dynamics.hardware.dynamixel.feedback_reader import MEMORY
+from arm_dynamics.hardware.dynamixel.identification import scan
+from arm_dynamics.hardware.dynamixel.transport import Line
+from arm_dynamics.hardware.motor_bus import Found, Goal
 
 pytestmark = pytest.mark.hardware
 
@@ -379,7 +383,7 @@ def test_an_answer_without_the_value_does_not_end_the_wait_for_it():
     """As to a write, of the same motor: no error, no data."""
     _, _, wire = bus()
     line = Line(wire, 1e6, 1e-3)
-    empty = codec.encode(2, codec.STATUS, b"\x00")
+    empty = packets.encode(2, packets.STATUS, b"\x00")
     wire.spoil = lambda data: empty + data
     found = line.read(range(1, 4), BUS_WATCHDOG)
     assert found == {1: 0, 2: 0, 3: 0}
@@ -393,7 +397,7 @@ def test_a_register_that_all_should_take_is_written_again_where_it_was_not(lost)
 
     def spoil(data):
         rounds.extend([data] if data else [])
-        return data[codec.STATUS_SIZE + BUS_WATCHDOG.size :] if len(rounds) <= lost else data
+        return data[packets.STATUS_SIZE + BUS_WATCHDOG.size :] if len(rounds) <= lost else data
 
     wire.spoil = spoil
     wanted = dict.fromkeys((1, 2, 3), 5)
@@ -786,9 +790,9 @@ def test_fast_and_plain_blocks_are_the_same():
 
 def test_instructions_behind_a_broken_one_are_understood():
     motors = EmulatedDynamixels([Shaft(1, "XM430-W350")])
-    cut = codec.ping(1)[:7]
+    cut = packets.ping(1)[:7]
     assert motors.receive(cut, 0.0) == b""
-    assert motors.receive(codec.ping(1), 0.0) != b""
+    assert motors.receive(packets.ping(1), 0.0) != b""
 
 
 def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():

@@ -6,11 +6,11 @@ from dynamixel_line import bus
 from emulators.makers import MAKERS
 from emulators.memory import MemoryPort
 
-from arm_dynamics import plugins
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.motor_bus import Goal
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import read_wiring
 
 pytestmark = pytest.mark.hardware
 

@@ -9,17 +9,22 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.dynamics import gravity, rnea
-from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.following import effort_check
-from arm_dynamics.following.effort_check import MOST_IN_ALL, SPACING, check_effort, check_wrench
-from arm_dynamics.following.way_check import checked
-from arm_dynamics.kinematics import jacobian
-from arm_dynamics.state import Reference
-from arm_dynamics.trajectories import feasibility
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
-from arm_dynamics.trajectories.profiles import quintic
+from arm_dynamics.control import effort_check
+from arm_dynamics.control.effort_check import (
+    MOST_IN_ALL,
+    SPACING,
+    check_effort,
+    check_wrench,
+    checked,
+)
+from arm_dynamics.control.trajectories import feasibility
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.control.trajectories.profiles import quintic
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.state import Reference
+from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.rigid_body import gravity, rnea
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_dynamics.dynamics import gravity
-from arm_dynamics.kinematics import tool_pose
+from arm_dynamics.dynamics.kinematics import tool_pose
+from arm_dynamics.dynamics.rigid_body import gravity
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 from conftest import chain, five_dof
 
-from arm_dynamics import kinematics, load_arm
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Reference
-from arm_dynamics.trajectories import feasibility, joint_moves, way_parts
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.profiles import quintic
-from arm_dynamics.trajectories.tool_paths import ToolLimits
+from arm_dynamics import load_arm
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.trajectories import feasibility, joint_splines, path_inverse_kinematics
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.profiles import quintic
+from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.state import Reference
+from arm_dynamics.dynamics import kinematics
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.simulation.simulation import Simulation
 
 ARM = load_arm("two_link")  # both links 1 m long
 BENT = np.array([0.6, 1.2])
@@ -79,7 +80,7 @@ def test_a_stretched_arm_is_told_to_be_singular_and_is_no_fault():
     q = np.array([0.6, 1e-3])
     parts = feasibility.follow(ARM, rest(q=q).hold(1.0)).parts
     assert [part.kind for part in parts] == ["singular"]
-    assert parts[0].amount < way_parts.SINGULAR
+    assert parts[0].amount < path_inverse_kinematics.SINGULAR
 
 
 def test_a_joint_limit_on_the_way_is_named():
@@ -121,7 +122,7 @@ def test_a_stand_is_followed_and_the_way_to_a_later_start_is_checked_too():
 
 def test_joint_trajectories_and_bad_periods_are_refused():
     with pytest.raises(TrajectoryRefused, match="one of the tool is expected"):
-        feasibility.follow(ARM, joint_moves.cubic([BENT, BENT + 0.1], [0.0, 1.0]))
+        feasibility.follow(ARM, joint_splines.cubic([BENT, BENT + 0.1], [0.0, 1.0]))
     with pytest.raises(InvalidValue, match="period"):
         feasibility.follow(ARM, rest(), period=0.0)
 

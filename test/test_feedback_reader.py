@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from arm_dynamics.drivers.dynamixel.codec import Share
-from arm_dynamics.drivers.dynamixel.feedback_reader import PATIENCE, SELDOM, FeedbackReader
-from arm_dynamics.drivers.dynamixel.models import MODELS
+from arm_dynamics.hardware.dynamixel.control_table import MODELS
+from arm_dynamics.hardware.dynamixel.feedback_reader import PATIENCE, SELDOM, FeedbackReader
+from arm_dynamics.hardware.dynamixel.packets import Share
 
 pytestmark = pytest.mark.hardware
 

@@ -8,13 +8,19 @@ import pytest
 from emulators.base import Shaft
 from emulators.feetech import EmulatedFeetech
 
-from arm_dynamics import plugins
-from arm_dynamics.drivers.feetech import Feetech
-from arm_dynamics.drivers.feetech.identity import scan
-from arm_dynamics.drivers.motor_bus import Found, Goal
-from arm_dynamics.drivers.port import Port
-from arm_dynamics.errors import CommandRefused, ConfigError, DriverFault, InvalidValue, UnknownName
-from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import (
+    CommandRefused,
+    ConfigError,
+    DriverFault,
+    InvalidValue,
+    UnknownName,
+)
+from arm_dynamics.hardware.feetech import Feetech
+from arm_dynamics.hardware.feetech.identification import scan
+from arm_dynamics.hardware.motor_bus import Found, Goal
+from arm_dynamics.hardware.serial_port import Port
+from arm_dynamics.model.hardware_info import MotorWiring
 
 pytestmark = pytest.mark.hardware
 

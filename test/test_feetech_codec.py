@@ -6,11 +6,10 @@ from emulators.feetech import EmulatedFeetech
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from arm_dynamics.drivers.feetech import codec
-from arm_dynamics.drivers.feetech import registers as table
-from arm_dynamics.drivers.feetech.codec import Packet, decode
-from arm_dynamics.drivers.feetech.parser import Parser
-from arm_dynamics.errors import UnknownName
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.hardware.feetech import packets as codec
+from arm_dynamics.hardware.feetech import registers as table
+from arm_dynamics.hardware.feetech.packets import Packet, Parser, decode
 
 pytestmark = pytest.mark.hardware
 

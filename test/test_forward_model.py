@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import Simulation, State, forward_model
-from arm_dynamics.dynamics import aba
-from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.forward_step import pack_state, unpack_state
-from arm_dynamics.integrators import INTEGRATORS
-from arm_dynamics.kinematics import tool_position
-from arm_dynamics.state import Command
-from arm_dynamics.state_vector import entry_names, join, split
+from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.state import Command
+from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.rigid_body import aba
+from arm_dynamics.simulation.forward_model import entry_names, join, pack_state, split, unpack_state
+from arm_dynamics.simulation.integrators import INTEGRATORS
 
 DT = 1e-4
 

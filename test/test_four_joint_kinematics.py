@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.errors import InvalidValue, Unreachable
-from arm_dynamics.kinematics import tool_position
-from arm_dynamics.kinematics.four_joint import elbow_postures, nearest_reachable_point
+from arm_dynamics.core.errors import InvalidValue, Unreachable
+from arm_dynamics.demos.four_joint_ik import elbow_postures, nearest_reachable_point
+from arm_dynamics.dynamics.kinematics import tool_position
 
 TRUTH = json.loads((Path(__file__).parent / "data/four_joint/fk_ik_pairs.json").read_text())
 ARM = load_arm("four_joint")

@@ -6,11 +6,11 @@ from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics
-from arm_dynamics.friction import dry_velocity, viscous_effort
-from arm_dynamics.integrators import INTEGRATORS
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.simulation.friction import dry_velocity, viscous_effort
+from arm_dynamics.simulation.integrators import INTEGRATORS
+from arm_dynamics.simulation.plant import Plant
 
 MASS = 0.02 + 0.25**2
 """Inertia of the joint of ``chain({})`` [kg·m²]."""
@@ -54,7 +54,7 @@ def test_viscous_friction_decays_exponentially():
 
 def holding(arm, q, share):
     """Whether the arm stays at rest when friction is ``share`` of what gravity asks."""
-    weight = np.abs(dynamics.gravity(arm, q))
+    weight = np.abs(rigid_body.gravity(arm, q))
     for name, f in zip(arm.joint_names, share * weight + 1e-6, strict=True):
         arm = arm.with_joint(name, friction=f)
     state = run(arm, State.of(q), [0.0] * arm.nv, steps=200)
@@ -68,13 +68,13 @@ def test_gravity_is_held_exactly_up_to_the_break_away_effort():
     held, state = holding(free, q, 0.999)
     assert not held
     # What moves goes down: the energy of position falls.
-    assert dynamics.potential_energy(free, state.q) < dynamics.potential_energy(free, q)
+    assert rigid_body.potential_energy(free, state.q) < rigid_body.potential_energy(free, q)
 
 
 def test_a_held_joint_feels_its_neighbour_through_the_mass_matrix():
     """A torque on joint 2 pushes joint 1 by M12/M22 of it, and friction answers to that."""
     arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_gravity([0, 0, 0])
-    M = dynamics.mass_matrix(arm, [0.0, 0.0])
+    M = rigid_body.mass_matrix(arm, [0.0, 0.0])
     push = 0.4
     reaction = push * M[0, 1] / M[1, 1]
     for share, stays in ((1.01, True), (0.99, False)):
@@ -90,7 +90,7 @@ def test_viscous_friction_of_the_motor_adds_to_that_of_the_joint():
     q, v = [0.0, -1.1, 0.3, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0, 0.0]
     after = run(arm, State.of(q, v), [0.0] * 5, dt=1e-6, steps=1)
     pull = np.array([-(0.3 + 4 * 0.05) * 0.1, 0, 0, 0, 0])
-    expected = dynamics.aba(arm, q, v, pull)
+    expected = rigid_body.aba(arm, q, v, pull)
     np.testing.assert_allclose((after.v - v) / 1e-6, expected, rtol=1e-6, atol=1e-8)
 
 
@@ -140,7 +140,7 @@ def test_one_joint_is_a_dead_band(v, m, bound):
 @pytest.mark.parametrize("method", INTEGRATORS)
 def test_a_stuck_joint_does_not_creep(method):
     """Whatever the integrator: under its weight alone, q stays to the last bit at any step."""
-    weight = dynamics.gravity(chain({}), [0.2])[0]
+    weight = rigid_body.gravity(chain({}), [0.2])[0]
     start = State.of([0.2])
     arm = chain({"friction": 1.01 * abs(weight)})
     end = Plant(arm, method).step(start, Command.checked("effort", [0.0], 1), 0.02, 20)

@@ -5,18 +5,16 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import load_arm
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import GoalRefused, InvalidValue, UnknownName
-from arm_dynamics.goals.constraints import Constraints
-from arm_dynamics.goals.goal import Code
-from arm_dynamics.goals.goal_request import Request
-from arm_dynamics.goals.goals import OVERRIDDEN, Goals
-from arm_dynamics.goals.tolerances import Tolerances
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Reference, State
-from arm_dynamics.trajectories.joint_trajectory import parse
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.goals.goal import Code, Constraints, Tolerances
+from arm_dynamics.control.goals.goal_request import Request
+from arm_dynamics.control.goals.goals import OVERRIDDEN, Goals
+from arm_dynamics.control.trajectories.joint_trajectory import parse
+from arm_dynamics.core.errors import GoalRefused, InvalidValue, UnknownName
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.simulation.simulation import Simulation
 
 ARM = five_dof()
 NAMES = ARM.joint_names

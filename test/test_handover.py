@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from conftest import five_dof
 
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.following.handover import LENGTH, Handover
-from arm_dynamics.loop import LED, ControlLoop
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectories.joint_trajectory import parse
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import LED, ControlLoop
+from arm_dynamics.control.controller_switch import LENGTH, Handover
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.trajectories.joint_trajectory import parse
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.simulation.simulation import Simulation
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

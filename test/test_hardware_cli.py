@@ -15,18 +15,14 @@ from emulators.feetech import EmulatedFeetech
 from emulators.mit import MitMotors
 from hardware_terminal import Line, User, so101_line
 
-from arm_dynamics import load_arm, resources
+from arm_dynamics import load_arm
 from arm_dynamics.cli import hardware
-from arm_dynamics.cli.hardware_advice import advised
-from arm_dynamics.drivers.dynamixel.bus import Dynamixel
-from arm_dynamics.drivers.serial_port import SerialPort
-from arm_dynamics.errors import (
-    ArmDynamicsError,
-    ConfigError,
-    DriverFault,
-    UnknownName,
-)
-from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.cli.hardware_options import advised
+from arm_dynamics.core import resources
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, UnknownName
+from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.serial_port import SerialPort
+from arm_dynamics.model.hardware_info import read_wiring
 
 pytestmark = pytest.mark.hardware
 

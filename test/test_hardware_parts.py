@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import PERIOD, Rig
 
-from arm_dynamics import resources
-from arm_dynamics.cli.dead_man import HOLD, DeadMan
-from arm_dynamics.cli.jog_motion import LEAD, Bounds, JogMotion
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.cli.jog_session import LEAD, Bounds, JogMotion
+from arm_dynamics.cli.keyboard import HOLD, DeadMan
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.core import resources
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.model.arm_model import Joint
 from arm_dynamics.model.calibration import Marks, calibrated, doubts
-from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.hardware_info import MotorWiring
 from arm_dynamics.model.urdf_params import with_params
-from arm_dynamics.model.wiring import MotorWiring
 
 pytestmark = pytest.mark.hardware
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from arm_dynamics import dynamics, load_arm
-from arm_dynamics.integrators import integrator
-from arm_dynamics.motion import ArmMotion
-from arm_dynamics.state import Command
+from arm_dynamics import load_arm
+from arm_dynamics.core.state import Command
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.simulation.equations_of_motion import ArmMotion
+from arm_dynamics.simulation.integrators import integrator
 
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "data/three_link/integrator_energy.json").read_text())
@@ -55,14 +56,14 @@ def fall(method, dt):
     q, v, energy, states = np.zeros(3), np.zeros(3), [], []
     for k in range(1, round(10 / dt) + 1):
         law.advance(free, q, v, NONE, dt)
-        energy.append(0.5 * v @ dynamics.mass_matrix(model, q) @ v + height(q))
+        energy.append(0.5 * v @ rigid_body.mass_matrix(model, q) @ v + height(q))
         if k in [round(t / dt) for t in SECONDS]:
             states.append(np.concatenate([q, v]))
     return np.array(energy), np.array(states)
 
 
 def height(q):
-    return dynamics.potential_energy(arm(), q) - dynamics.potential_energy(arm(), np.zeros(3))
+    return rigid_body.potential_energy(arm(), q) - rigid_body.potential_energy(arm(), np.zeros(3))
 
 
 def found(method, dt):

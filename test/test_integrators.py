@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.integrators import INTEGRATORS, integrator
-from arm_dynamics.integrators.relaxation import phi, relaxed
-from arm_dynamics.motion import ArmMotion
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.simulation.equations_of_motion import ArmMotion
+from arm_dynamics.simulation.integrators import INTEGRATORS, integrator
+from arm_dynamics.simulation.integrators.exponential_step import phi, relaxed
+from arm_dynamics.simulation.plant import Plant
 
 OMEGA = 3.0
 NONE = np.zeros(0)

@@ -14,10 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.errors import ArmDynamicsError, InvalidValue, UnknownName, Unreachable
-from arm_dynamics.kinematics import jacobian, pose
-from arm_dynamics.kinematics.four_joint import elbow_postures
-from arm_dynamics.kinematics.inverse import TOLERANCE, inverse_kinematics, nearest_reachable
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName, Unreachable
+from arm_dynamics.demos.four_joint_ik import elbow_postures
+from arm_dynamics.dynamics.kinematics import jacobian, pose
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
+    TOLERANCE,
+    inverse_kinematics,
+    nearest_reachable,
+)
 
 ARMS = ("five_dof", "four_joint", "puma560", "two_link", "two_link_pb", "three_link")
 PAIRS = json.loads((Path(__file__).parent / "data/four_joint/fk_ik_pairs.json").read_text())

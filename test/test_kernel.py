@@ -11,17 +11,17 @@ from conftest import chain, five_dof, heavy_rotors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import Command, Plant, State, dynamics, load_arm
-from arm_dynamics.actuators import winding
-from arm_dynamics.bodies import bodies
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.integrators.relaxation import phi
-from arm_dynamics.rollout import variation
-from arm_dynamics.rollout.kernel import Kernel, Options
-from arm_dynamics.rollout.rigid_body import Chain
-from arm_dynamics.rollout.symbol import Symbol, symbols
-from arm_dynamics.rollout.trace import METHODS, trace_step
-from arm_dynamics.rollout.vocabulary import traced
+from arm_dynamics import Command, Plant, State, load_arm
+from arm_dynamics.batch.rollout import variation
+from arm_dynamics.batch.rollout.kernel import Kernel, Options
+from arm_dynamics.batch.rollout.step_trace import METHODS, trace_step
+from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced
+from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.bodies import bodies
+from arm_dynamics.simulation.actuators import winding
+from arm_dynamics.simulation.integrators.exponential_step import phi
 
 ARMS = ("five_dof", "four_joint", "three_link", "two_link_pb", "puma560")
 LANES = 8
@@ -59,14 +59,14 @@ def test_rigid_bodies_on_symbols_are_pinocchios(arm):
     mass = ca.Function("m", [q], [chain_.mass_matrix()])
     for _ in range(5):
         state = random.normal(size=(3, n))
-        expected = dynamics.aba(arm, *state)
+        expected = rigid_body.aba(arm, *state)
         scale = np.abs(expected).max()
         np.testing.assert_allclose(numbers(accelerate, *state), expected, atol=1e-12 * scale)
         np.testing.assert_allclose(
-            numbers(inverse, *state), dynamics.rnea(arm, *state), rtol=1e-12, atol=1e-12
+            numbers(inverse, *state), rigid_body.rnea(arm, *state), rtol=1e-12, atol=1e-12
         )
         np.testing.assert_allclose(
-            np.array(mass(state[0])), dynamics.mass_matrix(arm, state[0]), rtol=1e-12, atol=1e-13
+            np.array(mass(state[0])), rigid_body.mass_matrix(arm, state[0]), rtol=1e-12, atol=1e-13
         )
 
 

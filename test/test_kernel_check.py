@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from conftest import chain
 
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.rollout import kernel, kernel_check, store
-from arm_dynamics.rollout.kernel import Kernel, KernelRejected, Options
-from arm_dynamics.rollout.law import Law
-from arm_dynamics.rollout.layout import Layout
+from arm_dynamics.batch.rollout import kernel, kernel_cache, kernel_check
+from arm_dynamics.batch.rollout.kernel import Kernel, KernelRejected, Layout, Options
+from arm_dynamics.batch.rollout.pid_loop import Law
+from arm_dynamics.core.errors import InvalidValue
 
 ARM = chain({"axis": "0 1 0", "friction": 0.1}, {"axis": "0 1 0"})
 LANES = 4
@@ -111,12 +110,12 @@ def test_a_law_by_voltage_needs_motors_that_tell_voltages():
 
 def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
     """The compiler's calls nest with the branches, beyond what Python allows by itself."""
-    monkeypatch.setattr(store, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(kernel_cache, "_folder", lambda: tmp_path)
 
     def nested(depth):
         return depth and nested(depth - 1)
 
     limit = sys.getrecursionlimit()
     assert limit < 4000
-    store.module("branches", lambda: "", lambda made: nested(4000))
+    kernel_cache.module("branches", lambda: "", lambda made: nested(4000))
     assert sys.getrecursionlimit() == limit

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.kinematics import (
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.dynamics.kinematics import (
     acceleration,
     in_axes,
     jacobian,

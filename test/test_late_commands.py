@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_dynamics import ControlLoop, Simulation, load_arm, resources
-from arm_dynamics.cli import advise, record
+from arm_dynamics import ControlLoop, Simulation, load_arm
+from arm_dynamics.cli import record, stability
 from arm_dynamics.cli.arm_options import controller_of
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.dynamics import gravity
-from arm_dynamics.stability.timed_gains import delay_margin, thin_margin
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.timed_gains import delay_margin, thin_margin
+from arm_dynamics.core import resources
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.hardware.simulation_driver import Simulated
 
 ARMS = (
     "five_dof", "four_joint", "puma560", "seven_dof_can", "so101", "three_link", "two_link",
@@ -69,9 +70,9 @@ def test_the_delay_margin_is_at_least_two_control_periods(name):
 
 
 def test_advise_states_the_delay_margin_in_periods_and_seconds(capsys):
-    assert advise.run(["two_link"]) == 0
+    assert stability.run(["two_link"]) == 0
     assert "Delay margin: at least 10 control periods, 0.02 s." in capsys.readouterr().out
-    assert advise.run(["two_link", "--controller", "pid_gravity"]) == 0
+    assert stability.run(["two_link", "--controller", "pid_gravity"]) == 0
     assert "Delay margin: 1 control periods, 0.002 s; beyond it, " in capsys.readouterr().out
 
 

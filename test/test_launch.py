@@ -11,11 +11,12 @@ import pytest
 import yaml
 
 import arm_dynamics.ros
-from arm_dynamics import load_arm, plugins
-from arm_dynamics.config import node_parameters
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, UnknownName
-from arm_dynamics.state import MIXED
+from arm_dynamics import load_arm
+from arm_dynamics.control.config import node_parameters
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, UnknownName
+from arm_dynamics.core.state import MIXED
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -106,7 +107,7 @@ def stand_in(monkeypatch, tmp_path):
 
 def forget_parts():
     """Have what took its names from another launch package, or another stand-in, read anew."""
-    for name in ("launch_parts", "launch_simulation", "launch_law"):
+    for name in ("launch_parts", "launch_simulation", "launch_controller"):
         sys.modules.pop(f"arm_dynamics.ros.{name}", None)
         vars(arm_dynamics.ros).pop(name, None)
 

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from arm_dynamics.trajectories.limited_move import Limits, brake, fastest, join, settle
-from arm_dynamics.trajectories.pieces import Moment, Track, fading, moment
+from arm_dynamics.control.trajectories.limited_move import (
+    Limits,
+    Moment,
+    Track,
+    brake,
+    fading,
+    fastest,
+    join,
+    moment,
+    settle,
+)
 
 LIMITS = Limits(2.0, 8.0)
 

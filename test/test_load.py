@@ -14,9 +14,11 @@ from conftest import chain, chain_urdf, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, load_arm, resources
+from arm_dynamics import load_arm
 from arm_dynamics.cli import audit as audit_cli
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
+from arm_dynamics.core import resources
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
+from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.audit import UrdfRejected, audit
 from arm_dynamics.model.load import parse_arm
 
@@ -45,7 +47,7 @@ def test_a_path_is_the_same_arm(tmp_path):
         assert arm.source == path
         q = [0.3, -1, 0.2, 1, 0.5]
         np.testing.assert_array_equal(
-            dynamics.mass_matrix(arm, q), dynamics.mass_matrix(five_dof(), q)
+            rigid_body.mass_matrix(arm, q), rigid_body.mass_matrix(five_dof(), q)
         )
 
 
@@ -132,7 +134,7 @@ def test_a_joint_and_a_link_may_have_the_same_name(lock):
     other = parse_arm(text, lock=lock).with_payload(2, (0.1, 0, 0))
     assert (same.tool_frame, other.tool_frame) == ("J2", "J2_link")
     np.testing.assert_array_equal(
-        dynamics.gravity(same, [0.3] * same.nv), dynamics.gravity(other, [0.3] * same.nv)
+        rigid_body.gravity(same, [0.3] * same.nv), rigid_body.gravity(other, [0.3] * same.nv)
     )
 
 
@@ -146,7 +148,7 @@ def test_a_continuous_joint_is_the_same_after_every_turn_and_still_counts():
     arm, q = five_dof(), np.array([0.4, -1, 0.2, 1, 0.5])
     turned = q + np.array([6 * np.pi, 0, 0, 0, 0])
     np.testing.assert_allclose(
-        dynamics.mass_matrix(arm, turned), dynamics.mass_matrix(arm, q), atol=1e-12
+        rigid_body.mass_matrix(arm, turned), rigid_body.mass_matrix(arm, q), atol=1e-12
     )
     assert arm.check_position("q", turned)[0] == turned[0]
 
@@ -155,10 +157,10 @@ def test_locked_joints_stand_at_their_initial_position():
     whole, locked = five_dof(), load_arm("five_dof", lock=["R2", "R5"])
     assert locked.joint_names == ("R1", "R3", "R4")
     keep, q = [0, 2, 3], np.array([0.5, -1.1, 0.2, 0.7, 0.0])
-    M = dynamics.mass_matrix(whole, q)[np.ix_(keep, keep)]
-    np.testing.assert_allclose(dynamics.mass_matrix(locked, q[keep]), M, atol=1e-12)
+    M = rigid_body.mass_matrix(whole, q)[np.ix_(keep, keep)]
+    np.testing.assert_allclose(rigid_body.mass_matrix(locked, q[keep]), M, atol=1e-12)
     np.testing.assert_allclose(
-        dynamics.gravity(locked, q[keep]), dynamics.gravity(whole, q)[keep], atol=1e-12
+        rigid_body.gravity(locked, q[keep]), rigid_body.gravity(whole, q)[keep], atol=1e-12
     )
     assert locked.pose("initial").tolist() == [0, 0.3, 0]
 
@@ -402,7 +404,7 @@ def test_a_blank_behind_a_number_is_no_part_of_it():
 def test_axes_of_any_length_have_a_direction(axis):
     with pytest.warns(RuntimeWarning, match="is normalised"):
         arm = chain({"axis": axis, "centre": "0.1 0.2 0.3"})
-    assert 0 < dynamics.mass_matrix(arm, [0.3])[0, 0] < 1
+    assert 0 < rigid_body.mass_matrix(arm, [0.3])[0, 0] < 1
 
 
 def test_nested_elements_are_counted_not_followed():

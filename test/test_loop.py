@@ -7,17 +7,19 @@ import pytest
 import yaml
 from conftest import displaced, five_dof
 
-from arm_dynamics import dynamics, load_arm, plugins, resources
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import DriverFault, InvalidValue, TrajectoryRefused, UnknownName
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics import load_arm
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.core import plugins, resources
+from arm_dynamics.core.errors import DriverFault, InvalidValue, TrajectoryRefused, UnknownName
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.hardware.driver import Driver
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.simulation.simulation import Simulation
 
 HOME = five_dof().pose("initial")
 
@@ -33,7 +35,7 @@ class Late(Simulated):
 
     def __init__(self, arm, simulation, periods):
         super().__init__(arm, simulation)
-        hold = dynamics.gravity(arm, simulation.state.q)
+        hold = rigid_body.gravity(arm, simulation.state.q)
         self._under_way = [Command.checked("effort", hold, arm.nv)] * periods
 
     def write(self, command):
@@ -167,7 +169,7 @@ def test_taking_over_holds_an_arm_that_stands():
         if law.interface != "effort":
             continue
         loop = ControlLoop(Script(at(0.0)), law(arm))
-        expected = 0 if name == "pid" else dynamics.gravity(arm, HOME)
+        expected = 0 if name == "pid" else rigid_body.gravity(arm, HOME)
         np.testing.assert_allclose(loop.step().value - expected, 0, atol=1e-12)
 
 

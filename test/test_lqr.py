@@ -14,23 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov
 
-from arm_dynamics import dynamics, load_arm
-from arm_dynamics.cli import gains as gains_cli
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.lqr import FASTEST, Lqr
-from arm_dynamics.errors import CommandRefused, ConfigError, InvalidValue, UnknownName
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.regulation.gain_table import GainTable, load
-from arm_dynamics.regulation.gain_table_build import PARTS, build_gain_table
-from arm_dynamics.regulation.regulator import (
+from arm_dynamics import load_arm
+from arm_dynamics.cli import gain_table as gains_cli
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.lqr import FASTEST, Lqr
+from arm_dynamics.control.lqr_design.gain_table import GainTable, load
+from arm_dynamics.control.lqr_design.gain_table_build import PARTS, build_gain_table
+from arm_dynamics.control.lqr_design.lqr_gain import (
     Weights,
     equations,
     regulator_gain,
     require_held,
     riccati,
 )
-from arm_dynamics.state import Reference, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core.errors import CommandRefused, ConfigError, InvalidValue, UnknownName
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.model.model_error import with_model_error
 
 TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
 (REACH,) = TRUTH["configs"]
@@ -79,7 +80,7 @@ def test_equations_and_gain_as_published():
 def test_gains_of_a_diagonal_inertia_cost_more():
     """The published shortcut, diag(M) for M, costs 12 % more from the published start."""
     A, _ = equations(ARM, REACH["theta"])
-    M = dynamics.mass_matrix(ARM, REACH["theta"])
+    M = rigid_body.mass_matrix(ARM, REACH["theta"])
     inverse = np.diag(1 / np.diag(M))
     short, drive = A.copy(), np.vstack([np.zeros((4, 4)), inverse])
     short[4:] = inverse @ M @ A[4:]
@@ -98,8 +99,8 @@ def test_gains_solve_the_equation_and_stabilise(seed, arm):
     q, nv = rng.uniform(-2, 2, arm.nv), arm.nv
     weights = Weights(*rng.uniform(0.5, 5, (3, nv)))
     A, B = equations(arm, q)
-    tau, still = dynamics.gravity(arm, q), np.zeros(nv)
-    ends = [[dynamics.aba(arm, q + h, still, tau) for h in s * np.eye(nv)] for s in (1e-6, -1e-6)]
+    tau, still = rigid_body.gravity(arm, q), np.zeros(nv)
+    ends = [[rigid_body.aba(arm, q + h, still, tau) for h in s * np.eye(nv)] for s in (1e-6, -1e-6)]
     near = 1e-6 * (1 + np.abs(A).max())
     np.testing.assert_allclose(A[nv:, :nv], np.subtract(*ends).T / 2e-6, atol=near)
     cost_of_x = np.diag(np.concatenate([weights.position, weights.velocity]))
@@ -174,7 +175,7 @@ def test_on_the_reference_it_is_inverse_dynamics_with_friction():
     law, rng = Lqr(arm), np.random.default_rng(2)
     q, v, a = rng.normal(size=(3, 2))
     tau = law.update(State.of(q, v), Reference(q, v, a), 0.0).value
-    np.testing.assert_allclose(tau, dynamics.rnea(arm, q, v, a) + 0.1 * v, atol=1e-12)
+    np.testing.assert_allclose(tau, rigid_body.rnea(arm, q, v, a) + 0.1 * v, atol=1e-12)
 
 
 @pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm.name)
@@ -191,7 +192,7 @@ def test_the_law_refuses_a_reference_that_no_gain_stabilises():
     arm = passive(chain({"centre": "0 0 0.25"}, {"xyz": "0 0 0.5", "centre": "0 0 0.25"}), "J2")
     law, fold = Lqr(arm), np.arccos(-(0.02 + 0.25**2) / (0.5 * 0.25))
     level = np.array([np.pi / 2 - fold, fold])
-    assert dynamics.mass_matrix(arm, level)[0, 1] == pytest.approx(0, abs=1e-15)
+    assert rigid_body.mass_matrix(arm, level)[0, 1] == pytest.approx(0, abs=1e-15)
     with pytest.raises(CommandRefused, match="joint 'J2' moves"):
         law.update(State.of(level), Reference.hold(level), 0.0)
     law.update(State.of(level), Reference.hold(level + 0.1), 0.0)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.kinematics import AXIS_NAMES, jacobian
-from arm_dynamics.kinematics.manipulability import manipulability
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.dynamics.kinematics import AXIS_NAMES, jacobian
+from arm_dynamics.dynamics.kinematics.workspace import manipulability
 
 arm_of = cache(load_arm)
 angle = st.floats(-pi, pi)

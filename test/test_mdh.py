@@ -15,12 +15,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from arm_dynamics.arms import five_dof
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.model.description import Arm, JointSpec, Motor
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.model.arm_description import Arm, JointSpec, Motor
 from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf
 from arm_dynamics.model.solids import box, compose, cylinder, point_mass, rod, sphere
 from arm_dynamics.model.urdf_writer import number, rpy
+from tools.urdf import five_dof
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "test" / "data" / "five_dof"
@@ -193,7 +193,7 @@ def samples():
 
 def test_committed_file_is_the_tables():
     assert FILE.read_text() == five_dof.text(), (
-        "run: python -m arm_dynamics.arms.five_dof > urdf/five_dof.urdf"
+        "run: python -m tools.urdf.five_dof > urdf/five_dof.urdf"
     )
 
 

@@ -5,7 +5,7 @@ from test_audit import GOOD, mutated
 
 from arm_dynamics.model.audit import audit
 from arm_dynamics.model.mesh_files import find_mesh
-from arm_dynamics.viewer.urdf import load_visuals
+from arm_dynamics.viewer.drawing import load_visuals
 
 OUTSIDE = (
     "/etc/hostname", "file:///etc/hostname", "../../../../../../../../etc/hostname",

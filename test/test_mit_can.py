@@ -10,15 +10,14 @@ from emulators.mit import MitMotors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics.drivers.mit_can import MitCan
-from arm_dynamics.drivers.mit_can.exchange import Exchange
-from arm_dynamics.drivers.mit_can.line import CanLine
-from arm_dynamics.drivers.mit_can.motors import MOTORS
-from arm_dynamics.drivers.mit_can.slcan import SlcanLine
-from arm_dynamics.drivers.motor_bus import Goal
-from arm_dynamics.drivers.port import Port
-from arm_dynamics.errors import ConfigError, DriverFault, InvalidValue, UnknownName
-from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, UnknownName
+from arm_dynamics.hardware.mit_can import MitCan
+from arm_dynamics.hardware.mit_can.exchange import Exchange
+from arm_dynamics.hardware.mit_can.motors import MOTORS
+from arm_dynamics.hardware.mit_can.transport import CanLine, SlcanLine
+from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.hardware.serial_port import Port
+from arm_dynamics.model.hardware_info import MotorWiring
 
 pytestmark = pytest.mark.hardware
 

@@ -12,17 +12,17 @@ from emulators.memory import MemoryPort
 from emulators.mit import MitMotors
 
 from arm_dynamics import load_arm
-from arm_dynamics.config import build_controller, node_parameters, parameter_file
-from arm_dynamics.drivers.mit_can import MitCan
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.dynamics import gravity
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.model.wiring import read_wiring
-from arm_dynamics.safety.limits import Limits
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.state import Reference
+from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import Reference
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.mit_can import MitCan
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.safety.command_limiter import Limits
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from arm_dynamics.drivers.mit_can.doubt import Doubt
-from arm_dynamics.drivers.mit_can.exchange import Answer
-from arm_dynamics.drivers.mit_can.frames import Feedback, Ranges
+from arm_dynamics.hardware.mit_can.can_frames import Feedback, Ranges
+from arm_dynamics.hardware.mit_can.exchange import Answer, Doubt
 
 pytestmark = pytest.mark.hardware
 

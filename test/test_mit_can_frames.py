@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from arm_dynamics.drivers.mit_can import frames
-from arm_dynamics.drivers.mit_can.frames import Ranges, command, decode, encode
-from arm_dynamics.drivers.mit_can.motors import MOTORS, motor
-from arm_dynamics.drivers.mit_can.slcan import parsed, written
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.hardware.mit_can import can_frames
+from arm_dynamics.hardware.mit_can.can_frames import Ranges, command, decode, encode
+from arm_dynamics.hardware.mit_can.motors import MOTORS, motor
+from arm_dynamics.hardware.mit_can.transport import parsed, written
 
 pytestmark = pytest.mark.hardware
 
@@ -53,24 +53,27 @@ def test_lower_and_upper_ends():
 
 
 def test_instructions():
-    assert frames.instruction(frames.ENABLE).hex() == "fffffffffffffffc"
-    assert frames.instruction(frames.DISABLE).hex() == "fffffffffffffffd"
-    assert frames.instruction(frames.ZERO).hex() == "fffffffffffffffe"
-    assert frames.instruction(frames.CLEAR_FAULT).hex() == "fffffffffffffffb"
+    assert can_frames.instruction(can_frames.ENABLE).hex() == "fffffffffffffffc"
+    assert can_frames.instruction(can_frames.DISABLE).hex() == "fffffffffffffffd"
+    assert can_frames.instruction(can_frames.ZERO).hex() == "fffffffffffffffe"
+    assert can_frames.instruction(can_frames.CLEAR_FAULT).hex() == "fffffffffffffffb"
 
 
 def test_questions_to_registers():
-    assert frames.refresh(0x03) == (0x7FF, bytes.fromhex("0300cc0000000000"))
-    assert frames.read_register(0x123, 7) == (0x7FF, bytes.fromhex("2301330700000000"))
-    assert frames.write_register(5, 9, 2000) == (0x7FF, bytes.fromhex("05005509d0070000"))
-    assert frames.register_answer(bytes.fromhex("2301330711000000"), 7) == (0x123, b"\x11\0\0\0")
-    assert frames.register_answer(bytes.fromhex("2301330711000000"), 9) is None
-    assert frames.register_answer(b"\x23\x01\x33", 7) is None
+    assert can_frames.refresh(0x03) == (0x7FF, bytes.fromhex("0300cc0000000000"))
+    assert can_frames.read_register(0x123, 7) == (0x7FF, bytes.fromhex("2301330700000000"))
+    assert can_frames.write_register(5, 9, 2000) == (0x7FF, bytes.fromhex("05005509d0070000"))
+    assert can_frames.register_answer(bytes.fromhex("2301330711000000"), 7) == (
+        0x123,
+        b"\x11\0\0\0",
+    )
+    assert can_frames.register_answer(bytes.fromhex("2301330711000000"), 9) is None
+    assert can_frames.register_answer(b"\x23\x01\x33", 7) is None
 
 
 def test_feedback_of_damiao_by_hand():
     """0xB3: drive too hot, motor 3; 0x8A3D = 35389, 0x733 = 1843, 0x9FF = 2559; 45 and 50 °C."""
-    said = frames.parse_damiao(bytes.fromhex("b38a3d7339ff2d32"), DM4310)
+    said = can_frames.parse_damiao(bytes.fromhex("b38a3d7339ff2d32"), DM4310)
     assert said.position == pytest.approx(35389 / 65535 * 25 - 12.5)
     assert said.velocity == pytest.approx(1843 / 4095 * 60 - 30)
     assert said.torque == pytest.approx(2559 / 4095 * 20 - 10)
@@ -94,27 +97,27 @@ def test_feedback_of_damiao_by_hand():
     ],
 )
 def test_states_of_damiao(state, fault, enabled):
-    said = frames.parse_damiao(bytes((state << 4 | 2, 0x80, 0, 0x80, 8, 0, 25, 25)), DM4310)
+    said = can_frames.parse_damiao(bytes((state << 4 | 2, 0x80, 0, 0x80, 8, 0, 25, 25)), DM4310)
     assert (said.fault, said.enabled) == (fault, enabled)
 
 
 def test_feedback_of_cubemars():
     """Temperatures are sent with 40 added; there is one of them, and no word on being enabled."""
-    said = frames.parse_cubemars(bytes.fromhex("01ffff000fff5a00"), motor("AK80-9").ranges)
+    said = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a00"), motor("AK80-9").ranges)
     assert (said.position, said.velocity, said.torque) == (12.5, -50.0, 18.0)
     assert (said.rotor_temperature, said.fault, said.enabled) == (50.0, "", None)
     assert math.isnan(said.drive_temperature)
-    hot = frames.parse_cubemars(bytes.fromhex("01ffff000fff5a06"), motor("AK80-9").ranges)
+    hot = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a06"), motor("AK80-9").ranges)
     assert hot.fault == "drive over-temperature"
 
 
 def test_a_registers_answer_is_no_feedback():
-    assert frames.parse_damiao(bytes.fromhex("0100330711000000"), DM4310) is None
+    assert can_frames.parse_damiao(bytes.fromhex("0100330711000000"), DM4310) is None
 
 
 @given(st.binary(max_size=9))
 def test_parsers_take_any_bytes(data):
-    for parse in (frames.parse_damiao, frames.parse_cubemars):
+    for parse in (can_frames.parse_damiao, can_frames.parse_cubemars):
         said = parse(data, DM4310)
         assert said is None or abs(said.position) <= 12.5
 

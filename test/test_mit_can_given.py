@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_mit_can import CUBES, connected, effort, enabled
 
-from arm_dynamics.drivers.mit_can.given import CYCLES, Given
-from arm_dynamics.drivers.mit_can.motors import MOTORS
-from arm_dynamics.drivers.motor_bus import Goal
+from arm_dynamics.hardware.mit_can.motors import MOTORS
+from arm_dynamics.hardware.mit_can.torque import CYCLES, Given
+from arm_dynamics.hardware.motor_bus import Goal
 
 pytestmark = pytest.mark.hardware
 

@@ -14,12 +14,11 @@ import pytest
 from emulators.base import Shaft
 from emulators.mit import MitMotors
 
-from arm_dynamics.drivers.mit_can import MitCan
-from arm_dynamics.drivers.mit_can.python_can import PythonCanLine
-from arm_dynamics.drivers.mit_can.slcan import SlcanLine
-from arm_dynamics.drivers.motor_bus import Goal
-from arm_dynamics.errors import ConfigError, DriverFault
-from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.core.errors import ConfigError, DriverFault
+from arm_dynamics.hardware.mit_can import MitCan
+from arm_dynamics.hardware.mit_can.transport import PythonCanLine, SlcanLine
+from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.model.hardware_info import MotorWiring
 
 pytestmark = pytest.mark.hardware
 

@@ -6,11 +6,12 @@ from conftest import chain, five_dof, heavy_rotors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, kinematics, load_arm
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.model_error import require_bearable, with_model_error
+from arm_dynamics import load_arm
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.model.model_error import require_bearable, with_model_error
 
 Q = np.array([0.3, -0.8, 0.2, 0.5, -0.4])
 percents = st.floats(-50, 50)
@@ -19,7 +20,7 @@ percents = st.floats(-50, 50)
 def same(arm, other):
     """Whether two arms move and rub alike, at one pose."""
     q, v, a = (np.resize(Q, arm.nv) * share for share in (1.0, -1.5, 2.0))
-    close = np.allclose(dynamics.rnea(arm, q, v, a), dynamics.rnea(other, q, v, a), atol=1e-14)
+    close = np.allclose(rigid_body.rnea(arm, q, v, a), rigid_body.rnea(other, q, v, a), atol=1e-14)
     return close and arm.joints == other.joints
 
 
@@ -33,7 +34,7 @@ def test_weight_is_proportional_to_masses_and_payload(error):
     arm, factor = heavy_rotors(), 1 + error / 100
     wrong = with_model_error(arm, mass=error)
     np.testing.assert_allclose(
-        dynamics.gravity(wrong, Q), factor * dynamics.gravity(arm, Q), atol=1e-12
+        rigid_body.gravity(wrong, Q), factor * rigid_body.gravity(arm, Q), atol=1e-12
     )
     assert wrong.payload.mass == pytest.approx(0.5 * factor)
 
@@ -42,7 +43,7 @@ def test_weight_is_proportional_to_masses_and_payload(error):
 def test_everything_is_as_far_away_as_lengths_are_wrong(error):
     arm, factor = five_dof(), 1 + error / 100
     wrong = with_model_error(arm, length=error)
-    for points in (kinematics.tool_position, kinematics.chain_points, dynamics.gravity):
+    for points in (kinematics.tool_position, kinematics.chain_points, rigid_body.gravity):
         np.testing.assert_allclose(points(wrong, Q), factor * points(arm, Q), atol=1e-12)
 
 
@@ -53,7 +54,7 @@ def test_the_mass_matrix_of_one_body_in_closed_form(mass, length, inertia):
     wrong = with_model_error(arm, mass=mass, length=length, inertia=inertia)
     m, lever, moment = (1 + error / 100 for error in (mass, length, inertia))
     expected = 0.02 * moment + 2 * m * (0.25 * lever) ** 2
-    assert dynamics.mass_matrix(wrong, [0.4])[0, 0] == pytest.approx(expected)
+    assert rigid_body.mass_matrix(wrong, [0.4])[0, 0] == pytest.approx(expected)
 
 
 def test_friction_of_joints_and_motors_alone():
@@ -67,7 +68,7 @@ def test_friction_of_joints_and_motors_alone():
         assert other.armature == own.armature
         changed = {n for n in own.constants if other.constants[n] != own.constants[n]}
         assert changed == {"viscous_friction", "coulomb_friction", "stiction"}
-    np.testing.assert_array_equal(dynamics.mass_matrix(wrong, Q), dynamics.mass_matrix(arm, Q))
+    np.testing.assert_array_equal(rigid_body.mass_matrix(wrong, Q), rigid_body.mass_matrix(arm, Q))
 
 
 def test_a_seed_draws_every_link_within_the_error():
@@ -88,9 +89,9 @@ def test_a_seed_draws_every_link_within_the_error():
 
 
 def test_the_arm_at_hand_stays():
-    arm, before = five_dof(), dynamics.rnea(five_dof(), Q, Q, Q)
+    arm, before = five_dof(), rigid_body.rnea(five_dof(), Q, Q, Q)
     with_model_error(arm, mass=9, length=9, inertia=9, friction=9, seed=0)
-    np.testing.assert_array_equal(dynamics.rnea(arm, Q, Q, Q), before)
+    np.testing.assert_array_equal(rigid_body.rnea(arm, Q, Q, Q), before)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_nonsense_is_refused(given, said):
 def test_a_model_that_no_motor_holds_at_home_is_refused_by_name():
     arm = five_dof()
     home = arm.pose("initial")
-    own, one = (dynamics.gravity(arm.with_payload(m), home) for m in (0.0, 1.0))
+    own, one = (rigid_body.gravity(arm.with_payload(m), home) for m in (0.0, 1.0))
     most = ((arm.effort_limit - np.abs(own)) / np.abs(one - own).clip(1e-9)).min()
     assert require_bearable(arm.with_payload(0.99 * most)).payload.mass > 0
     said = r"payload of .* kg: joint 'R5' would carry .* N·m .* beyond its limit 12 N·m"

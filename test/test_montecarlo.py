@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
+from arm_dynamics.batch.rollout import rollout_closed_loop
+from arm_dynamics.batch.tuning.montecarlo import Motion, montecarlo, step_from
+from arm_dynamics.batch.tuning.objective import settling
+from arm_dynamics.batch.tuning.tolerance import Tolerance, data_sheet, draw_values, read
 from arm_dynamics.cli.main import main
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.rollout import rollout_closed_loop
-from arm_dynamics.tuning.montecarlo import montecarlo
-from arm_dynamics.tuning.quantities import settling
-from arm_dynamics.tuning.step_motion import Motion, step_from
-from arm_dynamics.tuning.tolerance import Tolerance, data_sheet, draw_values, read
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 
 RUNS, KT = 40, 20.0
 

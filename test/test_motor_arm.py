@@ -5,14 +5,14 @@ import pytest
 from emulators.ideal import WIRE
 from motor_rig import RATIO, SAFETY, SIGN, START, Rig, arm, weight
 
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import ConfigError, DriverFault
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.safety.safe_stop import STOP_TIME
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.state import Command, State
-from arm_dynamics.trajectories.joint_trajectory import parse
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.trajectories.joint_trajectory import parse
+from arm_dynamics.core.errors import ConfigError, DriverFault
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.safety.controlled_stop import STOP_TIME
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from motor_rig import SAFETY, START, Rig, arm, weight
 
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.safety.settings import POLICIES, SafetySettings
-from arm_dynamics.state import State
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import State
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
 pytestmark = pytest.mark.hardware
 IDS = st.integers(1, 3)

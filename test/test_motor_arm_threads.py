@@ -9,8 +9,8 @@ from emulators.makers import MAKERS
 from motor_rig import RATIO, Rig, weight
 from test_motor_arm_makers import Line
 
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.driver import Status
 
 pytestmark = pytest.mark.hardware
 

@@ -11,17 +11,17 @@ import numpy as np
 from conftest import chain
 
 from arm_dynamics import Command, Plant, State
-from arm_dynamics.linearization import linearize
-from arm_dynamics.rollout import rollout
+from arm_dynamics.batch.rollout import rollout
+from arm_dynamics.simulation.linearization import linearize
 
 PACKAGE = Path(__file__).parents[1] / "arm_dynamics"
 MOTOR = {"kt": 5.0, "ke": 4.0, "resistance": 1.2, "gear_ratio": 1.0}
 ZERO = Command("voltage", np.zeros(2))
 
 CHANGES = (
-    ("friction.py", "return -coefficient * v", "return -1.5 * coefficient * v"),
-    ("stops.py", "stiffness * beyond - damping", "stiffness * beyond - 2 * damping"),
-    ("actuators/winding.py", "clip((inner - emf)", "clip((inner - 1.1 * emf)"),
+    ("simulation/friction.py", "return -coefficient * v", "return -1.5 * coefficient * v"),
+    ("simulation/end_stops.py", "stiffness * beyond - damping", "stiffness * beyond - 2 * damping"),
+    ("simulation/actuators/winding.py", "clip((inner - emf)", "clip((inner - 1.1 * emf)"),
 )
 
 

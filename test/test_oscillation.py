@@ -12,18 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oscillation_rig import CASES, KINDS, OscillationRig, random_maker
 
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault, InvalidValue
-from arm_dynamics.linearization import held_step
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.safety.safe_stop import LATE, REACTION, largest_rate
-from arm_dynamics.safety.settling import GRACE, KEPT, PAUSE, REVERSALS, SOFTER, SPEED, Settling
-from arm_dynamics.stability.law import Law
-from arm_dynamics.stability.loop import closed_loop_map, is_stable
-from arm_dynamics.stability.timed_gains import MARGIN, fit_gains
-from arm_dynamics.state import State
-from arm_dynamics.timing import LoopTiming
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.linear_controller import Law, closed_loop_map, is_stable
+from arm_dynamics.control.timed_gains import MARGIN, fit_gains
+from arm_dynamics.core.errors import DriverFault, InvalidValue
+from arm_dynamics.core.state import State
+from arm_dynamics.core.timing import LoopTiming
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.safety.controlled_stop import LATE, REACTION, largest_rate
+from arm_dynamics.safety.oscillation import GRACE, KEPT, PAUSE, REVERSALS, SOFTER, SPEED, Settling
+from arm_dynamics.simulation.linearization import held_step
 
 pytestmark = pytest.mark.hardware
 
@@ -170,7 +169,7 @@ def test_an_arm_that_its_loop_swings_is_stopped_softer_and_comes_to_rest(monkeyp
     """Gains that nothing has checked: `velocity` trips first, and the stop calms the arm."""
     rig = issue_rig()
     rig.driver.activate()
-    monkeypatch.setattr("arm_dynamics.loop.GainFit", Unchecked)
+    monkeypatch.setattr("arm_dynamics.control.control_loop.GainFit", Unchecked)
     rig.loop = ControlLoop(rig.driver, fast_gains(rig.driver.arm))
     rig.push(np.full(3, 0.3))
     rig.run(0.6)

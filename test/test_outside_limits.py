@@ -5,14 +5,14 @@ import pytest
 from conftest import chain
 from motor_rig import SAFETY, WIRING, Rig, arm, weight
 
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.safety.judgement import Judgement
-from arm_dynamics.safety.limits import Limits
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.safety.stop_policy import begin_stop
-from arm_dynamics.state import State
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import State
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.safety.command_limiter import Limits
+from arm_dynamics.safety.controlled_stop import begin_stop
+from arm_dynamics.safety.limit_monitor import Judgement
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from conftest import chain, five_dof, heavy_rotors
 
-from arm_dynamics import dynamics, plugins
-from arm_dynamics.actuators.dc_motor import DcMotor
-from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.simulation.actuators.dc_motor import DcMotor
+from arm_dynamics.simulation.plant import Plant
 
 DATA = Path(__file__).parent / "data/five_dof"
 
@@ -76,7 +77,7 @@ def test_acceleration_beyond_the_stops(arm):
     beyond = np.array([0, 0.1, -0.1, 3.2 - np.pi, -0.1])
     stop = 50 * beyond - 5 * v * (beyond != 0)
     tau = k * (volts - k * v) - 0.2 * v + stop
-    expected = np.linalg.solve(dynamics.mass_matrix(arm, q), tau - dynamics.nle(arm, q, v))
+    expected = np.linalg.solve(rigid_body.mass_matrix(arm, q), tau - rigid_body.nle(arm, q, v))
     after = Plant(arm).step(State.of(q, v), command("voltage", volts), 1.0)
     np.testing.assert_allclose(after.v - v, expected, rtol=1e-9, atol=1e-9)
 
@@ -119,8 +120,10 @@ def test_energy_of_a_free_arm_stays():
     drift = []
     for dt in (1e-4, 2.5e-5):
         end = Plant(arm).step(start, command("effort", [0.0] * 5), dt, round(0.5 / dt))
-        energy = dynamics.kinetic_energy(arm, end.q, end.v) + dynamics.potential_energy(arm, end.q)
-        drift.append(abs(energy - dynamics.potential_energy(arm, start.q)))
+        energy = rigid_body.kinetic_energy(arm, end.q, end.v) + rigid_body.potential_energy(
+            arm, end.q
+        )
+        drift.append(abs(energy - rigid_body.potential_energy(arm, start.q)))
     assert drift[0] < 1e-2
     assert drift[1] < drift[0] / 3
 
@@ -128,9 +131,9 @@ def test_energy_of_a_free_arm_stays():
 def test_an_arm_held_by_its_weight_stays():
     arm = heavy_rotors()
     q = arm.pose("initial")
-    state = Plant(arm).step(State.of(q), command("effort", dynamics.gravity(arm, q)), 1e-4, 1000)
+    state = Plant(arm).step(State.of(q), command("effort", rigid_body.gravity(arm, q)), 1e-4, 1000)
     np.testing.assert_allclose(state.q, q, atol=1e-10)
-    np.testing.assert_allclose(state.tau, dynamics.gravity(arm, q), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(state.tau, rigid_body.gravity(arm, q), rtol=1e-8, atol=1e-12)
 
 
 def test_a_continuous_joint_counts_its_turns():

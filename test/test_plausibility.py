@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from motor_rig import Rig, arm, weight
 from test_motor_arm_makers import Line
 
-from arm_dynamics.drivers.motor_bus import Reading
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.safety.plausibility import FASTEST, SLACK, Plausibility
-from arm_dynamics.state import State
+from arm_dynamics.core.state import State
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.motor_bus import Reading
+from arm_dynamics.safety.feedback_checks import FASTEST, SLACK, Plausibility
 
 pytestmark = pytest.mark.hardware
 

@@ -7,11 +7,11 @@ from importlib.metadata import EntryPoint
 import pytest
 from conftest import five_dof
 
-from arm_dynamics import plugins
-from arm_dynamics.actuators.ideal import Ideal
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.build import build_driver
-from arm_dynamics.errors import ArmDynamicsError, UnknownName
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ArmDynamicsError, UnknownName
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.simulation.actuators.ideal import Ideal
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ def test_built_ins():
 
 
 def test_an_installed_plugin_is_found(installed):
-    installed(mine="arm_dynamics.actuators.ideal:Ideal")
+    installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
     assert plugins.names("actuators")[-1] == "mine"
     assert plugins.load("actuators", "mine") is Ideal
 
 
-@pytest.mark.parametrize("target", ["no_such_module:Thing", "arm_dynamics.errors:NoSuchThing"])
+@pytest.mark.parametrize("target", ["no_such_module:Thing", "arm_dynamics.core.errors:NoSuchThing"])
 def test_a_broken_plugin_fails_for_its_own_name(installed, target):
-    installed(broken=target, sound="arm_dynamics.actuators.ideal:Ideal")
+    installed(broken=target, sound="arm_dynamics.simulation.actuators.ideal:Ideal")
     assert "broken" in plugins.names("actuators")
     assert plugins.load("actuators", "sound") is Ideal
     assert plugins.load("actuators", "ideal") is Ideal
@@ -92,9 +92,9 @@ def test_a_plugin_cannot_end_the_program_by_its_import(
 
 
 WRONG = """
-from arm_dynamics.actuators.base import Actuator
-from arm_dynamics.actuators.ideal import Ideal
-from arm_dynamics.controllers.pid import Pid
+from arm_dynamics.simulation.actuators.actuator import Actuator
+from arm_dynamics.simulation.actuators.ideal import Ideal
+from arm_dynamics.control.controllers.pid import Pid
 number, text, nothing = 3, "x" * 999, None
 def function(*given): return Ideal(*given)
 class Plain: pass
@@ -134,16 +134,16 @@ def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("kind", ["controllers", "drivers"])
 def test_a_class_of_another_kind_is_rejected(installed, kind):
-    installed(mine="arm_dynamics.actuators.ideal:Ideal")
+    installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
     with pytest.raises(plugins.PluginError, match="is class Ideal; expected a subclass of"):
         plugins.load(kind, "mine")
 
 
 BREAKING = """
 import sys
-from arm_dynamics.actuators.ideal import Ideal
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.simulation.actuators.ideal import Ideal
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.hardware.simulation_driver import Simulated
 class Motor(Ideal):
     def __init__(self, *given): sys.exit("no license")
 class Law(Pid):
@@ -184,7 +184,7 @@ def test_a_taken_name_is_ignored_and_said(installed):
 
 
 def test_unknown_names_list_what_exists(installed):
-    installed(mine="arm_dynamics.actuators.ideal:Ideal")
+    installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
     with pytest.raises(UnknownName, match="unknown actuator 'x'; known: dc_motor, ideal, mine"):
         plugins.load("actuators", "x")
     with pytest.raises(ArmDynamicsError, match="unknown driver 'x'"):

@@ -6,9 +6,12 @@ from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import TrajectoryRefused
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, check_limits
-from arm_dynamics.trajectories.polynomials import (
+from arm_dynamics.control.trajectories.joint_trajectory import (
+    JointTrajectory,
+    Waypoint,
+    check_limits,
+)
+from arm_dynamics.control.trajectories.polynomials import (
     all_within,
     derivative,
     evaluate,
@@ -17,6 +20,7 @@ from arm_dynamics.trajectories.polynomials import (
     joining,
     within,
 )
+from arm_dynamics.core.errors import TrajectoryRefused
 
 numbers = st.floats(-3, 3)
 columns = st.lists(numbers, min_size=2, max_size=2).map(np.array)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from motor_rig import RATIO, SAFETY, START, Rig, arm
 
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.following.position_hold import PositionHold
-from arm_dynamics.loop import STALE, ControlLoop
-from arm_dynamics.safety.stop_policy import SAG
-from arm_dynamics.state import Command, State
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import STALE, ControlLoop
+from arm_dynamics.control.position_hold import PositionHold
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.hardware.driver import Driver, Status
+from arm_dynamics.safety.controlled_stop import SAG
 
 pytestmark = pytest.mark.hardware
 

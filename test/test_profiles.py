@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.trajectories.profiles import cubic, quintic, trapezoidal
+from arm_dynamics.control.trajectories.profiles import cubic, quintic, trapezoidal
+from arm_dynamics.core.errors import InvalidValue
 
 durations = st.floats(0.05, 20)
 profiles = st.one_of(

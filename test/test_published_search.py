@@ -11,23 +11,26 @@ from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import Command, Plant, Reference, State, dynamechs
+from arm_dynamics import Command, Plant, Reference, State
+from arm_dynamics.batch.rollout.kernel import KernelRejected
+from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
+from arm_dynamics.batch.tuning.simplex_search import Rule, begin, descend
 from arm_dynamics.cli import tune
-from arm_dynamics.config import build_controller
-from arm_dynamics.dynamechs import CONTROLLED, LOST, objective, published_arm
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.rollout import published_kernel
-from arm_dynamics.rollout.kernel import KernelRejected
-from arm_dynamics.rollout.published_kernel import PublishedKernel
-from arm_dynamics.stability.loops import PUBLISHED_P
-from arm_dynamics.tuning import published_objective
-from arm_dynamics.tuning.baseline import PUBLISHED_I
-from arm_dynamics.tuning.descent import Rule, descend
-from arm_dynamics.tuning.published import OBJECTIVE_P, OBJECTIVE_PI, search
-from arm_dynamics.tuning.published_file import effort_gains, published_file
-from arm_dynamics.tuning.published_improve import BEST_I, BEST_P, improve
-from arm_dynamics.tuning.published_objective import objectives_of
-from arm_dynamics.tuning.simplex import begin
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.published import published_kernel, published_search
+from arm_dynamics.published.baseline import PUBLISHED_I
+from arm_dynamics.published.published_gains import (
+    BEST_I,
+    BEST_P,
+    effort_gains,
+    improve,
+    published_file,
+)
+from arm_dynamics.published.published_kernel import PublishedKernel
+from arm_dynamics.published.published_search import OBJECTIVE_P, OBJECTIVE_PI, objectives_of, search
+from arm_dynamics.simulation import dynamechs
+from arm_dynamics.simulation.dynamechs import CONTROLLED, LOST, objective, published_arm
 
 ROWS = json.loads((Path(__file__).parent / "data/five_dof/objectives.json").read_text())
 P = np.array([PUBLISHED_P[joint] for joint in CONTROLLED])
@@ -78,7 +81,7 @@ def test_an_arm_that_is_lost_stays_lost(kernel):
 
 def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
     """One definition: the kernel is traced from the laws of ``dynamechs``."""
-    trace = pytest.importorskip("arm_dynamics.rollout.published_trace")
+    trace = pytest.importorskip("arm_dynamics.published.published_kernel")
 
     def stronger(x):
         total = 0.0
@@ -95,7 +98,7 @@ def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
 
 def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
     """Until one of them is controlled, or what hangs there is not symmetric."""
-    trace = pytest.importorskip("arm_dynamics.rollout.published_trace").trace_published
+    trace = pytest.importorskip("arm_dynamics.published.published_kernel").trace_published
     arm = published_arm()
     assert trace(arm, CONTROLLED)[2] == [1, 2, 4]
     assert trace(arm, ("R1", "R2", "R3"))[2] == [0, 1, 2, 3, 4]
@@ -109,7 +112,7 @@ def test_the_trace_is_the_plant_and_its_law(gravity):
     (A joint that only rounding errors move has a sign of its own in every program, and with it
     the artefact that stops a joint for a call: no two programs agree on it.)
     """
-    trace = pytest.importorskip("arm_dynamics.rollout.published_trace").trace_published
+    trace = pytest.importorskip("arm_dynamics.published.published_kernel").trace_published
     arm = published_arm().with_gravity(gravity)
     layout, part, moving = trace(arm, CONTROLLED)
     assert len(moving) == (3 if gravity[0] == 0 else 5)
@@ -149,7 +152,7 @@ def test_without_a_kernel_the_objective_is_the_same_and_says_so(monkeypatch, ker
     def missing(*_):
         raise ConfigError("CasADi is missing")
 
-    published_objective._say_once.cache_clear()
+    published_search._say_once.cache_clear()
     monkeypatch.setattr(published_kernel, "PublishedKernel", missing)
     with pytest.warns(RuntimeWarning, match="slower: CasADi is missing"):
         plain = objectives_of(published_arm())
@@ -160,9 +163,9 @@ def test_without_a_kernel_the_objective_is_the_same_and_says_so(monkeypatch, ker
 def test_without_casadi_a_made_kernel_serves_and_a_new_one_is_an_error(kernel):
     code = """
 import sys; sys.modules["casadi"] = None
-from arm_dynamics.dynamechs import published_arm
-from arm_dynamics.errors import ConfigError
-from arm_dynamics.rollout.published_kernel import PublishedKernel
+from arm_dynamics.simulation.dynamechs import published_arm
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.published.published_kernel import PublishedKernel
 PublishedKernel(published_arm())
 try:
     PublishedKernel(published_arm().with_payload(0.123456))

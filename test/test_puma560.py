@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import Plant, dynamics, load_arm
-from arm_dynamics.arms import puma560
+from arm_dynamics import Plant, load_arm
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.audit import audit
-from arm_dynamics.state import Command, State
+from tools.urdf import puma560
 
 SAMPLES = json.loads(
     (Path(__file__).parent / "data" / "puma560" / "dynamics_samples.json").read_text()
@@ -61,8 +62,8 @@ def published(q):
 def test_the_repaired_tensors_move_as_the_published_ones(q):
     """Two tensors of no possible body were replaced; no configuration shows it."""
     M, g = published(q)
-    np.testing.assert_allclose(dynamics.mass_matrix(arm_of("puma560"), q), M, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(dynamics.gravity(arm_of("puma560"), q), g, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(rigid_body.mass_matrix(arm_of("puma560"), q), M, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(rigid_body.gravity(arm_of("puma560"), q), g, rtol=0, atol=1e-12)
 
 
 def test_the_published_tensors_are_those_of_no_body():
@@ -85,10 +86,10 @@ def test_the_toolbox_finds_the_same():
     for s in SAMPLES:
         q, v, tau = (np.array(s[key]) for key in ("q", "v", "tau"))
         for found, expected in (
-            (dynamics.mass_matrix(arm, q), s["M"]),
-            (dynamics.gravity(arm, q), s["gravity"]),
-            (dynamics.nle(arm, q, v), s["bias"]),
-            (dynamics.aba(arm, q, v, tau), s["acceleration"]),
+            (rigid_body.mass_matrix(arm, q), s["M"]),
+            (rigid_body.gravity(arm, q), s["gravity"]),
+            (rigid_body.nle(arm, q, v), s["bias"]),
+            (rigid_body.aba(arm, q, v, tau), s["acceleration"]),
         ):
             scale = max(1.0, np.abs(expected).max())
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
@@ -189,7 +190,7 @@ def test_motors_carry_the_arm_and_friction_alone_does_not():
     """Without current the upper arm sinks against 10 N·m of friction; held it stands still."""
     arm = arm_of("puma560")
     stretched = np.array([0, 0, -pi / 2, 0, 0, 0])
-    held = dynamics.gravity(arm, stretched)
+    held = rigid_body.gravity(arm, stretched)
     assert (arm.effort_limit > 3 * np.abs(held)).all()
     plant, start = Plant(arm), State.of(stretched)
     still = plant.step(start, Command("effort", held), 1e-3, steps=100)

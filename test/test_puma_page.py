@@ -13,12 +13,11 @@ from conftest import shown
 from PIL import Image
 from test_viewer import Client, eventually, port_of
 
-from arm_dynamics.actuators.rate_limited import rate_limited_step
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.demos import puma560, registry
-from arm_dynamics.demos.servos import Servos
-from arm_dynamics.demos.session import TOUR, Session, Tour
+from arm_dynamics.demos.slider_session import TOUR, Servos, Session, Tour
 from arm_dynamics.demos.writer import KEY
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.simulation.actuators.rate_limited import rate_limited_step
 from arm_dynamics.viewer import ArmPage
 
 ARM = puma560.servo_arm()

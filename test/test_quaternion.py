@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.quaternion import quaternion_of, rotation_of
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.rotations import quaternion_of, rotation_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 

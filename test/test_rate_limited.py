@@ -12,21 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from arm_dynamics import dynamics
-from arm_dynamics.actuators.rate_limited import (
+from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.model.audit.fault import UrdfRejected
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.safety.command_watchdog import Guard
+from arm_dynamics.safety.events import Events
+from arm_dynamics.simulation.actuators.rate_limited import (
     RateLimited,
     rate_limited_desired,
     rate_limited_step,
 )
-from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.integrators import INTEGRATORS
-from arm_dynamics.model.audit.fault import UrdfRejected
-from arm_dynamics.model.load import parse_arm
-from arm_dynamics.plant import Plant
-from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.guard import Guard
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Command, State
+from arm_dynamics.simulation.integrators import INTEGRATORS
+from arm_dynamics.simulation.plant import Plant
+from arm_dynamics.simulation.simulation import Simulation
 
 VECTORS = json.loads((Path(__file__).parent / "data/puma_joint/joint_sim_vectors.json").read_text())
 angles = st.floats(-10, 10)
@@ -218,7 +218,7 @@ def test_a_joint_lands_exactly_and_stands():
         state = plant.step(state, position(*goal), 1e-3)
     assert state.q.tolist() == goal
     assert not state.v.any()
-    np.testing.assert_allclose(state.tau, dynamics.gravity(arm, state.q), atol=1e-12)
+    np.testing.assert_allclose(state.tau, rigid_body.gravity(arm, state.q), atol=1e-12)
 
 
 TWO = chain({"damping": 0.4, "centre": "0.2 0 0.1"}, {"mass": 2.0, "damping": 0.1})
@@ -237,7 +237,7 @@ def test_the_other_joints_feel_the_servo_start():
     q = np.array([0.3, -0.5])
     command = Command.checked("mixed", [0.0, 1.0], 2)
     after = Plant(arm).step(State.of(q), command, dt)
-    mass = dynamics.mass_matrix(arm, q)
+    mass = rigid_body.mass_matrix(arm, q)
     assert after.v[1] == pytest.approx(2.0, rel=1e-6)
     assert after.v[0] == pytest.approx(-mass[0, 1] / mass[0, 0] * 2.0, rel=1e-5)
     assert mass[0, 1] * after.v[1] + mass[0, 0] * after.v[0] == pytest.approx(0, abs=1e-5)
@@ -251,7 +251,7 @@ def test_the_reported_effort_is_what_the_motion_takes():
     state = plant.step(State.of([0.2, -0.4], [1.5, 0.0]), command, dt, 50)
     after = plant.step(state, command, dt)
     a = (after.v - state.v) / dt
-    needed = dynamics.rnea(arm, state.q, state.v, a) + np.array([0.4, 0.1]) * state.v
+    needed = rigid_body.rnea(arm, state.q, state.v, a) + np.array([0.4, 0.1]) * state.v
     np.testing.assert_allclose(after.tau, needed, atol=1e-6)
     assert after.tau[0] == 1.5
     assert abs(after.tau[1]) > 0.1
@@ -264,7 +264,7 @@ def test_a_joint_swings_as_the_servo_carries_it(method, close):
 
     def free(t, y):
         q, v = np.array([y[0], -0.4 + w * t]), np.array([y[1], w])
-        inertia, bias = dynamics.mass_matrix(arm, q)[0, 0], dynamics.nle(arm, q, v)[0]
+        inertia, bias = rigid_body.mass_matrix(arm, q)[0, 0], rigid_body.nle(arm, q, v)[0]
         return [y[1], (1.5 - 0.4 * y[1] - bias) / inertia]
 
     exact = solve_ivp(free, (0, seconds), [0.2, 1.0], method="DOP853", rtol=1e-12, atol=1e-12)
@@ -351,7 +351,7 @@ def test_nobody_commands_servos_and_they_stand():
     for _ in range(100):
         state = sim.advance()
     assert state.q.tolist() == arm.pose("initial").tolist()
-    np.testing.assert_allclose(state.tau, dynamics.gravity(arm, state.q), atol=1e-12)
+    np.testing.assert_allclose(state.tau, rigid_body.gravity(arm, state.q), atol=1e-12)
 
 
 def test_when_commands_cease_servos_stop_where_they_are():

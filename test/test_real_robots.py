@@ -12,20 +12,21 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from arm_dynamics import ControlLoop, Plant, Simulation, dynamics, load_arm
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.controllers.task import task_of
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.controllers.task_space_base import task_of
+from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.model.audit import audit
 from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_description import robot_description
-from arm_dynamics.reach_watch import ReachWatch
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import Command, Reference, State
 
 try:
     FILES = {str(file): file for file in metadata.files("example-robot-data") or ()}
@@ -165,7 +166,7 @@ def test_rviz_finds_every_mesh_of_the_published_description(name, monkeypatch):
 def test_mass_matrix_is_symmetric_and_positive(name):
     arm = arm_of(name)
     for q in random_positions(arm):
-        M = dynamics.mass_matrix(arm, q)
+        M = rigid_body.mass_matrix(arm, q)
         np.testing.assert_array_equal(M, M.T)
         assert np.linalg.eigvalsh(M)[0] > 0
 
@@ -176,8 +177,8 @@ def test_inverse_dynamics_undoes_forward_dynamics(name):
     rng = np.random.default_rng(1)
     for q in random_positions(arm):
         v, tau = rng.uniform(-1, 1, arm.nv), rng.uniform(-1, 1, arm.nv)
-        a = dynamics.aba(arm, q, v, tau)
-        np.testing.assert_allclose(dynamics.rnea(arm, q, v, a), tau, rtol=0, atol=1e-10)
+        a = rigid_body.aba(arm, q, v, tau)
+        np.testing.assert_allclose(rigid_body.rnea(arm, q, v, a), tau, rtol=0, atol=1e-10)
 
 
 @pytest.mark.quick(1)
@@ -229,8 +230,8 @@ def test_let_go_it_falls_and_stays_finite(name):
     start = State.of(arm.pose("initial"))
     after = Plant(arm).step(start, Command("effort", np.zeros(arm.nv)), 1e-4, steps=5000)
     assert np.isfinite(after.q).all()
-    lost = dynamics.potential_energy(arm, start.q) - dynamics.potential_energy(arm, after.q)
-    assert lost > 1e-3 * abs(dynamics.potential_energy(arm, start.q))
+    lost = rigid_body.potential_energy(arm, start.q) - rigid_body.potential_energy(arm, after.q)
+    assert lost > 1e-3 * abs(rigid_body.potential_energy(arm, start.q))
 
 
 @pytest.mark.parametrize("name", NAMES)

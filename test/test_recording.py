@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Simulation, State, load_arm
 from arm_dynamics.cli.main import main
-from arm_dynamics.errors import ConfigError, RecordingRefused
-from arm_dynamics.recording import Recording, bag, description
+from arm_dynamics.core.errors import ConfigError, RecordingRefused
+from arm_dynamics.core.state import Command
+from arm_dynamics.recording import Recording, bag, segment_header
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.recording.replay import replay
-from arm_dynamics.recording.salvage import mended
-from arm_dynamics.state import Command
+from arm_dynamics.recording.staged_file import mended
 
 highlevel = pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
 interfaces = pytest.importorskip("rosbags.interfaces")
@@ -164,7 +164,7 @@ def test_only_what_happens_between_start_and_close_is_recorded(tmp_path):
 def test_a_description_is_exact(name):
     arm = ARMS[name]().with_gravity([0.1, 0.2, -9.7])
     sim = Simulation(arm, q=arm.pose("initial") + 1 / 30, dt=1e-4 / 3, period=7e-4 / 3)
-    back = description.read(description.write(description.Segment.of(sim, sim.state)))
+    back = segment_header.read(segment_header.write(segment_header.Segment.of(sim, sim.state)))
     assert back.arm.model == arm.model
     assert back.arm.joints == arm.joints
     assert [dict(j.constants) for j in back.arm.joints] == [dict(j.constants) for j in arm.joints]
@@ -178,14 +178,14 @@ def test_a_description_is_exact(name):
 def test_every_bit_of_a_start_survives(numbers, at):
     sim = Simulation(five_dof())
     start = State.of(numbers[:5], numbers[5:], time=at)
-    back = description.read(description.write(description.Segment.of(sim, start))).start
+    back = segment_header.read(segment_header.write(segment_header.Segment.of(sim, start))).start
     assert (back.q.tolist(), back.v.tolist(), back.time) == (numbers[:5], numbers[5:], at)
 
 
 def test_locked_joints_and_limits_without_end():
     arm = load_arm("five_dof", lock=["R2", "R4"]).with_motors(supply_voltage=np.inf)
     sim = Simulation(arm)
-    back = description.read(description.write(description.Segment.of(sim, sim.state))).arm
+    back = segment_header.read(segment_header.write(segment_header.Segment.of(sim, sim.state))).arm
     assert back.joints == arm.joints
     assert back.model == arm.model
     assert back.joints[0].constants["supply_voltage"] == np.inf
@@ -507,7 +507,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     options = ("--duration", "0.1", "--payload", "0.3", "--controller", "gravity_compensation")
     code, text = told(capsys, "record", folder, *options)
     assert (code, "0.100 s of five_dof" in text) == (0, True)
-    segment = description.read(next(iter(bag.messages(folder)))[2].data)
+    segment = segment_header.read(next(iter(bag.messages(folder)))[2].data)
     assert segment.arm.payload.mass == 0.3
     code, text = told(capsys, "replay", folder)
     assert (code, "the same to the last bit" in text, "q 0, v 0" in text) == (0, True, True)

@@ -12,7 +12,8 @@ import pytest
 from test_audit import GOOD, mutated
 from test_mesh_files import OUTSIDE
 
-from arm_dynamics import load_arm, resources
+from arm_dynamics import load_arm
+from arm_dynamics.core import resources
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.robot_description import robot_description, with_resolvable_uris
 

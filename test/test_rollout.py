@@ -14,9 +14,9 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import Command, Plant, State
-from arm_dynamics.errors import CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.rollout import rollout, simulate, variation
-from arm_dynamics.rollout.memory import require_memory
+from arm_dynamics.batch.rollout import rollout, simulate, variation
+from arm_dynamics.batch.rollout.memory_limit import require_memory
+from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
 
 LANES, DT = 70, 1e-4
 OUTPUTS = ("q", "v", "effort")
@@ -88,8 +88,8 @@ def test_company_does_not_matter(lanes):
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("lanes", [8, 16])
 def test_size_of_the_blocks_does_not_matter(lanes, monkeypatch):
-    for room in ("backends", "run", "executor"):
-        monkeypatch.setattr(f"arm_dynamics.rollout.{room}.BLOCK", lanes)
+    for module in ("backends", "task_runner"):
+        monkeypatch.setattr(f"arm_dynamics.batch.rollout.{module}.BLOCK", lanes)
     assert same(run(), reference())
 
 
@@ -258,7 +258,7 @@ for name in {blocked}:
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     from arm_dynamics import State, load_arm
-    from arm_dynamics.rollout import simulate
+    from arm_dynamics.batch.rollout import simulate
     arm = load_arm("five_dof").with_payload(0.123456)
     batch = simulate(arm, State.of(arm.pose("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
     simulate(arm, State.of(arm.pose("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")

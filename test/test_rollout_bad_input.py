@@ -9,18 +9,25 @@ import pytest
 from conftest import chain, five_dof
 
 from arm_dynamics import Command, State, load_arm
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.errors import (
+from arm_dynamics.batch.rollout import (
+    Noise,
+    kernel_cache,
+    rollout,
+    rollout_closed_loop,
+    simulate,
+    variation,
+)
+from arm_dynamics.batch.rollout.tool_output import tool_positions
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.core.errors import (
     ArmDynamicsError,
     CommandRefused,
     ConfigError,
     InvalidValue,
     UnknownName,
 )
-from arm_dynamics.file_lock import locked
-from arm_dynamics.kinematics import tool_position
-from arm_dynamics.rollout import Noise, rollout, rollout_closed_loop, simulate, store, variation
-from arm_dynamics.rollout.tool import tool_positions
+from arm_dynamics.core.files import locked
+from arm_dynamics.dynamics.kinematics import tool_position
 
 LANES, DT = 3, 1e-4
 HERE = State.of(five_dof().pose("initial"))
@@ -330,8 +337,8 @@ def test_an_executor_that_gives_up_is_named():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "_folder", lambda: tmp_path)
-    monkeypatch.setattr(store, "_LOADED", {})
+    monkeypatch.setattr(kernel_cache, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(kernel_cache, "_LOADED", {})
     return tmp_path
 
 
@@ -340,12 +347,12 @@ def test_a_spoilt_file_is_made_anew(folder, spoilt, monkeypatch):
     made = []
 
     def make():
-        return store.module("a", lambda: made.append(1) or "x = 1\n", lambda module: None)
+        return kernel_cache.module("a", lambda: made.append(1) or "x = 1\n", lambda module: None)
 
     assert make().x == 1
     assert make() is make()
     (folder / "kernel_a.py").write_bytes(spoilt)
-    monkeypatch.setattr(store, "_LOADED", {})
+    monkeypatch.setattr(kernel_cache, "_LOADED", {})
     assert make().x == 1
     assert len(made) == 2
 
@@ -353,7 +360,7 @@ def test_a_spoilt_file_is_made_anew(folder, spoilt, monkeypatch):
 def test_a_file_that_passed_is_loaded_and_not_made(folder):
     (folder / "kernel_b.py").write_text("x = 5\n")
     (folder / "kernel_b.checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
-    assert store.module("b", lambda: pytest.fail("made"), lambda module: None).x == 5
+    assert kernel_cache.module("b", lambda: pytest.fail("made"), lambda module: None).x == 5
 
 
 def test_what_did_not_pass_does_not_stay(folder):
@@ -361,7 +368,7 @@ def test_what_did_not_pass_does_not_stay(folder):
         raise InvalidValue("wrong")
 
     with pytest.raises(ArmDynamicsError, match="wrong"):
-        store.module("c", lambda: "x = 1\n", refuse)
+        kernel_cache.module("c", lambda: "x = 1\n", refuse)
     assert not [*folder.glob("kernel_c.py"), *folder.glob("kernel_c.checked")]
 
 
@@ -371,7 +378,7 @@ def test_another_process_is_waited_for(folder):
     with ThreadPoolExecutor(1) as other:
         with locked(path.with_suffix(".lock")):
             found = other.submit(
-                store.module, "e", lambda: pytest.fail("made"), lambda module: None
+                kernel_cache.module, "e", lambda: pytest.fail("made"), lambda module: None
             )
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)
@@ -384,6 +391,6 @@ def test_a_folder_that_can_not_be_written_is_named(folder, monkeypatch):
     def full(path, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "write_private", full)
+    monkeypatch.setattr(kernel_cache, "write_private", full)
     with pytest.raises(ConfigError, match=r"kernel_d.py cannot be written.*No space left"):
-        store.module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())
+        kernel_cache.module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())

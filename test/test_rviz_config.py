@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_dynamics import load_arm, resources
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.viewer.reach import ArmPoints
+from arm_dynamics import load_arm
+from arm_dynamics.core import resources
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.viewer.rviz import FIELD_OF_VIEW, TF_AXES, link_length, rviz_config
+from arm_dynamics.viewer.scene_stage import ArmPoints
 
 ROOT = Path(__file__).parent.parent
 ARMS = resources.names("urdf", ".urdf")

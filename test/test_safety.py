@@ -6,14 +6,14 @@ from conftest import displaced, five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, load_arm
-from arm_dynamics.errors import CommandRefused, InvalidValue
+from arm_dynamics import load_arm
+from arm_dynamics.core.errors import CommandRefused, InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.safety.command_watchdog import CommandWatch, Guard
+from arm_dynamics.safety.controlled_stop import SafeStop
 from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.guard import Guard
-from arm_dynamics.safety.safe_stop import SafeStop
-from arm_dynamics.safety.watch import CommandWatch
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Command, State
+from arm_dynamics.simulation.simulation import Simulation
 
 BAD = [
     (Command("effort", np.array([0, np.nan, 0, 0, 0])), r"effort command\[1\] = nan"),
@@ -80,7 +80,7 @@ def test_the_guard_refuses_states_that_are_none():
 def test_after_refusals_the_last_good_command_decays(bad, said):
     del said
     sim = Simulation(five_dof())
-    good = command(dynamics.gravity(five_dof(), sim.state.q))
+    good = command(rigid_body.gravity(five_dof(), sim.state.q))
     sim.offer(good)
     stopping = []
     for _ in range(100):
@@ -121,7 +121,7 @@ def test_a_moving_arm_comes_to_rest_within_its_limits(start):
     for state in states:
         assert ((arm.lower <= state.q) & (state.q <= arm.upper)).all()
         assert (np.abs(state.tau) <= arm.effort_limit).all()
-    held = dynamics.gravity(arm, states[-1].q)
+    held = rigid_body.gravity(arm, states[-1].q)
     np.testing.assert_allclose(states[-1].tau, held, atol=0.05)
 
 
@@ -162,7 +162,7 @@ def test_a_new_command_takes_over_at_once():
     for _ in range(200):
         sim.advance()
     assert sim.watch.stopping
-    fresh = command(dynamics.gravity(five_dof(), sim.state.q), sim.state.time)
+    fresh = command(rigid_body.gravity(five_dof(), sim.state.q), sim.state.time)
     before = sim.state
     assert sim.offer(fresh)
     assert not sim.watch.stopping
@@ -184,7 +184,7 @@ def test_a_restarted_watch_stops_from_the_state_that_it_finds():
     watch.command(State.of(before))
     watch.restart()
     assert not watch.stopping
-    weight = dynamics.gravity(arm, after)
+    weight = rigid_body.gravity(arm, after)
     held = watch.command(State.of(after, tau=weight, time=1.0)).value
     np.testing.assert_allclose(held, weight, atol=1e-12)
     watch.offer(command([1.0, 2, 3, 0, 0]), 1.0)
@@ -205,7 +205,7 @@ def test_no_command_ever_is_no_time_out():
 @pytest.mark.parametrize("q", list(displaced()))
 def test_a_stop_at_rest_is_the_weight(q):
     arm = five_dof()
-    state = State.of(q, tau=dynamics.gravity(arm, q), time=3.0)
+    state = State.of(q, tau=rigid_body.gravity(arm, q), time=3.0)
     stop = SafeStop(arm, state, state.tau)
     np.testing.assert_allclose(stop.command(state).value, state.tau, atol=1e-12)
 
@@ -228,7 +228,7 @@ def test_a_simulated_arm_without_commands_comes_to_rest_at_every_rate(name, rate
     arm = load_arm(name)
     simulation = Simulation(arm, period=1 / rate)
     push = 0.1 * arm.effort_limit * np.where(np.arange(arm.nv) % 2, -1, 1)
-    effort = dynamics.gravity(arm, simulation.state.q) + push
+    effort = rigid_body.gravity(arm, simulation.state.q) + push
     for _ in range(rate // 10):
         simulation.offer(Command("effort", effort, simulation.state.time))
         simulation.advance()

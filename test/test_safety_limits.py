@@ -9,36 +9,39 @@ from hypothesis import strategies as st
 from motor_rig import SAFETY, START, Rig, arm, weight
 from scipy.linalg import expm
 
-from arm_dynamics.dynamics import gravity, mass_matrix, rnea
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.safety.derating import derated_share
-from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff, still_on
-from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.freshness import LET_GO, Freshness
-from arm_dynamics.safety.judgement import Judgement
-from arm_dynamics.safety.limits import LONGEST, Limits
-from arm_dynamics.safety.safe_stop import (
-    BANDWIDTH,
-    FASTEST,
-    GRIP,
-    RAMP,
-    STOP_TIME,
-    SafeStop,
-    largest_rate,
-)
-from arm_dynamics.safety.settings import PARAMETERS, SafetySettings
-from arm_dynamics.safety.soft_zone import (
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.state import State
+from arm_dynamics.core.timing import LoopTiming
+from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix, rnea
+from arm_dynamics.safety.command_limiter import (
     BRAKING,
     FADE,
+    LONGEST,
+    Limits,
+    derated_share,
     faded_effort,
     room_share,
     speed_brake,
     zone_damping,
 )
-from arm_dynamics.safety.stop_policy import SAG, HoldPosition, HoldStill, begin_stop
-from arm_dynamics.safety.trips import Trip, Trips
-from arm_dynamics.state import State
-from arm_dynamics.timing import LoopTiming
+from arm_dynamics.safety.controlled_stop import (
+    BANDWIDTH,
+    FASTEST,
+    GRIP,
+    RAMP,
+    SAG,
+    STOP_TIME,
+    HoldPosition,
+    HoldStill,
+    SafeStop,
+    begin_stop,
+    largest_rate,
+)
+from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff, still_on
+from arm_dynamics.safety.events import Events, Trip, Trips
+from arm_dynamics.safety.feedback_checks import LET_GO, Freshness
+from arm_dynamics.safety.limit_monitor import Judgement
+from arm_dynamics.safety.safety_settings import PARAMETERS, SafetySettings
 
 pytestmark = pytest.mark.hardware
 

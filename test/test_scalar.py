@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics import scalar
-from arm_dynamics.file_lock import locked
+from arm_dynamics.core import compiled_math
+from arm_dynamics.core.files import locked
 
 pytest.importorskip("numba")
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,13 +77,13 @@ def test_a_user_without_a_home_has_a_private_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", homeless)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert scalar.cache_folder.__wrapped__().parent == private(tmp_path)
+    assert compiled_math.cache_folder.__wrapped__().parent == private(tmp_path)
 
 
 def test_laws_of_two_processes_are_kept_one_after_the_other(tmp_path, monkeypatch):
     """Each on its own, numba numbers the code of both alike, and may later run the wrong one."""
-    monkeypatch.setattr(scalar, "cache_folder", lambda: tmp_path)
-    law = scalar.compiled(lambda x: 2 * x)
+    monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
+    law = compiled_math.compiled(lambda x: 2 * x)
     with ThreadPoolExecutor(1) as other:
         with locked(tmp_path / "lock"):
             found = other.submit(law, 1.5)

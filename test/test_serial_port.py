@@ -15,10 +15,10 @@ from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, PortHandler, Protocol2Pac
 from emulators.base import Shaft
 from emulators.dynamixel import EmulatedDynamixels
 
-from arm_dynamics.drivers.dynamixel.bus import Dynamixel
-from arm_dynamics.drivers.motor_bus import Goal
-from arm_dynamics.drivers.serial_port import WRITE_TIMEOUT, SerialPort
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.hardware.serial_port import WRITE_TIMEOUT, SerialPort
 
 pytestmark = pytest.mark.hardware
 

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import OFFSET, RATIO, SIGN, START, WIRING, arm
 
-from arm_dynamics.drivers.build import build_driver
-from arm_dynamics.drivers.dynamixel.bus import Dynamixel
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.shaft_map import ShaftMap
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.dynamics import gravity
-from arm_dynamics.errors import ConfigError, UnknownName
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.state import Command
+from arm_dynamics.core.errors import ConfigError, UnknownName
+from arm_dynamics.core.state import Command
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.transmission import ShaftMap
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
 

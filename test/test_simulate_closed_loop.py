@@ -6,18 +6,19 @@ from conftest import chain
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from arm_dynamics import dynamics, load_arm
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.controllers.impedance import Impedance
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.state import State
-from arm_dynamics.trajectories.joint_moves import cubic
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics import load_arm
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.impedance import Impedance
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.trajectories.joint_splines import cubic
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import State
+from arm_dynamics.dynamics import rigid_body
 
 ONE = chain({"damping": 0.4, "effort": 6.0, "axis": "0 1 0"})
 STEP = JointTrajectory.hold([0.8])
@@ -40,7 +41,7 @@ def test_pid_with_filter_clamp_and_saturation_is_its_equations(lag):
         tau = np.clip(wanted, -6.0, 6.0)
         grows = 12.0 * (0.8 - q) if (wanted - tau) * (0.8 - q) <= 0 else 0.0
         grows = 0.0 if abs(integral) >= 0.7 and integral * grows > 0 else grows
-        a = dynamics.aba(ONE, [q], [v], [tau - 0.4 * v])[0]
+        a = rigid_body.aba(ONE, [q], [v], [tau - 0.4 * v])[0]
         return [v, a, grows, (v - filtered) / lag if lag else 0.0]
 
     times = np.arange(21) * 0.1

@@ -9,16 +9,17 @@ from conftest import chain, five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, load_arm, plugins
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.dynamics import mass_matrix
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.kinematics import jacobian
-from arm_dynamics.pacer import Pacer
-from arm_dynamics.plant import Plant
-from arm_dynamics.simulation import Simulation, whole_steps
-from arm_dynamics.state import Command
-from arm_dynamics.step_clock import StepClock
+from arm_dynamics import load_arm
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command
+from arm_dynamics.core.timing import Pacer, StepClock
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.rigid_body import mass_matrix
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.simulation.plant import Plant
+from arm_dynamics.simulation.simulation import Simulation, whole_steps
 
 
 def command(value, interface="effort"):
@@ -114,7 +115,7 @@ def test_the_simulated_driver_moves_only_when_written():
     driver = Simulated(five_dof())
     first = driver.read()
     assert driver.read() is first
-    driver.write(command(dynamics.gravity(five_dof(), first.q)))
+    driver.write(command(rigid_body.gravity(five_dof(), first.q)))
     assert driver.read().time == pytest.approx(2e-3)
     driver.close()
     driver.close()

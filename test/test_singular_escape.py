@@ -7,17 +7,18 @@ import pinocchio as pin
 import pytest
 from conftest import chain
 
-from arm_dynamics import Plant, State, kinematics, load_arm
-from arm_dynamics.controllers.impedance import Impedance
-from arm_dynamics.controllers.resolved_rate import ResolvedRate
-from arm_dynamics.controllers.task import task_of
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.kinematics.inverse import nearest_reachable
-from arm_dynamics.kinematics.singular_escape import second_order
-from arm_dynamics.kinematics.virtual_arm import VirtualArm
-from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics import Plant, State, load_arm
+from arm_dynamics.control.controllers.impedance import Impedance
+from arm_dynamics.control.controllers.resolved_rate import ResolvedRate
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.controllers.task_space_base import task_of
+from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.core.state import Reference
+from arm_dynamics.dynamics import kinematics
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import VirtualArm
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import nearest_reachable
+from arm_dynamics.dynamics.kinematics.singular_escape import second_order
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import Reference
 
 DT = 2e-3
 GAINS = {"rate": 10.0, "posture_rate": 2.0, "weak": 0.05, "acceleration": 100.0}

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import PERIOD, SAFETY, WIRING, Rig, arm, weight
 
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.dynamics import gravity, mass_matrix
-from arm_dynamics.safety.limits import SPEED, Limits, fade_efforts
-from arm_dynamics.safety.safe_stop import REACTION, largest_rate
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.timing import UNTIMED, LoopTiming
+from arm_dynamics.core.timing import UNTIMED, LoopTiming
+from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.safety.command_limiter import SPEED, Limits, fade_efforts
+from arm_dynamics.safety.controlled_stop import REACTION, largest_rate
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_dynamics import Plant, dynamics, kinematics, load_arm
-from arm_dynamics.actuators.data_sheet import DataSheet, from_rpm
-from arm_dynamics.arms import so101
-from arm_dynamics.errors import UnknownName
+from arm_dynamics import Plant, load_arm
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.model.hardware_info import read_wiring
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.model.wiring import read_wiring
-from arm_dynamics.state import Command, State
+from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
+from tools.urdf import so101
 
 KG_CM = 9.80665e-2
 # Volts, turns a minute without load, kg·cm at stall, A of the motor without load.
@@ -75,8 +76,8 @@ def test_other_voltages_are_refused():
 def test_gravity_inertia_and_tool_are_those_of_the_published_model(sample):
     """Frames are rounded to 0.1 mm, tensors are those of boxes: 0.1 % of gravity, 2 % of M."""
     q, rotors = sample["q"], so101.GEAR**2 * so101.ROTOR * np.eye(6)
-    np.testing.assert_allclose(dynamics.gravity(ARM, q), sample["gravity"], rtol=0, atol=4e-4)
-    M = dynamics.mass_matrix(ARM, q) - rotors
+    np.testing.assert_allclose(rigid_body.gravity(ARM, q), sample["gravity"], rtol=0, atol=4e-4)
+    M = rigid_body.mass_matrix(ARM, q) - rotors
     np.testing.assert_allclose(M, sample["mass_matrix"], rtol=0, atol=1e-4)
     np.testing.assert_allclose(kinematics.tool_position(ARM, q), sample["tool"], atol=2e-4)
 
@@ -85,7 +86,7 @@ def test_the_gripper_moves_neither_tool_nor_arm():
     q = np.array(PUBLISHED["samples"][0]["q"])
     assert not kinematics.jacobian(ARM, q)[:, 5].any()
     assert kinematics.jacobian(ARM, q)[:, :5].any(axis=0).all()
-    assert (ARM.effort_limit > 3 * np.abs(dynamics.gravity(ARM, np.zeros(6)))).all()
+    assert (ARM.effort_limit > 3 * np.abs(rigid_body.gravity(ARM, np.zeros(6)))).all()
 
 
 def test_motors_1_to_6_in_order_and_zero_in_the_middle_of_the_range():

@@ -8,13 +8,13 @@ from emulators.feetech import EmulatedFeetech
 from emulators.memory import MemoryPort
 
 from arm_dynamics import ControlLoop, load_arm
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.drivers.feetech import Feetech
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.feetech import Feetech
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import read_wiring
 
 pytestmark = pytest.mark.hardware
 

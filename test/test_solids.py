@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.model.solids import (
     Inertial,
     box,

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.state import Reference, TaskReference
-from arm_dynamics.trajectories.speed_scaling import RAMP, ScaledClock
+from arm_dynamics.control.trajectories.speed_scaling import RAMP, ScaledClock
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Reference, TaskReference
 
 FACTORS = st.lists(st.tuples(st.floats(0, 1), st.integers(1, 400)), min_size=1, max_size=6)
 DT = 1e-3

@@ -10,25 +10,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
 
-from arm_dynamics import dynamics, load_arm, stability
-from arm_dynamics.cli import advise as command_line
+from arm_dynamics import load_arm
+from arm_dynamics.batch import stability
+from arm_dynamics.batch.stability import advise, controlled_loop, discrete_map, largest_stable_dt
+from arm_dynamics.batch.stability.analyzed_loops import (
+    DIVERGED,
+    PUBLISHED_P,
+    published_edge,
+    published_loop,
+)
+from arm_dynamics.batch.stability.stable_set import stable_parts, stable_set
+from arm_dynamics.cli import stability as command_line
 from arm_dynamics.cli.main import main
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.dynamechs import objective, published_arm
-from arm_dynamics.equilibrium import holding
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.integrators import INTEGRATORS
-from arm_dynamics.linearization import held_step, linearize
-from arm_dynamics.motion import ArmMotion
-from arm_dynamics.plant import Plant
-from arm_dynamics.stability import advise, controlled_loop, discrete_map, largest_stable_dt
-from arm_dynamics.stability.law import law_of, voltage_law
-from arm_dynamics.stability.loop import closed_loop_map, is_stable, modes
-from arm_dynamics.stability.loops import DIVERGED, PUBLISHED_P, published_edge, published_loop
-from arm_dynamics.stability.search import stable_parts, stable_set
-from arm_dynamics.state import Command, Reference, State
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.linear_controller import (
+    closed_loop_map,
+    is_stable,
+    law_of,
+    modes,
+    voltage_law,
+)
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.simulation.dynamechs import objective, published_arm
+from arm_dynamics.simulation.equations_of_motion import ArmMotion
+from arm_dynamics.simulation.integrators import INTEGRATORS
+from arm_dynamics.simulation.linearization import held_step, holding, linearize
+from arm_dynamics.simulation.plant import Plant
 
 
 def full():
@@ -130,7 +141,7 @@ OMEGA = 40.0
 def oscillator(damping):
     """A hanging link as a linear oscillator of OMEGA; damping ratio ``damping``."""
     arm = chain({"axis": "0 -1 0", "kind": "continuous"})
-    mass = dynamics.mass_matrix(arm, [0.0])[0, 0]
+    mass = rigid_body.mass_matrix(arm, [0.0])[0, 0]
     arm = arm.with_gravity([0.0, 0.0, -(OMEGA**2) * mass / 0.25])
     arm = arm.with_joint("J1", damping=2 * damping * OMEGA * mass)
     return linearize(arm, *holding(arm, [-pi / 2]))
@@ -195,7 +206,7 @@ def test_the_linear_law_is_the_derivative_of_the_controller(name):
     motions = rng.normal(size=(5, 10))
 
     def answers(size):
-        rest = State.of(q, tau=dynamics.gravity(arm, q))
+        rest = State.of(q, tau=rigid_body.gravity(arm, q))
         controller.reset(rest)
         controller.update(rest, Reference.hold(q), 0.0)
         return np.array(
@@ -352,7 +363,7 @@ def test_edge_of_the_configured_gains_is_that_of_the_simulation(factor, grows):
         for key in ("p", "i", "d"):
             row[key] *= factor * edge
     controller, plant = type(held)(arm, gains), Plant(arm)
-    rest = State.of(q, tau=dynamics.gravity(arm, q))
+    rest = State.of(q, tau=rigid_body.gravity(arm, q))
     controller.reset(rest)
     state, speeds = State.of(np.add(q, 1e-8), np.zeros(5)), []
     for k in range(600):

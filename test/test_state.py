@@ -5,10 +5,10 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from arm_dynamics.arrays import frozen, scalar, vector
-from arm_dynamics.errors import ArmDynamicsError, CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.parameters import Parameter, complete
-from arm_dynamics.state import INTERFACES, Command, Reference, State
+from arm_dynamics.core.arrays import frozen, scalar, vector
+from arm_dynamics.core.errors import ArmDynamicsError, CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.state import INTERFACES, Command, Reference, State
 
 
 def test_states_are_copies_that_do_not_change():

@@ -6,8 +6,8 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.state import Reference
-from arm_dynamics.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
+from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
+from arm_dynamics.core.state import Reference
 
 ARM = five_dof()
 HOME = ARM.pose("initial")

@@ -6,9 +6,9 @@ from conftest import chain, five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
-from arm_dynamics.stops import stop_effort
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.simulation.end_stops import stop_effort
+from arm_dynamics.simulation.plant import Plant
 
 some = st.floats(-100, 100)
 

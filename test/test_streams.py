@@ -5,17 +5,17 @@ import pytest
 from stream_rig import PERIOD, Rig, Sine, figures, stream
 
 from arm_dynamics import load_arm
-from arm_dynamics.controllers.computed_torque import ComputedTorque
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.following.effort_check import check_effort
-from arm_dynamics.goals.streams import FADE, CommandSettings
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.trajectories.joint_trajectory import Options, parse
-from arm_dynamics.trajectories.stop_trajectory import usual_deceleration
-from arm_dynamics.trajectories.stream_fit import Sample, StreamFit
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.effort_check import check_effort
+from arm_dynamics.control.goals.streams import FADE, CommandSettings
+from arm_dynamics.control.trajectories.joint_trajectory import Options, parse
+from arm_dynamics.control.trajectories.stop_trajectory import usual_deceleration
+from arm_dynamics.control.trajectories.stream_tracks import Sample, StreamFit
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.simulation.simulation import Simulation
 
 ARMS = ("two_link", "five_dof", "puma560")
 

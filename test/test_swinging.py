@@ -5,12 +5,12 @@ import pytest
 from motor_rig import PERIOD, arm
 from test_motor_arm_makers import Line
 
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.safety.swinging import END, WINDOW, Swinging
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.safety.oscillation import END, WINDOW, Swinging
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 LIMIT = arm().effort_limit
 

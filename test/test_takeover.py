@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from conftest import five_dof
 
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.pid import Pid
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.plant import Plant
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.trajectories.joint_trajectory import parse
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.hardware.driver import Driver
+from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.guard import Guard
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectories.joint_trajectory import parse
+from arm_dynamics.simulation.plant import Plant
+from arm_dynamics.simulation.simulation import Simulation
 
 HOME = five_dof().pose("initial")
 

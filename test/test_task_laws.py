@@ -9,26 +9,20 @@ from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import (
-    Plant,
-    State,
-    dynamics,
-    kinematics,
-    load_arm,
-    nearest_reachable,
-    resources,
-)
-from arm_dynamics.controllers.impedance import Impedance
-from arm_dynamics.controllers.resolved_rate import ResolvedRate
-from arm_dynamics.controllers.task import task_of
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.kinematics.tool_motion import Tool, controlled_axes, tool_inertia
-from arm_dynamics.kinematics.virtual_arm import VirtualArm
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.positive import filtered_inverse, solve_positive
-from arm_dynamics.rotation import rotation_vector
-from arm_dynamics.state import Reference
+from arm_dynamics import Plant, State, load_arm, nearest_reachable
+from arm_dynamics.control.controllers.impedance import Impedance
+from arm_dynamics.control.controllers.resolved_rate import ResolvedRate
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.controllers.task_space_base import task_of
+from arm_dynamics.core import resources
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.rotations import rotation_vector
+from arm_dynamics.core.small_matrices import filtered_inverse, solve_positive
+from arm_dynamics.core.state import Reference
+from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import VirtualArm
+from arm_dynamics.dynamics.kinematics.tool_motion import Tool, controlled_axes, tool_inertia
+from arm_dynamics.model.model_error import with_model_error
 
 LAWS = (ResolvedRate, TaskSpace, Impedance)
 DT = 2e-3
@@ -150,7 +144,7 @@ def test_operational_space_gives_the_tool_the_acceleration_asked_for(name):
     law.virtual.place(q)  # at rest, so that there is something to catch up with
     goal = task_of(arm, Reference.hold(q + 0.02))
     told = law.update(state, goal, 0.0).value
-    a = dynamics.aba(arm, q, state.v, told)
+    a = rigid_body.aba(arm, q, state.v, told)
     virtual = Tool(arm).motion(q, np.zeros(arm.nv))
     at = Tool(arm).motion(q, state.v)
     wanted = virtual.twist - at.twist
@@ -171,7 +165,7 @@ def test_spare_joints_do_not_move_the_tool():
         law.reset(State.of(q + 0.03))
         told = law.update(State.of(q, 0.1 * v), Reference.hold(q), 0.0).value
         at = Tool(arm).motion(q, 0.1 * v)
-        tool.append(at.jacobian @ dynamics.aba(arm, q, 0.1 * v, told) + at.drift)
+        tool.append(at.jacobian @ rigid_body.aba(arm, q, 0.1 * v, told) + at.drift)
     np.testing.assert_allclose(tool[0][axes], tool[1][axes], atol=1e-7)
 
 
@@ -237,7 +231,7 @@ def test_springs_found_from_the_model_are_of_use_and_none_rings(name, ideal):
     for seed in range(30):
         q, _, _ = scattered(arm, seed, 1.0)
         J = kinematics.jacobian(arm, q)
-        squares = np.linalg.eigvals(np.linalg.solve(dynamics.mass_matrix(arm, q), (J.T * K) @ J))
+        squares = np.linalg.eigvals(np.linalg.solve(rigid_body.mass_matrix(arm, q), (J.T * K) @ J))
         assert squares.real.max() < (1.2 * 150.0) ** 2
 
 
@@ -278,7 +272,7 @@ def test_inertial_damping_takes_speed_from_all_parts_alike():
         law._limit = np.full(arm.nv, np.inf)
         law.reset(State.of(q))
         told.append(law.update(State.of(q, v), Reference.hold(q), 0.0).value)
-    expected = -25.0 * dynamics.mass_matrix(arm, q) @ v
+    expected = -25.0 * rigid_body.mass_matrix(arm, q) @ v
     np.testing.assert_allclose(told[1] - told[0], expected, atol=1e-10)
 
 

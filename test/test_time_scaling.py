@@ -8,10 +8,11 @@ from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, kinematics, load_arm
-from arm_dynamics.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.trajectories import joint_moves
-from arm_dynamics.trajectories.time_scaling import fastest
+from arm_dynamics import load_arm
+from arm_dynamics.control.trajectories import joint_splines
+from arm_dynamics.control.trajectories.time_scaling import fastest
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.dynamics import kinematics, rigid_body
 
 FLAT = chain({"axis": "0 0 1"}, {"axis": "0 0 1"})  # no weight on its joints
 FREE = [1e6, 1e6]
@@ -22,7 +23,7 @@ def loads(arm, trajectory, count=2001):
     """Largest share of each limit in use: velocity and effort (nv,), by RNEA at many times."""
     times = np.linspace(trajectory.start, trajectory.end, count)[1:-1]
     samples = [trajectory.at(t) for t in times]
-    effort = [dynamics.rnea(arm, r.q, r.v, r.a) / arm.effort_limit for r in samples]
+    effort = [rigid_body.rnea(arm, r.q, r.v, r.a) / arm.effort_limit for r in samples]
     speed = [r.v / arm.velocity_limit for r in samples]
     return np.abs(speed), np.abs(effort)
 
@@ -40,7 +41,7 @@ def test_a_double_integrator_takes_its_least_time(a):
 
 def test_a_straight_way_within_velocity_and_acceleration_is_the_trapezoid():
     v, a = np.array([0.5, 0.7]), np.array([1.0, 2.0])
-    expected = joint_moves.trapezoidal([A, B], v, a)
+    expected = joint_splines.trapezoidal([A, B], v, a)
     found = fastest(FLAT, [A, B], velocity=v, acceleration=a, effort=FREE)
     assert found.end == pytest.approx(expected.end, rel=2e-3)
     for share in (0.1, 0.5, 0.8):
@@ -51,7 +52,7 @@ def test_a_straight_way_within_velocity_and_acceleration_is_the_trapezoid():
 def test_one_joint_without_weight_takes_the_least_time_of_its_inertia():
     """h = 1 rad with the full effort either way: 2 √(h I / tau)."""
     arm = chain({"axis": "0 0 1", "effort": 2.0})
-    inertia = dynamics.mass_matrix(arm, [0.0])[0, 0]
+    inertia = rigid_body.mass_matrix(arm, [0.0])[0, 0]
     found = fastest(arm, [[0.0], [1.0]])
     assert found.end == pytest.approx(2 * np.sqrt(inertia / 2.0), rel=1e-3)
 
@@ -60,13 +61,15 @@ def test_a_pendulum_under_full_effort_gains_its_energy():
     """Lifted by the full effort until it brakes: kinetic energy = tau Δq - ΔU."""
     arm = chain({"effort": 5.0})
     found = fastest(arm, [[0.5], [-0.8]])
-    assert found.end > 2 * np.sqrt(1.3 * dynamics.mass_matrix(arm, [0.0])[0, 0] / 5.0)
+    assert found.end > 2 * np.sqrt(1.3 * rigid_body.mass_matrix(arm, [0.0])[0, 0] / 5.0)
     early = found.at(found.end / 4)
-    effort = dynamics.rnea(arm, early.q, early.v, early.a)
+    effort = rigid_body.rnea(arm, early.q, early.v, early.a)
     assert effort[0] == pytest.approx(-5.0, rel=1e-2)
-    gained = dynamics.potential_energy(arm, early.q) - dynamics.potential_energy(arm, [0.5])
+    gained = rigid_body.potential_energy(arm, early.q) - rigid_body.potential_energy(arm, [0.5])
     work = -5.0 * (early.q[0] - 0.5)
-    assert dynamics.kinetic_energy(arm, early.q, early.v) == pytest.approx(work - gained, rel=1e-2)
+    assert rigid_body.kinetic_energy(arm, early.q, early.v) == pytest.approx(
+        work - gained, rel=1e-2
+    )
 
 
 @pytest.mark.parametrize("name", ["five_dof", "puma560", "two_link"])
@@ -109,9 +112,9 @@ def test_twice_the_effort_without_weight_is_faster_by_the_root_of_two():
 
 def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
     """Inverse kinematics along a line, then time scaling: the tool stays on the line."""
-    from arm_dynamics.trajectories import feasibility
-    from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-    from arm_dynamics.trajectories.profiles import quintic
+    from arm_dynamics.control.trajectories import feasibility
+    from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+    from arm_dynamics.control.trajectories.profiles import quintic
 
     arm, q = load_arm("two_link"), np.array([0.6, 1.2])
     start = kinematics.tool_position(arm, q)

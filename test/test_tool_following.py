@@ -6,29 +6,27 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.following.following import Following
-from arm_dynamics.following.rehearsal import rehearse
-from arm_dynamics.following.tool_following import LEASH, RISE, ToolFollowing
-from arm_dynamics.kinematics import tool_position
-from arm_dynamics.kinematics.virtual_arm import rates
-from arm_dynamics.loop import ControlLoop
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.control.reference_generator import LEASH, RISE, Following, ToolFollowing
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.control.trajectories.online_trajectory import AtTwist, ToolGlide, ToPose
+from arm_dynamics.control.trajectories.profiles import quintic
+from arm_dynamics.control.trajectories.stop_trajectory import usual_deceleration
+from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.control.trajectories.transition_blend import task_of
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.rotations import rotation_vector
+from arm_dynamics.core.state import Reference, State, TaskReference
+from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import rates
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.reach_watch import ReachWatch
-from arm_dynamics.rotation import rotation_vector
 from arm_dynamics.safety.events import Events
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Reference, State, TaskReference
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, parse
-from arm_dynamics.trajectories.profiles import quintic
-from arm_dynamics.trajectories.stop_trajectory import usual_deceleration
-from arm_dynamics.trajectories.tool_entry import task_of
-from arm_dynamics.trajectories.tool_glide import ToolGlide
-from arm_dynamics.trajectories.tool_goals import AtTwist, ToPose
-from arm_dynamics.trajectories.tool_paths import ToolLimits
+from arm_dynamics.simulation.simulation import Simulation
 
 PERIOD = 2e-3
 LIMITS = ToolLimits()

@@ -8,13 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.kinematics import pose
+from arm_dynamics.control.trajectories.online_trajectory import (
+    AtTwist,
+    Glide,
+    ToolGlide,
+    ToPose,
+    entry_time,
+)
+from arm_dynamics.control.trajectories.tool_paths import SLOWEST, ToolLimits
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Reference
+from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.state import Reference
-from arm_dynamics.trajectories.tool_glide import ToolGlide, entry_time
-from arm_dynamics.trajectories.tool_goals import AtTwist, Glide, ToPose
-from arm_dynamics.trajectories.tool_paths import SLOWEST, ToolLimits
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)
 SMALL = st.floats(-0.5, 0.5)

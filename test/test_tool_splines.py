@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.kinematics import pose
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.control.trajectories.tool_splines import MOST_POSES, through, timed
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.tool_paths import ToolLimits
-from arm_dynamics.trajectories.tool_splines import MOST_POSES, through, timed
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)
 

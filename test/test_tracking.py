@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from arm_dynamics import load_arm
-from arm_dynamics.config import build_controller, node_parameters, parameter_file
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.dynamics import rnea
-from arm_dynamics.goals.constraints import Constraints
-from arm_dynamics.state import Reference, State
+from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.goals.goal import Constraints
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.dynamics.rigid_body import rnea
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from tracking import RATED, errors, moves

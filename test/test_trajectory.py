@@ -6,15 +6,15 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.state import Reference
-from arm_dynamics.trajectories.joint_trajectory import (
+from arm_dynamics.control.trajectories.joint_trajectory import (
     JointTrajectory,
     Waypoint,
     between,
     check_limits,
     parse,
 )
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.state import Reference
 
 NAMES = five_dof().joint_names
 HOME = five_dof().pose("initial")

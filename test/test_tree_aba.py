@@ -6,13 +6,13 @@ from conftest import chain, five_dof, heavy_rotors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import dynamics, load_arm
-from arm_dynamics.bodies import bodies
-from arm_dynamics.rollout.inputs import starts
-from arm_dynamics.rollout.plant_lanes import PlantLanes
-from arm_dynamics.rollout.tree_lanes import TreeLanes
-from arm_dynamics.rollout.tree_step import METHODS, inverse_mass
-from arm_dynamics.tree import accelerations, tree
+from arm_dynamics import load_arm
+from arm_dynamics.batch.rollout.batch_stepper import PlantLanes
+from arm_dynamics.batch.rollout.inputs import starts
+from arm_dynamics.batch.rollout.tree_stepper import METHODS, TreeLanes, inverse_mass
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.bodies import bodies
+from arm_dynamics.dynamics.tree import accelerations, tree
 
 MIXED = chain(
     {"axis": "0.6 0 0.8", "kind": "revolute"},
@@ -33,10 +33,10 @@ ARMS = [load_arm("five_dof"), load_arm("puma560"), heavy_rotors(), MIXED, BRANCH
 def test_accelerations_and_inverse_mass_are_pinocchios(arm, seed):
     q, v, tau = np.random.default_rng(seed).normal(size=(3, arm.nv))
     table = tree(bodies(arm), arm.gravity)
-    expected = dynamics.aba(arm, q, v, tau)
+    expected = rigid_body.aba(arm, q, v, tau)
     found = accelerations(table, q, v, tau, table.gravity)
     np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
-    unity = inverse_mass(table, q) @ dynamics.mass_matrix(arm, q)
+    unity = inverse_mass(table, q) @ rigid_body.mass_matrix(arm, q)
     np.testing.assert_allclose(unity, np.eye(arm.nv), atol=1e-10)
 
 

@@ -18,33 +18,39 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from arm_dynamics import load_arm
+from arm_dynamics.batch.rollout import Batch
+from arm_dynamics.batch.stability import closed_loop_map, is_stable
+from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
+from arm_dynamics.batch.tuning import margin_penalty as reserve_module
+from arm_dynamics.batch.tuning.case_distribution import Conditions
+from arm_dynamics.batch.tuning.case_sampling import draw
+from arm_dynamics.batch.tuning.evaluation_log import Tape
+from arm_dynamics.batch.tuning.gain_optimizer import Budget, Search
+from arm_dynamics.batch.tuning.gain_search import Task
+from arm_dynamics.batch.tuning.gain_space import gain_space
+from arm_dynamics.batch.tuning.margin_penalty import Reserve
+from arm_dynamics.batch.tuning.margins import (
+    UNSTABLE,
+    held_loop,
+    joint_margins,
+    law_about,
+    least,
+    margins,
+)
+from arm_dynamics.batch.tuning.objective import LOST, Objective, Weights, case_costs
+from arm_dynamics.batch.tuning.parameter_file import parameter_text
+from arm_dynamics.batch.tuning.python_controller import changed
+from arm_dynamics.batch.tuning.uncertain_parameters import nominal_values
+from arm_dynamics.batch.tuning.validation import BOUND, validate
 from arm_dynamics.cli import tune_search
 from arm_dynamics.cli.main import main
-from arm_dynamics.cli.progress_lines import ProgressLines
-from arm_dynamics.config import build_controller, node_parameters
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.pid_gravity import PidGravity
-from arm_dynamics.controllers.position import Position
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
-from arm_dynamics.parameters import Parameter
-from arm_dynamics.rollout import Batch
-from arm_dynamics.stability import closed_loop_map, is_stable
-from arm_dynamics.tuning import gain_search, joint_labels, tape
-from arm_dynamics.tuning import reserve as reserve_module
-from arm_dynamics.tuning.any_law import changed
-from arm_dynamics.tuning.conditions import Conditions
-from arm_dynamics.tuning.draw import draw
-from arm_dynamics.tuning.gain_search import Task
-from arm_dynamics.tuning.gain_space import gain_space
-from arm_dynamics.tuning.linear_loop import held_loop, law_about
-from arm_dynamics.tuning.margins import UNSTABLE, joint_margins, least, margins
-from arm_dynamics.tuning.objective import LOST, Objective, Weights, case_costs
-from arm_dynamics.tuning.parameter_file import parameter_text
-from arm_dynamics.tuning.reserve import Reserve
-from arm_dynamics.tuning.search import Budget, Search
-from arm_dynamics.tuning.tape import Tape
-from arm_dynamics.tuning.uncertain import nominal_values
-from arm_dynamics.tuning.validation import BOUND, validate
+from arm_dynamics.cli.terminal import ProgressLines
+from arm_dynamics.control.config import build_controller, node_parameters
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
+from arm_dynamics.core.parameters import Parameter
 
 PERIOD = 2e-3
 SHORT = Conditions(payload=0.3, duration=0.3, dts=(1e-3, 5e-4))
@@ -359,7 +365,9 @@ def test_resumed_search_is_the_uninterrupted_one(first, tmp_path):
         asked.append(len(x))
         return bowl(x)
 
-    found = search(counted, known=tape.load(tmp_path / "state.json", {"seed": 0})).run(Budget(300))
+    found = search(counted, known=evaluation_log.load(tmp_path / "state.json", {"seed": 0})).run(
+        Budget(300)
+    )
     assert np.array_equal(found.x, whole.x)
     assert found.cost == whole.cost
     assert 0 < sum(asked) < 300
@@ -414,17 +422,17 @@ def test_budget_is_kept():
 def test_state_of_another_search_is_refused(tmp_path):
     file, known = tmp_path / "state.json", Tape()
     with pytest.raises(ConfigError, match="nothing to resume"):
-        tape.load(file, {})
+        evaluation_log.load(file, {})
     search(known=known).run(Budget(50))
     known.save(file, {"seed": 0})
     with pytest.raises(ConfigError, match=r"seed = 1, the search in .* has 0"):
-        tape.load(file, {"seed": 1})
+        evaluation_log.load(file, {"seed": 1})
     with pytest.raises(ConfigError, match="goes another way"):
-        search(seed=1, known=tape.load(file, {"seed": 0})).run(Budget(50))
+        search(seed=1, known=evaluation_log.load(file, {"seed": 0})).run(Budget(50))
     for broken in ("[]", "{", '{"version": 1, "settings": 3, "blocks": []}', "\0"):
         file.write_text(broken)
         with pytest.raises(ConfigError, match="not the state"):
-            tape.load(file, {})
+            evaluation_log.load(file, {})
 
 
 def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
@@ -595,14 +603,14 @@ def test_long_names_do_not_cover_each_other():
     figure = Figure(figsize=(4, 3), layout="constrained")
     axis = figure.subplots()
     names = [f"a_joint_with_a_name_{k}" for k in range(6)]
-    joint_labels.under(axis, names)
+    report.under(axis, names)
     axis.set_xlim(-0.5, 5.5)
     figure.draw_without_rendering()
     told = axis.get_xticklabels()
     assert [one.get_text() for one in told] == [f"{k} {n}" for k, n in enumerate(names, 1)]
     assert {one.get_rotation() for one in told} == {30}
-    assert joint_labels.in_legend(names) == ("1", "2", "3", "4", "5", "6")
-    assert joint_labels.in_legend(("R1", "R2")) == ("R1", "R2")
+    assert report.in_legend(names) == ("1", "2", "3", "4", "5", "6")
+    assert report.in_legend(("R1", "R2")) == ("R1", "R2")
 
 
 def test_gains_for_a_urdf_name_it_from_anywhere(tmp_path, monkeypatch):

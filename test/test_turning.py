@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.trajectories.turning import turning, turning_rates, turning_speeds
+from arm_dynamics.control.trajectories.transition_blend import (
+    turning,
+    turning_rates,
+    turning_speeds,
+)
 
 vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
 sizes = st.sampled_from([0.0, 1e-6, 1e-3, 0.0099, 0.0101, 1.0])

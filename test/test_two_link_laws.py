@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from arm_dynamics import Plant, State, load_arm
-from arm_dynamics.controllers.task import task_of
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.demos import two_link_laws as laws
-from arm_dynamics.kinematics import pose
-from arm_dynamics.state import Reference
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.controllers.task_space_base import task_of
+from arm_dynamics.core.state import Reference
+from arm_dynamics.demos import two_link_controllers as laws
+from arm_dynamics.dynamics.kinematics import pose
 
 DATA = Path(__file__).parent / "data" / "two_link"
 DT = 4e-3

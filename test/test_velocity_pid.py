@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from arm_dynamics import dynamics, load_arm
-from arm_dynamics.arrays import frozen
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.controllers.velocity_pid import VelocityPid
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.state import Reference, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics import load_arm
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.control.controllers.velocity_pid import VelocityPid
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.core.arrays import frozen
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.model.model_error import with_model_error
 
 ARM = load_arm("two_link")
 GAINS = {"J1": {"kv": 100.0, "kx": 200.0, "ka": 0.5}, "J2": {"kv": 20.0, "kx": 50.0, "ka": 0.05}}
@@ -77,9 +78,9 @@ def test_a_wrong_model_acts_through_its_weight_alone():
 
     def rate(t, y):
         q, v, r = y[:2], y[2:], CUBIC.at(min(t, np.nextafter(still, 0)))
-        told = kv * (r.v - v) + kx * (r.q - q) + ka * r.a + dynamics.gravity(model, q)
-        left = told - dynamics.nle(ARM, q, v) - 0.1 * v
-        return [*v, *np.linalg.solve(dynamics.mass_matrix(ARM, q) + np.diag(ka), left)]
+        told = kv * (r.v - v) + kx * (r.q - q) + ka * r.a + rigid_body.gravity(model, q)
+        left = told - rigid_body.nle(ARM, q, v) - 0.1 * v
+        return [*v, *np.linalg.solve(rigid_body.mass_matrix(ARM, q) + np.diag(ka), left)]
 
     exact = solve_ivp(rate, (0, still), [*START, 0, 0], "DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
     q, v, _ = followed(ARM, published(model), CUBIC, START, np.array([0.0, still]))
@@ -92,7 +93,7 @@ def test_a_wrong_model_errs_by_its_weight(wrong):
     """In the end kx (q - q_ref) = g_model - g: nothing accelerates, so nothing is fed back."""
     model = with_model_error(ARM, **wrong)
     q, _, _ = followed(ARM, published(model), CUBIC, START, np.array([0.0, 25.0]), 1e-8)
-    excess = dynamics.gravity(model, q[-1]) - dynamics.gravity(ARM, q[-1])
+    excess = rigid_body.gravity(model, q[-1]) - rigid_body.gravity(ARM, q[-1])
     np.testing.assert_allclose(q[-1] - END, excess / [200.0, 50.0], atol=1e-7)
 
 
@@ -100,9 +101,9 @@ def test_a_wrong_model_errs_by_its_weight(wrong):
 def test_the_acceleration_in_the_law_is_what_it_causes(q, v, goal, speed, push):
     law = VelocityPid(ARM, GAINS)
     tau = law.update(State.of(q, v), Reference(goal, speed, push), 0.0).value
-    a = dynamics.aba(ARM, q, v, tau - 0.1 * v)
+    a = rigid_body.aba(ARM, q, v, tau - 0.1 * v)
     kv, kx, ka = (law.gains[name] for name in ("kv", "kx", "ka"))
-    wanted = kv * (speed - v) + kx * (goal - q) + ka * (push - a) + dynamics.gravity(ARM, q)
+    wanted = kv * (speed - v) + kx * (goal - q) + ka * (push - a) + rigid_body.gravity(ARM, q)
     inside = np.abs(tau) < ARM.effort_limit
     if inside.all():
         np.testing.assert_allclose(tau, wanted, atol=1e-8)
@@ -111,7 +112,7 @@ def test_the_acceleration_in_the_law_is_what_it_causes(q, v, goal, speed, push):
 def test_without_gains_a_joint_by_itself_has_30_rad_per_second_and_a_damping_ratio_of_0_8():
     """m a = kv ė + kx e: w² = kx / m, 2 d w = kv / m, as the docs have them."""
     arm = chain({"mass": 3.0, "ixx": 0.1})
-    m = float(dynamics.mass_matrix(arm, arm.pose("initial"))[0, 0])
+    m = float(rigid_body.mass_matrix(arm, arm.pose("initial"))[0, 0])
     gains = VelocityPid(arm).gains
     assert gains["kx"] / m == pytest.approx(30.0**2)
     assert gains["kv"] / m == pytest.approx(2 * 0.8 * 30.0)
@@ -121,7 +122,7 @@ def test_without_gains_a_joint_by_itself_has_30_rad_per_second_and_a_damping_rat
 def test_without_gains_coupled_joints_are_damped_at_400_per_second_at_most():
     """Two joints of one heavy link close together: each has more inertia by itself than both."""
     arm = chain({"mass": 0.05, "ixx": 1e-4, "centre": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
-    mass = dynamics.mass_matrix(arm, arm.pose("initial"))
+    mass = rigid_body.mass_matrix(arm, arm.pose("initial"))
     gains = VelocityPid(arm).gains
     rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(gains["kv"]))).real
     assert rates.max() == pytest.approx(400.0)

@@ -20,18 +20,15 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 
 from arm_dynamics import load_arm
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.viewer import ArmPage, show
-from arm_dynamics.viewer.guard import fault
-from arm_dynamics.viewer.headers import policy
-from arm_dynamics.viewer.history import RATE, WINDOW, History, Sample
-from arm_dynamics.viewer.plot import QUANTITIES
-from arm_dynamics.viewer.server import may_connect
+from arm_dynamics.viewer.drawing import load_visuals
+from arm_dynamics.viewer.plot import QUANTITIES, RATE, WINDOW, History, Sample
+from arm_dynamics.viewer.scene_stage import VIEW, _aim, page_reach
+from arm_dynamics.viewer.server import fault, may_connect, policy
 from arm_dynamics.viewer.skeleton import Skeleton, tip
 from arm_dynamics.viewer.sliders import slider_range
-from arm_dynamics.viewer.stage import VIEW, _aim, page_reach
 from arm_dynamics.viewer.table import short, status_html, table_html
-from arm_dynamics.viewer.urdf import load_visuals
 
 NAMES = ("yaw", "lift", "slide")
 LIMITS = ((-math.inf, math.inf), (-1.2, 0.7), (0.0, 0.3))

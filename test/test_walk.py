@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from conftest import chain, chain_urdf, five_dof
 
+from arm_dynamics.control.trajectories.demo_trajectory import SPEED, walk
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
-from arm_dynamics.walk import SPEED, walk
 
 
 def still():

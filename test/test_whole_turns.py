@@ -8,17 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.goals.constraints import Constraints
-from arm_dynamics.goals.goal import Code
-from arm_dynamics.goals.goal_request import Request
-from arm_dynamics.goals.goals import Goals
-from arm_dynamics.loop import ControlLoop
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.goals.goal import Code, Constraints
+from arm_dynamics.control.goals.goal_request import Request
+from arm_dynamics.control.goals.goals import Goals
+from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint, parse
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.model.whole_turns import EVEN, LARGEST, TURN, position_error, whole_turns
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint, parse
-from arm_dynamics.walk import walk
+from arm_dynamics.simulation.simulation import Simulation
 
 ARM = load_arm("five_dof")
 LINKS = load_arm("two_link")

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.model.audit import audit
+from arm_dynamics.model.hardware_info import MotorWiring, read_wiring
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.model.wiring import MotorWiring, read_wiring
 
 pytestmark = pytest.mark.hardware
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from conftest import chain_urdf
 
-from arm_dynamics import plugins
-from arm_dynamics.drivers.build import build_driver
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.motor_bus import Goal
-from arm_dynamics.drivers.port import Port
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import Command
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.serial_port import Port
+from arm_dynamics.model.hardware_info import NAMES, MotorWiring, read_wiring
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.model.wiring import NAMES, MotorWiring, read_wiring
-from arm_dynamics.state import Command
 
 pytestmark = pytest.mark.hardware
 
@@ -128,7 +128,7 @@ def test_the_pages_urdf_has_every_name_of_the_wiring():
 
 
 def test_the_page_names_the_group_of_entry_points():
-    assert '[project.entry-points."arm_dynamics.drivers"]' in PAGE
+    assert '[project.entry-points."arm_dynamics.hardware"]' in PAGE
 
 
 def test_it_registers_as_an_entry_point_and_builds_an_arm(monkeypatch):

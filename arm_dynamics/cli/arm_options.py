@@ -1,26 +1,37 @@
-"""Options of every command that simulates or controls an arm, and what is built from them."""
+"""A file or folder as an argument: an empty one would mean the present folder.
+
+Options of every command that simulates or controls an arm, and what is built from them.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection
+from pathlib import Path
 
-from arm_dynamics import plugins
-from arm_dynamics.arrays import Vector
-from arm_dynamics.cli.path import path
-from arm_dynamics.config import (
+from arm_dynamics.batch.stability.analyzed_loops import LINEAR
+from arm_dynamics.control.config import (
     PERIOD,
     build_controller,
     controller_name,
     warn_of_thin_margin,
 )
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.core import plugins
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ConfigError, UnknownName
+from arm_dynamics.core.number_option import LARGEST, Number, seconds
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.number_option import LARGEST, Number, seconds
-from arm_dynamics.stability.loops import LINEAR
+
+
+def path(text: str) -> Path:
+    """``text`` as a path; argparse refuses an empty one, naming the argument."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r}: the path of a file or folder is expected")
+    return Path(text)
+
 
 ALL = ("lock", "payload", "pose", "gains", "controller", "dt")
 KERNELS = ("pid_gravity", "pid")

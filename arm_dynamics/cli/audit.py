@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from arm_dynamics.cli.arm_options import add_arm, add_options
 from arm_dynamics.model.audit import audit, report
 from arm_dynamics.model.load import find_urdf
-from arm_dynamics.model.source import read_text
+from arm_dynamics.model.xml_source import read_text
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -9,8 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.cli.path import path
-from arm_dynamics.cli.waiting import waiting
+from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.files import prepare_folder
 from arm_dynamics.demos import registry
 
 
@@ -41,7 +42,7 @@ def _figures(name: str, folder: Path) -> int:
     module = registry.load(name)
     from arm_dynamics.demos import writer  # noqa: PLC0415  (matplotlib is there by now)
 
-    writer.prepare(folder)  # what cannot be written is known before anything is computed
+    prepare_folder(folder)  # what cannot be written is known before anything is computed
     with waiting(f"computing and drawing '{name}'"):
         result = writer.write(module.show(), folder)
     writer.report(result, folder)

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from importlib import import_module
 
-from arm_dynamics.cli.hardware_advice import advised
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.cli.hardware_options import advised
+from arm_dynamics.core.errors import DriverFault
 
 COMMANDS = {
     "scan": "list the motors that answer on a port; reads only",

@@ -1,25 +1,82 @@
-"""``arm-dynamics hardware calibrate ARM``: signs and offsets of an arm led by hand, torque off."""
+"""Positions of motors while somebody leads the arm by hand, torque off.
+
+``arm-dynamics hardware calibrate ARM``: signs and offsets of an arm led by hand, torque off.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
-from arm_dynamics.cli import hardware_line
-from arm_dynamics.cli.hardware_measure import Measure
-from arm_dynamics.cli.keyboard import Keyboard, agreed, require_terminal
-from arm_dynamics.cli.path import path
-from arm_dynamics.drivers.motor_bus import MotorBus
-from arm_dynamics.errors import ConfigError, DriverFault
-from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.cli import hardware_options
+from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.keyboard import GONE, Keyboard, agreed, require_terminal
+from arm_dynamics.cli.terminal import LiveLine
+from arm_dynamics.core.errors import ConfigError, DriverFault
+from arm_dynamics.core.files import writing
+from arm_dynamics.hardware.motor_bus import MotorBus
+from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.calibration import LEAST, Marks, calibrated, doubts
-from arm_dynamics.model.joint import Joint
+from arm_dynamics.model.hardware_info import MotorWiring, read_wiring
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.urdf_params import with_params
 from arm_dynamics.model.urdf_writer import number
-from arm_dynamics.model.wiring import MotorWiring, read_wiring
-from arm_dynamics.writing import writing
+
+TAKE, QUIT, ENTER = "m", "q", ("\n", "\r")
+COUNT = 10
+"""Readings that a position is the mean of."""
+SHAKE = 0.02
+"""Largest difference between them [rad]."""
+PERIOD = 0.02
+"""Between two readings [s]."""
+
+
+class Measure:
+    """Asks for a place and takes the shaft's position there when the key is pressed."""
+
+    def __init__(self, bus: MotorBus, keys: Keyboard) -> None:
+        self._bus, self._keys = bus, keys
+        self._seen: deque[float] = deque(maxlen=COUNT)
+
+    def at(self, id: int, question: str) -> float | None:
+        """The shaft of motor ``id`` [rad] where TAKE is pressed; None for Enter.
+
+        Raises ConfigError for QUIT, DriverFault where the port is lost.
+        """
+        print(f"{question}  [m] measure   [Enter] leave out   [q] quit")
+        self._seen.clear()
+        with LiveLine() as line:
+            while True:
+                key = self._keys.newest(PERIOD)
+                if key in ENTER:
+                    line.end("  left out")
+                    return None
+                if key in (QUIT, GONE):
+                    raise ConfigError("calibration was left: nothing is written")
+                line.show(self._read(id))
+                if key == TAKE and self._still:
+                    found = sum(self._seen) / len(self._seen)
+                    line.end(f"  measured: {found:.4f} rad at the motor")
+                    return found
+                if key == TAKE:
+                    line.end("  not yet: hold it still, then press m again")
+
+    @property
+    def _still(self) -> bool:
+        seen = self._seen
+        return len(seen) == COUNT and max(seen) - min(seen) < SHAKE
+
+    def _read(self, id: int) -> str:
+        """One cycle of all motors, which keeps count of their turns."""
+        told = self._bus.read().get(id)
+        if told is None:
+            self._seen.clear()
+            return f"  motor {id} does not answer"
+        self._seen.append(told.q)
+        return f"  motor at {told.q:.4f} rad"
+
 
 OFF = (
     "Torque goes off, and stays off: an arm that its motors hold falls. Hold it, and switch off\n"
@@ -30,17 +87,17 @@ QUARTER = "turned on by about a quarter turn in its positive direction"
 
 def run(arguments: Sequence[str]) -> int:
     """Ask for places of each joint, write a copy of the URDF; 0 where nothing in it is in doubt."""
-    parser = hardware_line.parser("calibrate", __doc__)
-    hardware_line.add_arm(parser)
+    parser = hardware_options.parser("calibrate", __doc__)
+    hardware_options.add_arm(parser)
     add = parser.add_argument
     add("--output", type=path, required=True, metavar="FILE", help="the calibrated URDF")
     add("--joint", action="append", default=[], help="this joint alone; give it once for each")
     given = parser.parse_args(arguments)
     require_terminal("calibrate")
-    arm = hardware_line.wired_arm(given)
+    arm = hardware_options.wired_arm(given)
     chosen = [arm.joints[arm.index(name)] for name in given.joint] or list(arm.joints)
     _require_folder(given.output)
-    bus = hardware_line.motors(given, arm)
+    bus = hardware_options.motors(given, arm)
     if not agreed(OFF):
         print("nothing was done")
         return 1
@@ -48,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
     written = _written(arm, [motor for motor, _ in found], given.output)
     doubtful = [motor.joint for motor, sure in found if not sure]
     if written and doubtful:
-        print(f"in DOUBT, see above: {hardware_line.listed(doubtful)}")
+        print(f"in DOUBT, see above: {hardware_options.listed(doubtful)}")
     return 0 if written and not doubtful else 1
 
 
@@ -115,7 +172,7 @@ def _written(arm: ArmModel, found: Sequence[MotorWiring], output: Path) -> bool:
         arm.urdf, {m.joint: {"sign": number(m.sign), "offset": number(m.offset)} for m in changed}
     )
     parse_arm(text, arm.source)  # what is written can be read
-    names = hardware_line.listed([motor.joint for motor in changed])
+    names = hardware_options.listed([motor.joint for motor in changed])
     print(f"\nchanged: {names}")
     if output.exists() and not agreed(f"{output} exists. Overwrite it?"):
         print("nothing is written")

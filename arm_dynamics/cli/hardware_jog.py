@@ -8,24 +8,21 @@ from math import pi
 
 import numpy as np
 
-from arm_dynamics.arrays import scalar
-from arm_dynamics.cli import hardware_line
-from arm_dynamics.cli.dead_man import DeadMan
+from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.hardware_check import all_well
-from arm_dynamics.cli.jog_motion import Bounds, JogMotion
-from arm_dynamics.cli.jog_session import session
-from arm_dynamics.cli.keyboard import agreed, require_terminal
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.drivers.build import build_driver
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.errors import ConfigError
-from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.joint import Joint
-from arm_dynamics.number_option import LARGEST, Number
+from arm_dynamics.cli.jog_session import Bounds, JogMotion, session
+from arm_dynamics.cli.keyboard import DeadMan, agreed, require_terminal
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.number_option import LARGEST, Number
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.arm_model import ArmModel, Joint
+from arm_dynamics.safety.command_limiter import LARGEST_SPEED
 from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.limits import LARGEST_SPEED
-from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 FASTEST, WIDEST = 45.0, 180.0
 """Degrees a second, or mm/s, and degrees, or mm, to each side of the start that are allowed."""
@@ -48,7 +45,7 @@ def run(arguments: Sequence[str]) -> int:
     """Check, ask, lead; 0 where torque was on and is off again, else 1."""
     given = _parser().parse_args(arguments)
     require_terminal("jog")
-    arm = hardware_line.wired_arm(given)
+    arm = hardware_options.wired_arm(given)
     i = arm.index(given.joint)
     scale = pi / 180 if arm.joints[i].unit == "rad" else 1e-3
     speed = scale * scalar("--speed", given.speed, above=0, upper=FASTEST)
@@ -80,8 +77,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = hardware_line.parser("jog", __doc__)
-    hardware_line.add_arm(made)
+    made = hardware_options.parser("jog", __doc__)
+    hardware_options.add_arm(made)
     add = made.add_argument
     add("--joint", required=True, metavar="J", help="the joint that moves")
     add(
@@ -116,8 +113,8 @@ def _driver(given: argparse.Namespace, arm: ArmModel, speed: float) -> MotorArm:
     share = min(1.0, max(SLOWEST_TRIP, 4 * speed) / slowest)
     driver = build_driver(
         arm,
-        hardware_line.driver_name(given, arm),
-        hardware_line.settings(given),
+        hardware_options.driver_name(given, arm),
+        hardware_options.settings(given),
         safety=SafetySettings(velocity_share=share),
         interface=given.interface,
         events=Events(lambda kind, message: None),  # the live line shows trips and status

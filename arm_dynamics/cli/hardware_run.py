@@ -12,22 +12,26 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from arm_dynamics.cli import arm_options, hardware_line
+from arm_dynamics.cli import arm_options, hardware_options
 from arm_dynamics.cli.hardware_check import all_well
 from arm_dynamics.cli.jog_session import QUIT, REST, stopped_by_signals, torque_off, tripped_by
 from arm_dynamics.cli.keyboard import GONE, Keyboard, agreed, require_terminal
-from arm_dynamics.cli.live_line import LiveLine
-from arm_dynamics.cli.waiting import waiting
-from arm_dynamics.config import build_controller, controller_name, node_parameters, parameter_file
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.drivers.build import build_driver
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.errors import ConfigError
-from arm_dynamics.following.rehearsal import rehearse
-from arm_dynamics.loop import ControlLoop
+from arm_dynamics.cli.terminal import LiveLine, waiting
+from arm_dynamics.control.config import (
+    build_controller,
+    controller_name,
+    node_parameters,
+    parameter_file,
+)
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.number_option import Number, port, seconds
+from arm_dynamics.core.timing import Pacer
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.number_option import Number, port, seconds
-from arm_dynamics.pacer import Pacer
 from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page
 
@@ -44,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     """Check, ask, hold; 0 where torque was on and is off again, else 1."""
     given = _parser().parse_args(arguments)
     require_terminal("run")
-    arm = hardware_line.wired_arm(given)
+    arm = hardware_options.wired_arm(given)
     file = given.gains or parameter_file(given.arm)
     node = node_parameters(file, "hardware") if file else {}
     if given.controller is None and node.get("interface") == "position":
@@ -69,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = hardware_line.parser("run", __doc__)
+    made = hardware_options.parser("run", __doc__)
     arm_options.add_arm(made)
     arm_options.add_options(
         made,
@@ -93,11 +97,11 @@ def _driver(
     """The arm's driver, and events that are printed on lines of their own."""
     above = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
     events = Events(Throttle(above).warn)
-    name = hardware_line.driver_name(given, arm)
+    name = hardware_options.driver_name(given, arm)
     driver = build_driver(
         arm,
         name,
-        hardware_line.settings(given),
+        hardware_options.settings(given),
         interface=controller.interface,
         period=1 / given.rate,
         events=events,

@@ -10,10 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.cli import hardware_line
-from arm_dynamics.drivers.build import motors_of
-from arm_dynamics.drivers.motor_bus import GARBLED, Found, MotorBus
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.cli import hardware_options
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.hardware.build import motors_of
+from arm_dynamics.hardware.motor_bus import GARBLED, Found, MotorBus
 
 ALL = "all"
 COLUMNS = ("id", "model", "firmware", "baud")
@@ -27,16 +27,16 @@ SILENCE = """nobody answers. Look for, in this order:
 
 def run(arguments: Sequence[str]) -> int:
     """Print a table of the motors; 1 where none answers or two have one id, else 0."""
-    parser = hardware_line.parser("scan", __doc__, "the driver's; all rates")
+    parser = hardware_options.parser("scan", __doc__, "the driver's; all rates")
     given = parser.parse_args(arguments)
     if not given.driver:
         raise ConfigError("--driver is missing: it says which protocol the motors speak")
-    asked = hardware_line.settings(given)
+    asked = hardware_options.settings(given)
     kind = motors_of(given.driver, asked)
     bauds = _bauds(kind, asked.pop("baud", ALL))
     found = [motor for baud in bauds for motor in _at(kind, asked, baud)]
     if not found:
-        tried = f" at {hardware_line.listed([b for b in bauds if b])} baud" if any(bauds) else ""
+        tried = f" at {hardware_options.listed([b for b in bauds if b])} baud" if any(bauds) else ""
         print(f"{given.port or given.driver}{tried}: {SILENCE}")
         return 1
     Console().print(_table(found))

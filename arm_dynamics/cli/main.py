@@ -11,18 +11,21 @@ from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.requirements import to_install
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.requirements import to_install
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell has it."""
 COMMANDS = {
-    "advise": ("arm_dynamics.cli.advise", "find the largest stable time step of a loop"),
+    "advise": ("arm_dynamics.cli.stability", "find the largest stable time step of a loop"),
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
     "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate and jog a physical arm"),
-    "gains": ("arm_dynamics.cli.gains", "solve for the law lqr's gains over the configuration"),
+    "gains": (
+        "arm_dynamics.cli.gain_table",
+        "solve for the law lqr's gains over the configuration",
+    ),
     "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
     "montecarlo": ("arm_dynamics.cli.montecarlo", "spread a motion over an arm's tolerances"),
     "plot": ("arm_dynamics.cli.plot", "draw a recording"),

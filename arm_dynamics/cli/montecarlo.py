@@ -13,6 +13,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from arm_dynamics.batch.tuning import results_folder
+from arm_dynamics.batch.tuning.montecarlo import (
+    PERCENTILES,
+    MonteCarlo,
+    Motion,
+    montecarlo,
+    step_from,
+)
+from arm_dynamics.batch.tuning.objective import QUANTITIES
+from arm_dynamics.batch.tuning.parameter_file import replace_text
+from arm_dynamics.batch.tuning.tolerance import Spread, Tolerance, data_sheet, read
 from arm_dynamics.cli.arm_options import (
     KERNELS,
     add_arm,
@@ -21,19 +32,13 @@ from arm_dynamics.cli.arm_options import (
     controller_of,
     controller_of_kernels,
     loaded,
+    path,
     read_pose,
 )
-from arm_dynamics.cli.path import path
-from arm_dynamics.cli.progress_lines import ProgressLines
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.cli.terminal import ProgressLines
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.number_option import LARGEST, Number, check_steps, seconds, seed
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.number_option import LARGEST, Number, check_steps, seconds, seed
-from arm_dynamics.tuning import folder
-from arm_dynamics.tuning.montecarlo import PERCENTILES, MonteCarlo, montecarlo
-from arm_dynamics.tuning.parameter_file import replace_text
-from arm_dynamics.tuning.quantities import QUANTITIES
-from arm_dynamics.tuning.step_motion import Motion, step_from
-from arm_dynamics.tuning.tolerance import Spread, Tolerance, data_sheet, read
 
 RUNS, MOST_RUNS = 10_000, 1_000_000
 OUT = Path("arm_dynamics_montecarlo")
@@ -49,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     given.controller = controller_of_kernels(nominal, given)
     arm, law = loaded(nominal, given), controller_of(nominal, given, KERNELS)
     spread, motion = _spread(arm, given), _motion(arm, given)
-    place, began = folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
+    place, began = results_folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     lines = ProgressLines(console)
@@ -152,8 +157,8 @@ def _say(found: MonteCarlo, seconds: float) -> None:
 
 
 def _write(place: Path, found: MonteCarlo) -> tuple[Path, ...]:
-    from arm_dynamics.tuning.montecarlo_report import montecarlo_report  # noqa: PLC0415
-    from arm_dynamics.tuning.report import save  # noqa: PLC0415 - both need matplotlib
+    from arm_dynamics.batch.tuning.montecarlo_report import montecarlo_report  # noqa: PLC0415
+    from arm_dynamics.batch.tuning.report import save  # noqa: PLC0415 - both need matplotlib
 
     worst = {
         name: [_listed(found, name, number) for number in found.worst(name, WORST)]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.cli.path import path
-from arm_dynamics.cli.waiting import waiting
-from arm_dynamics.errors import ConfigError, UnknownName
+from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ConfigError, UnknownName
+from arm_dynamics.core.files import writing
+from arm_dynamics.core.requirements import to_install
 from arm_dynamics.recording import Recording
-from arm_dynamics.requirements import to_install
-from arm_dynamics.writing import writing
 
 LABELS = {
     "position": "position [rad; m]",
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _draw(recording: Recording, names: Sequence[str], title: str, file: Path) -> None:
     try:
-        from arm_dynamics.demos import style  # noqa: PLC0415 - matplotlib is optional
+        from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
     except ModuleNotFoundError as error:
         raise ConfigError(f"a plot needs matplotlib: {to_install('plot')}") from error
     columns, parts = recording.columns(), dict(LABELS)

@@ -7,19 +7,18 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from arm_dynamics.arrays import scalar
-from arm_dynamics.cli.arm_options import add_options, build_arm, controller_of, loaded
-from arm_dynamics.cli.path import path
-from arm_dynamics.cli.waiting import waiting
-from arm_dynamics.drivers.simulated import Simulated
-from arm_dynamics.errors import RecordingRefused
-from arm_dynamics.integrators import INTEGRATORS
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.number_option import check_steps, seconds
+from arm_dynamics.cli.arm_options import add_options, build_arm, controller_of, loaded, path
+from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.errors import RecordingRefused
+from arm_dynamics.core.number_option import check_steps, seconds
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.walk import walk
+from arm_dynamics.simulation.integrators import INTEGRATORS
+from arm_dynamics.simulation.simulation import Simulation
 
 
 def run(arguments: Sequence[str]) -> int:

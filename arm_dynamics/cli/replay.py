@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arm_dynamics.cli.path import path
-from arm_dynamics.cli.waiting import waiting
+from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.recording.replay import replay
 
 

@@ -10,24 +10,24 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from arm_dynamics.cli.path import path
-from arm_dynamics.cli.progress_lines import ProgressLines
-from arm_dynamics.dynamechs import published_arm
-from arm_dynamics.errors import ConfigError, UnknownName
-from arm_dynamics.forward_step import COMPATIBILITY
+from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
+from arm_dynamics.batch.tuning.simplex_search import Descent
+from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.terminal import ProgressLines
+from arm_dynamics.core.errors import ConfigError, UnknownName
+from arm_dynamics.core.files import writing
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.stability.loops import PUBLISHED_P
-from arm_dynamics.tuning.baseline import PUBLISHED_I
-from arm_dynamics.tuning.descent import Descent
-from arm_dynamics.tuning.published import (
+from arm_dynamics.published.baseline import PUBLISHED_I
+from arm_dynamics.published.published_gains import published_file
+from arm_dynamics.published.published_search import (
     OBJECTIVE_P,
     OBJECTIVE_PI,
     PublishedSearch,
+    objectives_of,
     search,
 )
-from arm_dynamics.tuning.published_file import published_file
-from arm_dynamics.tuning.published_objective import objectives_of
-from arm_dynamics.writing import writing
+from arm_dynamics.simulation.dynamechs import published_arm
+from arm_dynamics.simulation.forward_model import COMPATIBILITY
 
 
 def run(arguments: Sequence[str]) -> int:

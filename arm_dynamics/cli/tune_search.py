@@ -11,26 +11,27 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from arm_dynamics.batch.tuning import evaluation_log, results_folder
+from arm_dynamics.batch.tuning.case_distribution import Conditions
+from arm_dynamics.batch.tuning.evaluation_log import Tape
+from arm_dynamics.batch.tuning.gain_optimizer import Budget, Generation, require_cma
+from arm_dynamics.batch.tuning.gain_search import Task, Tuned, compared, tune, unseen
 from arm_dynamics.cli.arm_options import (
     KERNELS,
     add_arm,
     add_options,
     build_arm,
     controller_of_kernels,
+    path,
     require_accepted,
     tuned_controllers,
 )
-from arm_dynamics.cli.path import path
-from arm_dynamics.cli.progress_lines import ProgressLines
+from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.cli.tune_text import margins_said, say
-from arm_dynamics.config import build_controller, controller_name
-from arm_dynamics.errors import ConfigError
-from arm_dynamics.number_option import LARGEST, LONGEST, Number, check_steps, seconds, seed
-from arm_dynamics.tuning import folder, tape
-from arm_dynamics.tuning.conditions import Conditions
-from arm_dynamics.tuning.gain_search import Task, Tuned, compared, tune, unseen
-from arm_dynamics.tuning.search import Budget, Generation, require_cma
-from arm_dynamics.tuning.tape import Tape
+from arm_dynamics.control.config import build_controller, controller_name
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.number_option import LARGEST, LONGEST, Number, check_steps, seconds, seed
+from arm_dynamics.published.baseline import published_results
 
 BUDGET = 3000
 OUT = Path("arm_dynamics_tune")
@@ -46,12 +47,12 @@ def run(arguments: Sequence[str]) -> int:
     given = parser().parse_args(arguments)
     task, budget = _task(given), Budget(given.budget, given.seconds)
     place = given.out or OUT / Path(given.arm).stem
-    state = place / folder.STATE
-    known = tape.load(state, task.settings) if given.resume else Tape()
-    folder.prepare(place)
+    state = place / results_folder.STATE
+    known = evaluation_log.load(state, task.settings) if given.resume else Tape()
+    results_folder.prepare(place)
     require_cma()
     if not given.resume:
-        folder.set_aside(state)
+        results_folder.set_aside(state)
     tuned = _searched(task, budget, known, state)
     try:
         return _finish(given, tuned, place)
@@ -64,13 +65,14 @@ def _finish(given: argparse.Namespace, tuned: Tuned, place: Path) -> int:
     """Say and write what was found; 0 when the found gains hold every unseen case, else 1."""
     say(tuned)
     with Console(stderr=True).status(f"{given.validate} unseen cases"):
-        held = compared(tuned, unseen(tuned.task, given.validate))
+        cases = unseen(tuned.task, given.validate)
+        held = compared(tuned, cases) | published_results(cases)
     for name, one in held.items():
         print(f"{name}: {one.text}")
     law = controller_name(tuned.task.arm, given.controller, given.gains)
     margins = margins_said(tuned)
-    files = folder.write(place, _arm_name(given.arm), law, tuned, held, margins)
-    print(f"in {place.resolve()}: {', '.join(file.name for file in files)}, {folder.STATE}")
+    files = results_folder.write(place, _arm_name(given.arm), law, tuned, held, margins)
+    print(f"in {place.resolve()}: {', '.join(file.name for file in files)}, {results_folder.STATE}")
     return 0 if held["found gains"].held.all() else 1
 
 

@@ -7,10 +7,10 @@ from math import isnan
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.tuning.folder import MarginRows
-from arm_dynamics.tuning.gain_search import Tuned, margins_of
-from arm_dynamics.tuning.margins import Margins
+from arm_dynamics.batch.tuning.gain_search import Tuned, margins_of
+from arm_dynamics.batch.tuning.margins import Margins
+from arm_dynamics.batch.tuning.results_folder import MarginRows
+from arm_dynamics.core.errors import InvalidValue
 
 UNSTABLE = "unstable"
 

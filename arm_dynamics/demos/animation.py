@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.animation import PillowWriter
 from PIL import Image
 
-from arm_dynamics.demos.show import Animation
+from arm_dynamics.demos.demo_result import Animation
 
 COLOURS = 48
 APART = 12

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.demos.show import Picture, Show
-from arm_dynamics.demos.style import INK, PALETTE, curves, figure, heading, label, legend, styled
-from arm_dynamics.demos.trace import record, released
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.figure_style import (
+    INK,
+    PALETTE,
+    curves,
+    figure,
+    heading,
+    label,
+    legend,
+    styled,
+)
+from arm_dynamics.core.state import Command
+from arm_dynamics.demos.demo_result import Picture, Show
+from arm_dynamics.demos.motion_record import record, released
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.state import Command
-from arm_dynamics.trace import Trace
+from arm_dynamics.simulation.trace import Trace
 
 SECONDS, INTERVAL, DT = 20.0, 0.02, 4e-4
 """The braked fall [s]."""

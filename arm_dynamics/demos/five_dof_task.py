@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.controllers.base import AXES
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.demos.show import Picture, Show
-from arm_dynamics.demos.style import INK, PALETTE, curves, figure, heading, label, legend, styled
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.controllers.controller import AXES
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.profiles import quintic
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.figure_style import (
+    INK,
+    PALETTE,
+    curves,
+    figure,
+    heading,
+    label,
+    legend,
+    styled,
+)
+from arm_dynamics.core.state import State
+from arm_dynamics.demos.demo_result import Picture, Show
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.state import State
-from arm_dynamics.trace import Trace
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.profiles import quintic
+from arm_dynamics.simulation.trace import Trace
 
 START = (0.0, -0.9, 0.0, 0.0, 0.0)
 SIDE, DURATION, SECONDS = 0.2, 1.5, 8.0

@@ -6,14 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.figure_style import (
+    INK,
+    PALETTE,
+    curves,
+    figure,
+    heading,
+    label,
+    styled,
+)
 from arm_dynamics.demos import four_joint_lqr, four_joint_reach
-from arm_dynamics.demos.show import Picture, Show
-from arm_dynamics.demos.style import INK, PALETTE, curves, energies, figure, heading, label, styled
-from arm_dynamics.demos.trace import record, released
-from arm_dynamics.dynamics import mass_matrix
+from arm_dynamics.demos.demo_result import Picture, Show
+from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.demos.planar import energies
+from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.trace import Trace
+from arm_dynamics.simulation.trace import Trace
 
 SECONDS, INTERVAL, DT = 2.5, 0.01, 2.5e-4
 START = np.array([0.0, 0.15, 0.0, 0.0])

@@ -8,18 +8,18 @@ from time import perf_counter
 import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.controllers.lqr import Lqr
-from arm_dynamics.dynamics import gravity, mass_matrix
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.controllers.lqr import Lqr
+from arm_dynamics.control.lqr_design.gain_table import GainTable
+from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.lqr_design.lqr_gain import Weights, equations, regulator_gain, riccati
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.state import State
+from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.regulation.gain_table import GainTable
-from arm_dynamics.regulation.gain_table_build import build_gain_table
-from arm_dynamics.regulation.regulator import Weights, equations, regulator_gain, riccati
-from arm_dynamics.state import State
-from arm_dynamics.trace import Trace
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.simulation.trace import Trace
 
 LEVEL = np.pi / 2 - 0.3 - 0.8
 """J4 [rad] that makes the last link level."""

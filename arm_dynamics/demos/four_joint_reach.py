@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.controllers.lqr import Lqr
+from arm_dynamics.control.controllers.lqr import Lqr
+from arm_dynamics.core.figure_style import INK, PALETTE, figure, label, legend, styled
 from arm_dynamics.demos import four_joint_lqr as lqr
-from arm_dynamics.demos.show import Picture
-from arm_dynamics.demos.style import INK, PALETTE, figure, label, legend, styled
-from arm_dynamics.kinematics import chain_points
-from arm_dynamics.trace import Trace
+from arm_dynamics.demos.demo_result import Picture
+from arm_dynamics.dynamics.kinematics import chain_points
+from arm_dynamics.simulation.trace import Trace
 
 Pair = tuple[Trace, Trace]
 ELBOWS = np.linspace(0.2, 1.6, 29)

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.demos.show import Animation
-from arm_dynamics.demos.style import INK, PALETTE, figure, label, legend, styled
-from arm_dynamics.trace import Trace
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.figure_style import INK, PALETTE, figure, label, legend, styled
+from arm_dynamics.demos.demo_result import Animation
+from arm_dynamics.simulation.trace import Trace
 
 AGES = LinearSegmentedColormap.from_list("ages", ["#BBD6EC", "#0072B2", "#001A2B"])
 """From early to late, light to dark."""
@@ -74,3 +74,15 @@ def _stage(axes: Axes, title: str) -> tuple[Line2D, Line2D]:
     label(axes, "x [m]", "z [m]")
     axes.set(xlim=(-3.2, 3.2), ylim=(-3.2, 1.4), aspect="equal")
     return arm, path
+
+
+@styled
+def energies(axes: Axes, trace: Trace) -> None:
+    """Kinetic and potential energy [J] and their sum over time, with a legend."""
+    for y, name, colour in (
+        (trace.kinetic, "kinetic", PALETTE[4]),
+        (trace.potential, "potential", PALETTE[5]),
+        (trace.energy, "sum", INK),
+    ):
+        axes.plot(trace.time, y, label=name, color=colour)
+    legend(axes)

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.files import prepare_folder
+from arm_dynamics.core.number_option import port, seconds
+from arm_dynamics.core.state import State
 from arm_dynamics.demos import registry
-from arm_dynamics.demos.servos import Servos
-from arm_dynamics.demos.session import TOUR_SECONDS, Session, Tour, session_show
-from arm_dynamics.demos.show import Show
-from arm_dynamics.demos.writer import prepare, report, write
+from arm_dynamics.demos.demo_result import Show
+from arm_dynamics.demos.slider_session import TOUR_SECONDS, Servos, Session, Tour, session_show
+from arm_dynamics.demos.writer import report, write
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.number_option import port, seconds
-from arm_dynamics.state import State
 from arm_dynamics.viewer import ArmPage
 
 ARM = "puma560"
@@ -41,7 +41,7 @@ PERIOD = 1 / 60
 def run(arguments: Sequence[str]) -> int:
     """Show the page until Ctrl-C or the end of --duration, then a figure of it; 0 either way."""
     options = _parser().parse_args(arguments)
-    prepare(options.out)  # what cannot be written is known before anything is shown
+    prepare_folder(options.out)  # what cannot be written is known before anything is shown
     servos, session = Servos(servo_arm()), Session()
     try:
         with open_page(servos, options.port) as page:

@@ -6,15 +6,15 @@ from math import pi
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.demos.show import Picture, Show, row
-from arm_dynamics.demos.style import PALETTE, curves, figure, heading, label, styled
-from arm_dynamics.demos.trace import record, released
-from arm_dynamics.dynamics import gravity
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.figure_style import PALETTE, curves, figure, heading, label, styled
+from arm_dynamics.core.state import Command
+from arm_dynamics.demos.demo_result import Picture, Show, row
+from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.state import Command
-from arm_dynamics.trace import Trace
+from arm_dynamics.simulation.trace import Trace
 
 SECONDS = {"voltage": 20.0, "effort": 2.0}
 INTERVAL, DT = 0.02, 5e-4

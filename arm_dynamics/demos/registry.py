@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from arm_dynamics.errors import ArmDynamicsError, UnknownName
-from arm_dynamics.requirements import to_install
+from arm_dynamics.core.errors import ArmDynamicsError, UnknownName
+from arm_dynamics.core.requirements import to_install
 
 OUT = Path("arm_dynamics_demo")
 """Folder of the figures, one folder a demonstration in it."""

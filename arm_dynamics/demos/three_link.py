@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.demos.planar import animate, snapshots
-from arm_dynamics.demos.show import Animation, Picture, Show, row
-from arm_dynamics.demos.style import (
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.figure_style import (
     PALETTE,
     curves,
-    energies,
     figure,
     heading,
     label,
     legend,
     styled,
 )
-from arm_dynamics.demos.trace import METHOD, record, released
-from arm_dynamics.dynamics import aba
+from arm_dynamics.demos.demo_result import Animation, Picture, Show, row
+from arm_dynamics.demos.motion_record import METHOD, record, released
+from arm_dynamics.demos.planar import animate, energies, snapshots
+from arm_dynamics.dynamics.rigid_body import aba
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.trace import Trace
+from arm_dynamics.simulation.trace import Trace
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 FRICTION = 1.0

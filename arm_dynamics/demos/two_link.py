@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from arm_dynamics.core.figure_style import curves, figure, heading, label, styled
 from arm_dynamics.demos import two_link_hold, two_link_joints, two_link_reach, two_link_tool
-from arm_dynamics.demos.planar import snapshots
-from arm_dynamics.demos.show import Picture, Show
-from arm_dynamics.demos.style import curves, energies, figure, heading, label, styled
-from arm_dynamics.demos.trace import record, released
+from arm_dynamics.demos.demo_result import Picture, Show
+from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.demos.planar import energies, snapshots
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.trace import Trace
+from arm_dynamics.simulation.trace import Trace
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 EVERY, UNTIL = 0.5, 3.0

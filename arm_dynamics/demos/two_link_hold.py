@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.demos.show import Picture, row
-from arm_dynamics.demos.style import FAINT, PALETTE, figure, heading, label, legend, styled
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core.figure_style import FAINT, PALETTE, figure, heading, label, legend, styled
+from arm_dynamics.core.state import State
+from arm_dynamics.demos.demo_result import Picture, row
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.state import State
-from arm_dynamics.trace import Trace
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.model.model_error import with_model_error
+from arm_dynamics.simulation.trace import Trace
 
 SECONDS, INTERVAL, TOLERANCE = 1000.0, 0.5, 1e-9
 ERRORS = {"exact": 0.0, "0.1 % too heavy": 0.1, "0.1 % too light": -0.1}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.controllers.velocity_pid import VelocityPid
-from arm_dynamics.demos.show import Picture
-from arm_dynamics.demos.style import INK, curves, figure, heading, label, legend, styled
-from arm_dynamics.demos.two_link_laws import GAINS
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.controllers.velocity_pid import VelocityPid
+from arm_dynamics.control.trajectories.joint_splines import cubic
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.figure_style import INK, curves, figure, heading, label, legend, styled
+from arm_dynamics.core.state import State
+from arm_dynamics.demos.demo_result import Picture
+from arm_dynamics.demos.two_link_controllers import GAINS
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.model_error import with_model_error
-from arm_dynamics.state import State
-from arm_dynamics.trace import Trace
-from arm_dynamics.trajectories.joint_moves import cubic
+from arm_dynamics.model.model_error import with_model_error
+from arm_dynamics.simulation.trace import Trace
 
 START, END, DURATION, SECONDS = (-1.0, 1.2), (0.8, 0.5), 4.0, 5.0
 """The cubic [rad], its time and that of the figures [s]."""

@@ -7,15 +7,24 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.control.trajectories.feasibility import follow
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.figure_style import (
+    FAINT,
+    INK,
+    PALETTE,
+    figure,
+    heading,
+    label,
+    legend,
+    styled,
+)
+from arm_dynamics.demos.demo_result import Picture
 from arm_dynamics.demos.planar import plane, snapshots
-from arm_dynamics.demos.show import Picture
-from arm_dynamics.demos.style import FAINT, INK, PALETTE, figure, heading, label, legend, styled
 from arm_dynamics.demos.two_link_tool import JOINT, OWN, TASK, WAYS, Runs, Way, missed
-from arm_dynamics.kinematics import chain_points
-from arm_dynamics.kinematics.workspace import reachable_points
+from arm_dynamics.dynamics.kinematics import chain_points
+from arm_dynamics.dynamics.kinematics.workspace import reachable_points
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.trajectories.feasibility import follow
 
 COLOURS = dict(zip((JOINT, TASK, OWN), PALETTE, strict=False))
 POSTURES = 2000

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.closed_loop import simulate_closed_loop
-from arm_dynamics.controllers.task_space import TaskSpace
-from arm_dynamics.demos import two_link_laws as laws
+from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
+from arm_dynamics.control.controllers.task_space import TaskSpace
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.profiles import cubic
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.state import State
+from arm_dynamics.demos import two_link_controllers as laws
 from arm_dynamics.demos.planar import plane
-from arm_dynamics.kinematics.inverse import inverse_kinematics
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.state import State
-from arm_dynamics.trace import Trace
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.profiles import cubic
+from arm_dynamics.simulation.trace import Trace
 
 DURATION, SECONDS, INTERVAL, DT = 4.0, 5.0, 2e-3, 2.5e-4
 TOLERANCE = 1e-7

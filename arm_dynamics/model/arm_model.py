@@ -1,9 +1,12 @@
-"""An arm as a frozen value: Pinocchio model, joints, motors, payload, gravity, tool."""
+"""One joint of an arm: its limits, friction, stop, motor and initial position.
+
+An arm as a frozen value: Pinocchio model, joints, motors, payload, gravity, tool.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -13,14 +16,50 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from arm_dynamics import plugins
-from arm_dynamics.arrays import Vector, frozen, scalar, vector
-from arm_dynamics.errors import InvalidValue, UnknownName
-from arm_dynamics.expect import expect, names
+from arm_dynamics.core import plugins
+from arm_dynamics.core.argument_checks import expect, names
+from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.model.audit.actuator import REFLECTED
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
-from arm_dynamics.model.joint import Joint
-from arm_dynamics.model.source import parse
+from arm_dynamics.model.xml_source import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A joint with one coordinate; rad, N·m (or m, N for a prismatic one).
+
+    A continuous joint has infinite limits and counts its turns.
+    """
+
+    name: str
+    kind: str
+    lower: float
+    upper: float
+    velocity: float
+    effort: float
+    damping: float = 0.0
+    friction: float = 0.0
+    stop_stiffness: float = 0.0
+    stop_damping: float = 0.0
+    initial: float = 0.0
+    actuator: str = "ideal"
+    constants: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Mapping proxies are not sent to other processes: the constants go as a dict."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _restored, ({**values, "constants": dict(self.constants)},)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the joint's position: "m" for a prismatic one, else "rad"."""
+        return "m" if self.kind == "prismatic" else "rad"
+
+
+def _restored(values: dict[str, Any]) -> Joint:
+    return Joint(**{**values, "constants": MappingProxyType(values["constants"])})
+
 
 STANDARD_GRAVITY = frozen([0.0, 0.0, -9.81])
 
@@ -83,7 +122,7 @@ class ArmModel:
         """Its own fields travel to another process; what is built from them is built there."""
         load = (self.payload.mass, self.payload.centre)
         own = (self.name, self.urdf, self.source, self.links, self.joints, self.tool_frame)
-        return _restored, (own, self.gravity, load)
+        return _restored_arm_model, (own, self.gravity, load)
 
     @property
     def nv(self) -> int:
@@ -280,7 +319,9 @@ def _require_finite(actuator: Any) -> None:
         scalar(what, getattr(actuator, name))
 
 
-def _restored(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
+def _restored_arm_model(
+    own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]
+) -> ArmModel:
     name, urdf, source, links, joints, tool = own
     carried = Payload(load[0], frozen(load[1]))
     return ArmModel(name, urdf, source, links, joints, tool, frozen(gravity), carried)

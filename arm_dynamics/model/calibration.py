@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import copysign, isfinite, pi
 
-from arm_dynamics.model.joint import Joint
-from arm_dynamics.model.wiring import MotorWiring
+from arm_dynamics.model.arm_model import Joint
+from arm_dynamics.model.hardware_info import MotorWiring
 
 LEAST = 0.05
 """Turn of a shaft [rad] below which it tells no sign."""

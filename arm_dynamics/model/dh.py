@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
 from arm_dynamics.model import mdh
-from arm_dynamics.model.description import Arm, JointSpec, Segment
+from arm_dynamics.model.arm_description import Arm, JointSpec, Segment
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import ORIGIN
 from arm_dynamics.model.urdf_writer import write

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from arm_dynamics.model.arm_model import Joint
 from arm_dynamics.model.audit.numbers import number, vector
 from arm_dynamics.model.audit.robot import Edge, Robot
-from arm_dynamics.model.joint import Joint
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 UNBOUNDED = 1e9
 """Stands for the infinite limits of a continuous joint, which Pinocchio does not draw from."""

@@ -1,4 +1,7 @@
-"""From a URDF to an ArmModel: audit first, then one coordinate for every joint."""
+"""Which link is the tool: the one that the URDF names, else the deepest one.
+
+From a URDF to an ArmModel: audit first, then one coordinate for every joint.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,40 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics import plugins, resources
-from arm_dynamics.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.expect import expect, names
-from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.core import plugins, resources
+from arm_dynamics.core.argument_checks import expect, names
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.audit import UrdfRejected, audit
 from arm_dynamics.model.audit.numbers import number, read
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
-from arm_dynamics.model.joint import Joint
 from arm_dynamics.model.links import build_links
-from arm_dynamics.model.source import Node, parse, read_text
-from arm_dynamics.model.tool_frame import tool_frame
+from arm_dynamics.model.xml_source import Node, parse, read_text
+
+
+def tool_frame(robot: Robot) -> str:
+    """The link in ``<param name="tool_frame">``, else the last one of the longest chain.
+
+    Joints of every type count; of chains of one length, the link written later in the file.
+    The audit has seen that the named link exists and that the links form a tree.
+    """
+    for block in robot.root.every("ros2_control"):
+        for hardware in block.every("hardware"):
+            for param in hardware.every("param"):
+                if param.get("name") == "tool_frame":
+                    return param.text
+    return _deepest(robot)
+
+
+def _deepest(robot: Robot) -> str:
+    waiting = [(name, 0) for name in robot.links if name not in robot.above]
+    depths = dict(waiting)
+    for name, depth in waiting:
+        below = [(edge.child, depth + 1) for edge in robot.below.get(name, ())]
+        depths.update(below)
+        waiting += below
+    return max(reversed(robot.links), key=depths.__getitem__)
+
 
 STOP_RATE = 100.0
 """Natural frequency [rad/s] of a stop that the URDF does not describe."""

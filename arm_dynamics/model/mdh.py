@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import cos, sin
 from typing import Any
 
-from arm_dynamics.arrays import Vector, frozen, scalar
-from arm_dynamics.model.description import Arm, JointSpec, Segment
+from arm_dynamics.core.arrays import Vector, frozen, scalar
+from arm_dynamics.model.arm_description import Arm, JointSpec, Segment
 from arm_dynamics.model.urdf_writer import write
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, scalar, vector
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.errors import InvalidValue, UnknownName
 
 ORIGIN = (0.0, 0.0, 0.0)
 SHAPES = {"cylinder": ("radius", "length"), "box": ("x", "y", "z"), "sphere": ("radius",)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError
 
 TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 PLACE = ["robot", "ros2_control", "joint"]

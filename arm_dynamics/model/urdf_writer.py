@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.model.description import BASE, TOOL, Arm, JointSpec, Motor, Segment
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.model.arm_description import BASE, TOOL, Arm, JointSpec, Motor, Segment
 from arm_dynamics.model.solids import SHAPES, Solid, compose
 
 

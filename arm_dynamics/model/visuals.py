@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, frozen
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.numbers import number, vector
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.mesh_files import find_mesh
 from arm_dynamics.model.robot_description import resolvable
-from arm_dynamics.model.source import Node, parse
+from arm_dynamics.model.xml_source import Node, parse
 
 Color = tuple[float, float, float, float]
 

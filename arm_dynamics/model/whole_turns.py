@@ -6,7 +6,7 @@ from math import pi
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 
 TURN = 2 * pi

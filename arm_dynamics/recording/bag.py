@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import RecordingRefused
-from arm_dynamics.recording.salvage import finished
-from arm_dynamics.recording.staged_file import StagedFile
-from arm_dynamics.requirements import to_install
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import RecordingRefused
+from arm_dynamics.core.requirements import to_install
+from arm_dynamics.recording.staged_file import StagedFile, finished
 
 MISSING = f"recordings need rosbags: {to_install('record')}"
 DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.core.state import NO_STATES, Command, State
 from arm_dynamics.recording import bag
-from arm_dynamics.recording.description import Segment, read
-from arm_dynamics.state import NO_STATES, Command, State
+from arm_dynamics.recording.segment_header import Segment, read
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,12 +7,12 @@ from types import TracebackType
 
 import numpy as np
 
-from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.core.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.core.state import Command, State
 from arm_dynamics.recording import bag
-from arm_dynamics.recording.description import Segment, require_recordable, write
 from arm_dynamics.recording.queued_bag import QueuedBag
-from arm_dynamics.simulation import Simulation
-from arm_dynamics.state import Command, State
+from arm_dynamics.recording.segment_header import Segment, require_recordable, write
+from arm_dynamics.simulation.simulation import Simulation
 
 
 class Recorder:

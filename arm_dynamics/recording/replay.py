@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import ArmDynamicsError, RecordingRefused
-from arm_dynamics.forward_step import forward_model
-from arm_dynamics.recording.description import Segment
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.core.timing import StepClock
 from arm_dynamics.recording.reader import Gap, Period, items
 from arm_dynamics.recording.recorder import nanoseconds
-from arm_dynamics.recording.salvage import is_finished
-from arm_dynamics.state_vector import pack_state, split
-from arm_dynamics.step_clock import StepClock
+from arm_dynamics.recording.segment_header import Segment
+from arm_dynamics.recording.staged_file import is_finished
+from arm_dynamics.simulation.forward_model import forward_model, pack_state, split
 
 PARTS = ("q", "v", "act")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.queued_bag import QueuedBag
 from arm_dynamics.recording.recorder import nanoseconds
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import Command, State
 
 
 class StateLog:

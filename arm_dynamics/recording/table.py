@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, RecordingRefused
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, RecordingRefused
+from arm_dynamics.core.files import writing
+from arm_dynamics.core.requirements import to_install
 from arm_dynamics.recording import bag
-from arm_dynamics.recording.description import Segment, read
-from arm_dynamics.requirements import to_install
-from arm_dynamics.writing import writing
+from arm_dynamics.recording.segment_header import Segment, read
 
 INTERFACES = {topic: interface for interface, topic in bag.ARRAYS.items()}
 """Topic of a command array → its interface."""

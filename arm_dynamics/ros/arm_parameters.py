@@ -7,10 +7,10 @@ from typing import Any
 
 from rclpy.node import Node
 
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.parameters import Parameter
-from arm_dynamics.ros.parameters import by_joint, declare_fixed, declare_live, declare_number
+from arm_dynamics.ros.ros_parameters import by_joint, declare_fixed, declare_live, declare_number
 
 PAYLOAD = Parameter("payload_mass", 0.0, "kg", "point mass at the tool", lower=0, upper=1e3)
 LOCK = "lock"

@@ -9,20 +9,20 @@ from functools import partial
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
-from arm_dynamics import plugins
-from arm_dynamics.arrays import Vector
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.drivers.capability import MEASURED, Capability
-from arm_dynamics.errors import ConfigError, InvalidValue
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.timed_gains import thin_margin
+from arm_dynamics.core import plugins
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.core.state import MIXED
+from arm_dynamics.core.timing import LATEST, LoopTiming
+from arm_dynamics.hardware.driver import MEASURED, Capability
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
+from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import OK, status
-from arm_dynamics.ros.listen import listen
 from arm_dynamics.safety.events import Events
-from arm_dynamics.stability.timed_gains import thin_margin
-from arm_dynamics.state import MIXED
-from arm_dynamics.timing import LATEST, LoopTiming
 
 TOPIC = "capabilities"
 TAKES, INTERFACES, EFFORT = "takes", "interfaces", "effort"

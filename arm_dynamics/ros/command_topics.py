@@ -8,17 +8,16 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_dynamics.errors import CommandRefused, ConfigError, InvalidValue
+from arm_dynamics.core.errors import CommandRefused, ConfigError, InvalidValue
+from arm_dynamics.core.state import Command
+from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.decode import decode
-from arm_dynamics.ros.mailbox import Mailbox
-from arm_dynamics.ros.one_publisher import OnePublisher
-from arm_dynamics.ros.parameters import declare_fixed
-from arm_dynamics.ros.raw_take import Taken
-from arm_dynamics.ros.wire import JointStateReader
-from arm_dynamics.round_trip import RoundTrip
+from arm_dynamics.ros.joint_state_serialization import JointStateReader
+from arm_dynamics.ros.mailbox import Mailbox, Taken
+from arm_dynamics.ros.publisher_checks import OnePublisher
+from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import Command
 
 
 def declare_order(node: Node, names: Sequence[str]) -> list[str]:

@@ -11,13 +11,13 @@ from typing import Any
 
 from rclpy.node import Node
 
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.drivers.simulated import Simulated
+from arm_dynamics.hardware.driver import Driver
+from arm_dynamics.hardware.simulation_driver import Simulated
 from arm_dynamics.ros.joint_controller import JointControllerNode
-from arm_dynamics.ros.mirror import Mirror
 from arm_dynamics.ros.process import run
+from arm_dynamics.ros.publishing_driver import Mirror
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.ros.simulator import SimulatorNode
-from arm_dynamics.ros.stop import Stop
 
 
 def run_composed(controller: Callable[[Driver], Any]) -> int:

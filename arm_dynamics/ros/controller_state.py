@@ -8,11 +8,11 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from arm_dynamics.loop import ControlLoop
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.monitors import WorstError
+from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.model.whole_turns import position_error
 from arm_dynamics.ros.conversions import doubles, header, to_duration
-from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.tracking import WorstError
 
 PERIOD = 0.02
 

@@ -10,17 +10,17 @@ from builtin_interfaces.msg import Duration, Time
 from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.errors import CommandRefused, DriverFault, InvalidValue
-from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.wire import Joints, split
-from arm_dynamics.state import Command, State
-from arm_dynamics.trajectories.joint_trajectory import (
+from arm_dynamics.control.trajectories.joint_trajectory import (
     NO_OPTIONS,
     JointTrajectory,
     Options,
     parse,
 )
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.errors import CommandRefused, DriverFault, InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.joint_state_serialization import Joints, split
 
 
 def to_seconds(stamp: Time) -> float:

@@ -3,18 +3,24 @@
 Plain CDR: a string or sequence is a 4-byte length and its content; every item is aligned to its
 own size, counted from behind the four bytes that name the encoding.
 Source: OMG DDS-XTypes 1.3, section 7.4.1.
+
+Subscriptions that an executor serves: no bytes and no content raise in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 from nav_msgs.msg import Path
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
-from arm_dynamics.errors import InvalidValue
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 
 AT = 4
 """Where the content begins, behind the encoding."""
@@ -106,3 +112,26 @@ def behind_string(data: bytes | bytearray, at: int) -> int:
     """The place behind a string."""
     size, at = length(data, at)
     return at + size
+
+
+def listen(
+    node: Node,
+    kind: type,
+    topic: str,
+    take: Callable[[Any], None],
+    profile: QoSProfile | int,
+    refuse: Callable[[str], object],
+) -> Subscription:
+    """Hand messages to ``take``.
+
+    ``refuse`` gets the text of each error of this package: of bytes that cannot be read, and of
+    content that ``take`` raises for.
+    """
+
+    def heard(data: bytes) -> None:
+        try:
+            take(decode(data, kind))
+        except ArmDynamicsError as error:
+            refuse(str(error))
+
+    return node.create_subscription(kind, topic, heard, profile, raw=True)

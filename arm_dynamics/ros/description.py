@@ -9,7 +9,7 @@ from std_msgs.msg import String
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.robot_description import robot_description
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.parameters import declare_fixed
+from arm_dynamics.ros.ros_parameters import declare_fixed
 
 PARAMETER = "publish_robot_description"
 

@@ -13,10 +13,10 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from arm_dynamics.errors import ConfigError
-from arm_dynamics.file_lock import try_locked
-from arm_dynamics.ros.one_publisher import UNKNOWN, publishers
-from arm_dynamics.ros.stop import Stop
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.files import try_locked
+from arm_dynamics.ros.publisher_checks import UNKNOWN, publishers
+from arm_dynamics.ros.shutdown_flag import Stop
 
 VARIABLE = "ROS_DOMAIN_ID"
 FREE = range(60, 102)

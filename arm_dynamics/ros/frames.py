@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rclpy.node import Node
 
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.parameters import declare_fixed
+from arm_dynamics.ros.ros_parameters import declare_fixed
 
 FRAME_PREFIX = "frame_prefix"
 

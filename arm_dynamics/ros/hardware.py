@@ -10,23 +10,22 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.drivers.build import build_driver
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
 from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
-from arm_dynamics.ros.diagnostics import Diagnostics
-from arm_dynamics.ros.emergency_stop import EmergencyStop
+from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
+from arm_dynamics.ros.emergency_stop_interface import EmergencyStop
 from arm_dynamics.ros.hardware_cycle import HardwareCycle, rests
 from arm_dynamics.ros.hardware_parameters import HardwareParameters
 from arm_dynamics.ros.hardware_report import HardwareReport
 from arm_dynamics.ros.lifecycle import ACTIVE, LoopedLifecycle
-from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.sole_publisher import sole_arm
-from arm_dynamics.ros.stop import Stop
-from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.publisher_checks import sole_arm
+from arm_dynamics.ros.ros_parameters import declare_fixed, result
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.safety.events import Events
 
 LOOK = 0.1

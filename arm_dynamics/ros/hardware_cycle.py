@@ -7,19 +7,18 @@ import time
 import numpy as np
 from rclpy.node import Node
 
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.errors import ArmDynamicsError, DriverFault
-from arm_dynamics.loop import PAUSE
+from arm_dynamics.control.control_loop import PAUSE
+from arm_dynamics.core.errors import ArmDynamicsError, DriverFault
+from arm_dynamics.core.state import Command
+from arm_dynamics.core.timing import Pacer, RoundTrip
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.pacer import Pacer
 from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
 from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.state_topics import StateTopics
-from arm_dynamics.round_trip import RoundTrip
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import Command
 
 REST = 0.02
 """Speed of every joint [rad/s] that counts as rest."""

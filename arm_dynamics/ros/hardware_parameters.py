@@ -8,15 +8,15 @@ from typing import Any
 
 from rclpy.node import Node
 
-from arm_dynamics import plugins
-from arm_dynamics.drivers.motor_bus import MotorBus
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.state import INTERFACES, MIXED
+from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.wiring import read_wiring
-from arm_dynamics.parameters import Parameter
-from arm_dynamics.ros.parameters import declare_live, declare_number, unbounded
-from arm_dynamics.safety.settings import PARAMETERS, POLICIES, SafetySettings
-from arm_dynamics.state import INTERFACES, MIXED
+from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.ros.ros_parameters import declare_live, declare_number, unbounded
+from arm_dynamics.safety.safety_settings import PARAMETERS, POLICIES, SafetySettings
 
 RATE = Parameter("rate", 100.0, "Hz", "cycles of reading and writing", lower=1, upper=5000)
 TAKEN = tuple(name for name in INTERFACES if name != MIXED)

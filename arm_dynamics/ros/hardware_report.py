@@ -7,14 +7,12 @@ from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.pacer import Rate
-from arm_dynamics.ros.diagnostics import ERROR, OK, WARN, Report, status, tally
+from arm_dynamics.core.timing import Rate
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.ros.diagnostics import ERROR, OK, STOPPED, WARN, Report, status, tally
 from arm_dynamics.ros.hardware_cycle import HardwareCycle
-from arm_dynamics.ros.status import STOPPED
-from arm_dynamics.safety.events import Events
-from arm_dynamics.safety.trips import Trip
+from arm_dynamics.safety.events import Events, Trip
 
 LEVELS = {
     Status.UNCONFIGURED: WARN,

@@ -9,27 +9,23 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.pacer import Rate
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.timing import LoopTiming, Rate
+from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.command_output import declare_output
-from arm_dynamics.ros.control_law import NAME, ControlLaw, joint_law
+from arm_dynamics.ros.controller_parameters import NAME, ControlLaw, joint_law, show_gains
 from arm_dynamics.ros.controller_state import ControllerState
-from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, Throttle, tally
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.gain_parameters import show_gains
-from arm_dynamics.ros.parameters import result
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.reference_topics import ReferenceTopics
-from arm_dynamics.ros.stop import Stop
-from arm_dynamics.ros.stream_parameters import END_IN_MOTION, INTEGRATE
-from arm_dynamics.ros.throttle import Throttle
+from arm_dynamics.ros.reference_topics import END_IN_MOTION, INTEGRATE, ReferenceTopics
+from arm_dynamics.ros.ros_parameters import result
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
-from arm_dynamics.timing import LoopTiming
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""

@@ -21,11 +21,11 @@ from launch.logging import launch_config
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from arm_dynamics.config import controller_name, parameter_file
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.control.config import controller_name, parameter_file
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.requirements import to_install
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.requirements import to_install
 from arm_dynamics.viewer.rviz import rviz_config
 
 Argument = tuple[str, str, str, "list[str] | None"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.ros.launch_parts import (
     PARAMS_FILE,
     SWITCH,

@@ -10,8 +10,8 @@ from typing import Any
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.ros.requests import Requests
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.ros.loop_requests import Requests
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 INACTIVE, ACTIVE = "inactive", "active"

@@ -1,19 +1,135 @@
-"""A subscription read by the loop itself instead of by an executor.
+"""Takes serialized messages with the GID of their publisher, which rclpy leaves out.
+
+rcl fills ``rmw_message_info_t`` with the GID; ``Node.get_publishers_info_by_topic`` gives the node
+of each GID. The structures are those of rcl and rmw since ROS 2 Iron.
+
+A subscription read by the loop itself instead of by an executor.
 
 An executor rebuilds its whole wait set around every message; a loop at 1 kHz cannot pay that.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from arm_dynamics.ros.raw_take import RawTake, Taken
+TAKEN, NOTHING = 0, 401
+"""rcl's return codes RCL_RET_OK and RCL_RET_SUBSCRIPTION_TAKE_FAILED."""
+SPACE = 4096
+"""Size [bytes] of a buffer at its start; rmw enlarges it where a message needs more."""
+
+
+class Taken(NamedTuple):
+    """``received`` [s] is when the middleware got it; ``publisher`` is b"" where unknown."""
+
+    data: bytes
+    received: float
+    publisher: bytes
+
+
+class _Info(ctypes.Structure):
+    """rmw_message_info_t, and room for what a later version may append."""
+
+    _fields_ = (
+        ("source_timestamp", ctypes.c_int64),
+        ("received_timestamp", ctypes.c_int64),
+        ("publication_sequence_number", ctypes.c_uint64),
+        ("reception_sequence_number", ctypes.c_uint64),
+        ("implementation", ctypes.c_void_p),
+        ("gid", ctypes.c_uint8 * 16),
+        ("more", ctypes.c_uint8 * 128),
+    )
+
+
+class _Allocator(ctypes.Structure):
+    """rcutils_allocator_t."""
+
+    _fields_ = (("functions", ctypes.c_void_p * 5),)
+
+
+class _Buffer(ctypes.Structure):
+    """rcl_serialized_message_t."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+        ("capacity", ctypes.c_size_t),
+        ("allocator", _Allocator),
+    )
+
+
+@cache
+def _rcl() -> Any:
+    """rcl as this process has it loaded, or None where it is not found."""
+    try:
+        rcl: Any = ctypes.CDLL("librcl.so")
+        rcl.rcutils_get_default_allocator.restype = _Allocator
+        rcl.rcutils_uint8_array_init.argtypes = (
+            *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
+        )
+        rcl.rcutils_uint8_array_fini.argtypes = (ctypes.c_void_p,)
+        rcl.rcl_take_serialized_message.argtypes = (ctypes.c_void_p,) * 4
+        rcl.rmw_get_implementation_identifier.restype = ctypes.c_void_p
+    except (OSError, AttributeError):
+        return None
+    return rcl
+
+
+class RawTake:
+    """Takes from one subscription; all methods are for one thread."""
+
+    def __init__(self, subscription: Any) -> None:
+        self._subscription = subscription
+        self._info, self._buffer = _Info(), _Buffer()
+        self._library = _rcl()
+        if self._library is None:
+            return
+        allocator = self._library.rcutils_get_default_allocator()
+        self._implementation = self._library.rmw_get_implementation_identifier()
+        buffer, default = ctypes.byref(self._buffer), ctypes.byref(allocator)
+        if self._library.rcutils_uint8_array_init(buffer, SPACE, default) != TAKEN:
+            self._library = None
+
+    def __del__(self) -> None:
+        if self._library is not None:
+            self._library.rcutils_uint8_array_fini(ctypes.byref(self._buffer))
+
+    def take(self) -> Taken | None:
+        """The oldest message that waits, or None."""
+        if self._library is None:
+            return self._take_without_publisher()
+        code = self._library.rcl_take_serialized_message(
+            self._subscription.handle.pointer,
+            ctypes.byref(self._buffer),
+            ctypes.byref(self._info),
+            None,
+        )
+        if code != TAKEN:
+            if code != NOTHING:
+                self._library.rcutils_reset_error()
+            return None
+        info = self._info
+        # Another layout of the structure than this one would have something else here.
+        known = info.implementation == self._implementation
+        return Taken(
+            ctypes.string_at(self._buffer.data, self._buffer.length),
+            info.received_timestamp * 1e-9,
+            bytes(info.gid) if known else b"",
+        )
+
+    def _take_without_publisher(self) -> Taken | None:
+        taken = self._subscription.handle.take_message(self._subscription.msg_type, True)
+        if taken is None:
+            return None
+        data, info = taken
+        return Taken(data, info["received_timestamp"] * 1e-9, b"")
 
 
 class _NoExecutor(CallbackGroup):

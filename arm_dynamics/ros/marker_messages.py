@@ -10,9 +10,9 @@ from nav_msgs.msg import Path
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, Marker, MenuEntry
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.rotations import quaternion_of
 from arm_dynamics.model.visuals import Visual
-from arm_dynamics.quaternion import quaternion_of
 from arm_dynamics.ros.tool_messages import pose_message
 from arm_dynamics.viewer.drag import DragTarget, Handle
 

@@ -21,7 +21,7 @@ from visualization_msgs.msg import (
 )
 from visualization_msgs.srv import GetInteractiveMarkers
 
-from arm_dynamics.ros.listen import listen
+from arm_dynamics.ros.decode import listen
 
 DEPTH = 100
 """Of the topics, as the package has it."""

@@ -18,16 +18,15 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from arm_dynamics.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.ros.children import end_with_parent
-from arm_dynamics.ros.declared import require_declared
-from arm_dynamics.ros.parameters import take_numbers_as_text
-from arm_dynamics.ros.request_limit import LimitedExecutor
-from arm_dynamics.ros.stop import Stop, be_left_to_end, ending_at_once, stop_on_signals
-from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.transport import avoid_shared_memory
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.yaml_file import read_yaml
+from arm_dynamics.ros.child_processes import end_with_parent
+from arm_dynamics.ros.dds_transport import avoid_shared_memory
+from arm_dynamics.ros.diagnostics import Throttle
+from arm_dynamics.ros.ros_parameters import require_declared, take_numbers_as_text
+from arm_dynamics.ros.shutdown_flag import Stop, be_left_to_end, ending_at_once, stop_on_signals
+from arm_dynamics.ros.size_limits import LimitedExecutor
 from arm_dynamics.safety.events import Events
-from arm_dynamics.yaml_file import read_yaml
 
 Work = Callable[[Stop], None]
 BROKEN = 10.0

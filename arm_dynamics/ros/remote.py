@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
 
-from arm_dynamics.errors import DriverFault, InvalidValue
+from arm_dynamics.core.errors import DriverFault, InvalidValue
 
 TIMEOUT = 15.0
 """Time [s] that a service has for its answer."""

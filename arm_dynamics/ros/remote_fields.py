@@ -10,8 +10,8 @@ from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.ros.listen import listen
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.remote import RemoteParameters
 from arm_dynamics.viewer.controls import Controls
 from arm_dynamics.viewer.parameter_fields import Field, ParameterFields

@@ -18,29 +18,26 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.ros import marker_messages, qos
 from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.decode import listen
+from arm_dynamics.ros.demo_motion import TRACKING, RemoteTour
+from arm_dynamics.ros.diagnostics import ARMS, Status, Throttle
+from arm_dynamics.ros.display_goals import CONTROLLER, JointGoals, ToolGoals
+from arm_dynamics.ros.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.joint_goals import JointGoals
-from arm_dynamics.ros.listen import listen
 from arm_dynamics.ros.marker_server import MarkerServer
-from arm_dynamics.ros.parameters import declare_live
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.remote import Remote
-from arm_dynamics.ros.remote_tour import RemoteTour
+from arm_dynamics.ros.ros_parameters import declare_live
 from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
-from arm_dynamics.ros.status import ARMS, Status
-from arm_dynamics.ros.stop import Stop
-from arm_dynamics.ros.stop_request import StopRequest
-from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.tool_goals import CONTROLLER, ToolGoals
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.ros.tool_messages import Placed, read_pose
-from arm_dynamics.ros.tour import TRACKING
 from arm_dynamics.viewer.drag import DragTarget
-from arm_dynamics.viewer.reach import arm_reach
 from arm_dynamics.viewer.rviz import link_length
+from arm_dynamics.viewer.scene_stage import arm_reach
 
 PERIOD = 1 / 20
 LOST = 2.0

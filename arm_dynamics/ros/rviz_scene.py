@@ -11,13 +11,13 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 from visualization_msgs.msg import MarkerArray
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.kinematics import link_poses
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.dynamics.kinematics import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.ros import marker_messages, qos
-from arm_dynamics.ros.status import STOPPED, Status
-from arm_dynamics.viewer.reach import Reach
+from arm_dynamics.ros.diagnostics import STOPPED, Status
+from arm_dynamics.viewer.scene_stage import Reach
 
 APART = 0.02
 """Distance [rad or m] of a ghost from the arm below which it would only flicker inside it."""

@@ -22,21 +22,19 @@ from arm_dynamics.cli.arm_options import (
     joint_controllers,
     require_accepted,
 )
-from arm_dynamics.config import controller_name, parameter_file
-from arm_dynamics.errors import ConfigError
-from arm_dynamics.number_option import LARGEST, Number, port, seconds
+from arm_dynamics.control.config import controller_name, parameter_file
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.number_option import LARGEST, Number, port, seconds
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.children import Children
-from arm_dynamics.ros.diagnostics import RUN
+from arm_dynamics.ros.child_processes import Children
+from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
+from arm_dynamics.ros.decode import listen
+from arm_dynamics.ros.demo_motion import INTERRUPTED, Tour
+from arm_dynamics.ros.diagnostics import RUN, Status, Throttle
 from arm_dynamics.ros.domain import LARGEST as LARGEST_DOMAIN
 from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
-from arm_dynamics.ros.listen import listen
+from arm_dynamics.ros.shutdown_flag import Stop, be_left_to_end, stop_on_signals
 from arm_dynamics.ros.simulation_parameters import lockstep_by_default
-from arm_dynamics.ros.status import Status
-from arm_dynamics.ros.stop import Stop, be_left_to_end, stop_on_signals
-from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.tour import INTERRUPTED, Tour
-from arm_dynamics.ros.transport import RANGE, avoid_shared_memory
 
 START_UP = 300.0
 """Time [s] that the nodes have until the first command has moved the arm: the first start compiles

@@ -7,15 +7,15 @@ import time
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
-from arm_dynamics.ros.joint_goals import JointGoals
+from arm_dynamics.ros.demo_motion import RemoteTour
+from arm_dynamics.ros.diagnostics import Status
+from arm_dynamics.ros.display_goals import JointGoals
 from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.remote_fields import RemoteFields
-from arm_dynamics.ros.remote_tour import RemoteTour
-from arm_dynamics.ros.status import Status
-from arm_dynamics.viewer.actions import ActionRow
+from arm_dynamics.viewer.controls import ActionRow
 from arm_dynamics.viewer.page import ArmPage
 
 LOOK = 0.5

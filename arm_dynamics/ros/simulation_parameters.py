@@ -8,13 +8,13 @@ from pathlib import Path
 
 from rclpy.node import Node
 
-from arm_dynamics.arrays import Vector, scalar
-from arm_dynamics.config import node_parameters
-from arm_dynamics.errors import ConfigError
+from arm_dynamics.control.config import node_parameters
+from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.parameters import Parameter
-from arm_dynamics.ros.parameters import declare_fixed, declare_list, declare_number
-from arm_dynamics.simulation import Simulation
+from arm_dynamics.ros.ros_parameters import declare_fixed, declare_list, declare_number
+from arm_dynamics.simulation.simulation import Simulation
 
 FACTOR = Parameter(
     "real_time_factor", 1.0, "1", "simulated seconds per second", lower=0.01, upper=1000

@@ -7,15 +7,22 @@ from math import isnan
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from arm_dynamics.joint_efforts import MotorValues
-from arm_dynamics.pacer import Pacer, Rate
+from arm_dynamics.core.timing import Pacer, Rate, RoundTrip
 from arm_dynamics.recording.queued_bag import QueuedBag
-from arm_dynamics.ros.clock_pacer import ClockPacer
-from arm_dynamics.ros.diagnostics import ERROR, OK, Report, status, tally
+from arm_dynamics.ros.diagnostics import (
+    ERROR,
+    OK,
+    STOPPED,
+    TEMPERATURE,
+    VOLTAGE,
+    Report,
+    status,
+    tally,
+)
+from arm_dynamics.ros.pacing import ClockPacer
 from arm_dynamics.ros.simulation_services import SimulationServices
-from arm_dynamics.ros.status import STOPPED, TEMPERATURE, VOLTAGE
-from arm_dynamics.round_trip import RoundTrip
-from arm_dynamics.simulation import Simulation
+from arm_dynamics.simulation.equations_of_motion import MotorValues
+from arm_dynamics.simulation.simulation import Simulation
 
 
 class SimulationReport:

@@ -8,13 +8,13 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.parameters import Parameter
-from arm_dynamics.ros.parameters import declare_list, declare_live, declare_number
-from arm_dynamics.ros.requests import Requests
-from arm_dynamics.simulation import Simulation
+from arm_dynamics.ros.loop_requests import Requests
+from arm_dynamics.ros.ros_parameters import declare_list, declare_live, declare_number
+from arm_dynamics.simulation.simulation import Simulation
 
 
 class SimulationServices:

@@ -12,35 +12,32 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import ArmDynamicsError, InvalidValue
-from arm_dynamics.loop import PAUSE
+from arm_dynamics.control.control_loop import PAUSE
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.state import Command
+from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.plant import Plant
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.answer_wait import AnswerWait
 from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
-from arm_dynamics.ros.clock_pacer import declare_time_source
 from arm_dynamics.ros.command_topics import CommandTopics, declare_order
 from arm_dynamics.ros.description import publish_description
-from arm_dynamics.ros.diagnostics import Diagnostics
-from arm_dynamics.ros.emergency_stop import EmergencyStop
+from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
+from arm_dynamics.ros.emergency_stop_interface import EmergencyStop
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.initial_transforms import initial_transforms
-from arm_dynamics.ros.parameters import declare_fixed, result
+from arm_dynamics.ros.loop_requests import Requests
+from arm_dynamics.ros.pacing import AnswerWait, declare_time_source
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.requests import Requests
+from arm_dynamics.ros.publisher_checks import sole_arm, sole_clock
+from arm_dynamics.ros.ros_parameters import declare_fixed, result
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.ros.simulation_parameters import FACTOR, LIVE, TIMEOUT, declared_simulation
 from arm_dynamics.ros.simulation_report import SimulationReport
 from arm_dynamics.ros.simulation_services import SimulationServices
-from arm_dynamics.ros.sole_publisher import sole_arm, sole_clock
-from arm_dynamics.ros.state_topics import StateTopics
-from arm_dynamics.ros.stop import Stop
-from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.tool_trace import ToolTrace
-from arm_dynamics.round_trip import RoundTrip
-from arm_dynamics.state import Command
+from arm_dynamics.ros.state_topics import StateTopics, initial_transforms
+from arm_dynamics.ros.tool_state import ToolTrace
+from arm_dynamics.simulation.plant import Plant
 
 PATIENCE = 1.0
 """Longest time [s] that simulated time stands for a full queue of the recording."""

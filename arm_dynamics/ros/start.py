@@ -6,7 +6,7 @@ imports nothing but the standard library, and a node only once its signals are h
 
 from importlib import import_module
 
-from arm_dynamics.ros.stop import end_on_signals
+from arm_dynamics.ros.shutdown_flag import end_on_signals
 
 
 def simulator() -> None:

@@ -9,30 +9,31 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics import plugins
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.following.rehearsal import rehearse
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.pacer import Rate
-from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.timing import LoopTiming, Rate
+from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
-from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, tally
+from arm_dynamics.ros.controller_parameters import (
+    LawModel,
+    changed_gains,
+    declare_gains,
+    show_gains,
+)
+from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, Throttle, tally
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.gain_parameters import changed_gains, declare_gains, show_gains
-from arm_dynamics.ros.model_parameters import LawModel
-from arm_dynamics.ros.parameters import declare_fixed, result
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.stop import Stop
-from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.tool_limits import ToolMotionParameters
+from arm_dynamics.ros.ros_parameters import declare_fixed, result
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.ros.tool_state import ToolState
-from arm_dynamics.ros.tool_topics import ToolTopics
+from arm_dynamics.ros.tool_topics import ToolMotionParameters, ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
-from arm_dynamics.timing import LoopTiming
 
 WAIT = 0.1
 """Time [s] after which a loop without states looks whether it should stop."""

@@ -9,9 +9,9 @@ from nav_msgs.msg import Path
 from std_msgs.msg import Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.quaternion import quaternion_of, rotation_of
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.rotations import quaternion_of, rotation_of
 from arm_dynamics.ros.conversions import to_seconds
 from arm_dynamics.ros.frames import Frames
 

@@ -1,25 +1,66 @@
-"""Where the tool is and where it should be: poses, twist, and markers for RViz."""
+"""The way the tool went, as RViz's Path display shows it.
+
+Where the tool is and where it should be: poses, twist, and markers for RViz.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+
 from geometry_msgs.msg import Point, PoseStamped, TwistStamped, WrenchStamped
+from nav_msgs.msg import Path
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_dynamics.arrays import Vector
-from arm_dynamics.kinematics import in_axes, pose, twist
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.reach_watch import ReachWatch
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.control.trajectories.transition_blend import task_of
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.state import State, TaskReference
+from arm_dynamics.dynamics.kinematics import in_axes, pose, tool_position, twist
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.conversions import header
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.tool_messages import pose_message
-from arm_dynamics.state import State, TaskReference
-from arm_dynamics.trajectories.tool_entry import task_of
 from arm_dynamics.viewer.rviz import axes_length
 
-PERIOD = 0.02
+LENGTH = 200
+PERIOD = 0.1
+
+
+class ToolTrace:
+    """Publishes the last LENGTH tool positions, PERIOD [s] apart, while somebody listens."""
+
+    def __init__(
+        self,
+        node: Node,
+        arm: ArmModel,
+        frames: Frames,
+        state: Callable[[], State],
+        stamp: Callable[[], float],
+    ) -> None:
+        self._arm, self._frame, self._state, self._stamp = arm, frames.base, state, stamp
+        self._publisher = node.create_publisher(Path, "tool_trace", 1)
+        self._poses: deque[PoseStamped] = deque(maxlen=LENGTH)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
+
+    def _publish(self) -> None:
+        if self._publisher.get_subscription_count() == 0:
+            return
+        message = Path(header=header(self._frame, self._stamp()))
+        pose = PoseStamped(header=message.header)
+        position = pose.pose.position
+        position.x, position.y, position.z = tool_position(self._arm, self._state().q).tolist()
+        self._poses.append(pose)
+        message.poses = list(self._poses)
+        self._publisher.publish(message)
+
+
+TOOL_STATE_PERIOD = 0.02
 THICKNESS = 0.06
 """Of the reference's axes, as a fraction of their length."""
 COLOURS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
@@ -38,7 +79,7 @@ class ToolState:
         self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
         self._axis = axes_length(loop.arm)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(TOOL_STATE_PERIOD, self._publish, clock=steady)
 
     def _publish(self) -> None:
         latest = self._loop.latest

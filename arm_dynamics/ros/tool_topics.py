@@ -1,9 +1,12 @@
-"""What a tool is asked to do: poses, twists, wrenches, paths and timetables."""
+"""How fast a tool is moved, and how long a word of a stream holds, as live parameters.
+
+What a tool is asked to do: poses, twists, wrenches, paths and timetables.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,22 +17,60 @@ from nav_msgs.msg import Path
 from rclpy.node import Node
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.errors import ArmDynamicsError, TrajectoryRefused
-from arm_dynamics.following.effort_check import check_wrench
-from arm_dynamics.following.tool_following import LEASH, ToolFollowing
-from arm_dynamics.following.way_check import checked
-from arm_dynamics.loop import ControlLoop
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.effort_check import check_wrench, checked
+from arm_dynamics.control.reference_generator import LEASH, ToolFollowing
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.online_trajectory import AtTwist, ToolGlide, ToolGoal, ToPose
+from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.control.trajectories.tool_splines import through, timed
+from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRefused
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.state import Reference
 from arm_dynamics.ros import qos, tool_messages
-from arm_dynamics.ros.aside import Aside, Pause
+from arm_dynamics.ros.background_task import Aside, Pause
+from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.listen import listen
-from arm_dynamics.ros.tool_limits import ToolMotionParameters
-from arm_dynamics.state import Reference
-from arm_dynamics.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.trajectories.tool_glide import ToolGlide
-from arm_dynamics.trajectories.tool_goals import AtTwist, ToolGoal, ToPose
-from arm_dynamics.trajectories.tool_splines import through, timed
+from arm_dynamics.ros.ros_parameters import declare_number
+
+LIMITS = (
+    Parameter("speed", 0.25, "m/s", "of the tool", lower=1e-6, upper=100),
+    Parameter("acceleration", 1.0, "m/s²", "of the tool", lower=1e-6, upper=1e4),
+    Parameter("turning", 1.0, "rad/s", "of the tool", lower=1e-6, upper=1e3),
+    Parameter("turning_acceleration", 4.0, "rad/s²", "of the tool", lower=1e-6, upper=1e5),
+)
+TIMEOUT = Parameter("timeout", 0.25, "s", "a twist or wrench holds this long", above=0, upper=10)
+
+
+class ToolMotionParameters:
+    """The limits and the timeout in force."""
+
+    def __init__(self, node: Node) -> None:
+        self._values = {
+            spec.name: declare_number(node, spec.name, spec, spec.default or 0.0)
+            for spec in (*LIMITS, TIMEOUT)
+        }
+
+    @property
+    def limits(self) -> ToolLimits:
+        """For the next motion."""
+        return ToolLimits(**{spec.name: self._values[spec.name] for spec in LIMITS})
+
+    @property
+    def timeout(self) -> float:
+        """Time [s] of states after which a twist or wrench counts no longer."""
+        return self._values[TIMEOUT.name]
+
+    def changed(self, values: Mapping[str, Any]) -> dict[str, float]:
+        """Those of ``values`` that are among these; raises InvalidValue for one out of range."""
+        specs = [spec for spec in (*LIMITS, TIMEOUT) if spec.name in values]
+        return {spec.name: spec.check("tool", values[spec.name]) for spec in specs}
+
+    def take(self, changed: Mapping[str, float]) -> None:
+        """Put them in force."""
+        self._values |= changed
+
 
 ATTEMPTS = 3
 """Checks of a way of an arm in motion."""

@@ -10,19 +10,19 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.errors import ArmDynamicsError, DriverFault, InvalidValue
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.core.timing import LoopTiming
+from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.capability_topics import Capabilities
-from arm_dynamics.ros.command_publisher import CommandPublisher
+from arm_dynamics.ros.command_output import CommandPublisher
+from arm_dynamics.ros.joint_state_serialization import JointStateReader
 from arm_dynamics.ros.mailbox import Mailbox
-from arm_dynamics.ros.one_publisher import OnePublisher
-from arm_dynamics.ros.wire import JointStateReader
+from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
-from arm_dynamics.state import Command, State
-from arm_dynamics.timing import LoopTiming
 
 
 class Output(Protocol):

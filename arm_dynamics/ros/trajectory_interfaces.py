@@ -1,22 +1,71 @@
-"""The interfaces of joint_trajectory_controller that need control_msgs."""
+"""Constraints of goals as parameters, named as joint_trajectory_controller names them.
+
+The interfaces of joint_trajectory_controller that need control_msgs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from control_msgs.msg import SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from rclpy.node import Node
 
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.goals.goals import Goals
-from arm_dynamics.loop import ControlLoop
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
+from arm_dynamics.control.goals.goals import Goals
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.constraint_parameters import ConstraintParameters
 from arm_dynamics.ros.conversions import doubles, to_seconds
+from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.follow_joint_trajectory import FollowJointTrajectoryServer
-from arm_dynamics.ros.listen import listen
+from arm_dynamics.ros.ros_parameters import by_joint, declare_live, declare_number
+
+PARTIAL = "allow_partial_joints_goal"
+REJECT = "reject_invalid_goals"
+
+
+class ConstraintParameters:
+    """Declares them, and makes Constraints of those in force; all are live."""
+
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._arm = arm
+        self._values: dict[str, Any] = {
+            f"constraints.{spec.name}": declare_number(
+                node, f"constraints.{spec.name}", spec, spec.default or 0.0
+            )
+            for spec in OF_GOAL
+        }
+        for joint, row in default_values(arm).items():
+            for spec in OF_JOINT:
+                name = f"constraints.{joint}.{spec.name}"
+                self._values[name] = declare_number(node, name, spec, row[spec.name])
+        self.partial = bool(
+            declare_live(node, PARTIAL, False, "whether a goal may leave joints out, to stand")
+        )
+        self.reject = bool(
+            declare_live(
+                node,
+                REJECT,
+                True,
+                "whether an invalid goal is rejected without a result, the reason in the log;"
+                " false: it is accepted and aborted at once, with error code and string",
+            )
+        )
+
+    def changed(self, values: Mapping[str, Any]) -> Constraints:
+        """Take what concerns them; those in force then. Raises InvalidValue out of range."""
+        merged = self._values | {n: v for n, v in values.items() if n in self._values}
+        joints = by_joint(merged, "constraints")
+        general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
+        constraints = Constraints.of(self._arm, joints, general)
+        self._values = merged
+        self.partial = bool(values.get(PARTIAL, self.partial))
+        self.reject = bool(values.get(REJECT, self.reject))
+        return constraints
 
 
 class TrajectoryInterfaces:

@@ -11,23 +11,21 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.state import State
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
-from arm_dynamics.ros.listen import listen
-from arm_dynamics.ros.mailbox import Mailbox
-from arm_dynamics.ros.one_publisher import OnePublisher
-from arm_dynamics.ros.parameters import declare_fixed
+from arm_dynamics.ros.decode import listen
+from arm_dynamics.ros.diagnostics import SUPPLY, TEMPERATURE, VOLTAGE, Status, Throttle
+from arm_dynamics.ros.emergency_stop_interface import StopRequest
+from arm_dynamics.ros.joint_state_serialization import JointStateReader
+from arm_dynamics.ros.mailbox import Mailbox, Taken
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.raw_take import Taken
+from arm_dynamics.ros.publisher_checks import OnePublisher
+from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.shutdown_flag import Stop
 from arm_dynamics.ros.simulation_controls import SimulationControls
-from arm_dynamics.ros.status import SUPPLY, TEMPERATURE, VOLTAGE, Status
-from arm_dynamics.ros.stop import Stop
-from arm_dynamics.ros.stop_request import StopRequest
-from arm_dynamics.ros.throttle import Throttle
-from arm_dynamics.ros.wire import JointStateReader
-from arm_dynamics.state import State
 from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30

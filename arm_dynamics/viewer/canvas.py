@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.arrays import Vector
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.viewer import layout
 from arm_dynamics.viewer.controls import Controls
-from arm_dynamics.viewer.drawing import ArmDrawing
+from arm_dynamics.viewer.drawing import ArmDrawing, ToolTrace
 from arm_dynamics.viewer.emergency import EmergencyPanel
 from arm_dynamics.viewer.feedback import Feedback
-from arm_dynamics.viewer.history import History, Sample
-from arm_dynamics.viewer.plot import JointPlot
+from arm_dynamics.viewer.plot import History, JointPlot, Sample
+from arm_dynamics.viewer.scene_stage import page_reach, set_stage
 from arm_dynamics.viewer.skeleton import Skeleton
-from arm_dynamics.viewer.stage import page_reach, set_stage
 from arm_dynamics.viewer.table import status_html, table_html
-from arm_dynamics.viewer.trace import ToolTrace
 
 PANEL_PERIOD = 0.15  # [s] between updates of table, plot and trace
 APART = 0.02  # [rad] below which the ghost would only flicker inside the arm

@@ -12,15 +12,19 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen
-from arm_dynamics.kinematics import link_poses, pose, tool_position
-from arm_dynamics.kinematics.inverse import TOLERANCE, descend, nearest_reachable
-from arm_dynamics.kinematics.pose_target import PoseTarget
-from arm_dynamics.kinematics.tool_motion import controlled_axes
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.dynamics.kinematics import link_poses, pose, tool_position
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
+    TOLERANCE,
+    descend,
+    nearest_reachable,
+)
+from arm_dynamics.dynamics.kinematics.pose_target import PoseTarget
+from arm_dynamics.dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.links import unit_axis
-from arm_dynamics.model.source import parse
+from arm_dynamics.model.xml_source import parse
 
 RESTARTS = 3
 """Of the inverse kinematics for each step of a drag: it starts at the step before."""

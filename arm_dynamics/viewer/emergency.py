@@ -6,8 +6,8 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.viewer.actions import Action
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.viewer.controls import Action
 from arm_dynamics.viewer.feedback import BAD, GOOD, Feedback
 from arm_dynamics.viewer.table import STYLE
 

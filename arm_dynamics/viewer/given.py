@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import Vector, frozen, vector
-from arm_dynamics.errors import InvalidValue
+from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.errors import InvalidValue
 
 
 def reported(name: str, values: ArrayLike, size: int) -> Vector:

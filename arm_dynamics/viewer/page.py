@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from arm_dynamics.arrays import vector
-from arm_dynamics.errors import InvalidValue, UnknownName
+from arm_dynamics.core.arrays import vector
+from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
 from arm_dynamics.viewer.controls import Controls
+from arm_dynamics.viewer.drawing import load_visuals
 from arm_dynamics.viewer.emergency import EmergencyPanel
 from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.given import checked_limits, reported
-from arm_dynamics.viewer.history import History, Sample
 from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
+from arm_dynamics.viewer.plot import History, Sample
 from arm_dynamics.viewer.server import open_server, quiet
 from arm_dynamics.viewer.sliders import Target
-from arm_dynamics.viewer.urdf import load_visuals
 
 LOG = logging.getLogger(__name__)
 PERIOD = 1 / 30  # [s] between drawings of the arm, whatever the rate of show()

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from arm_dynamics.arrays import scalar
-from arm_dynamics.errors import ArmDynamicsError
+from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.table import short
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from arm_dynamics import resources
-from arm_dynamics.errors import InvalidValue
-from arm_dynamics.kinematics import chain_points
+from arm_dynamics.core import resources
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.dynamics.kinematics import chain_points
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.viewer.reach import VIEW, Reach, arm_reach
+from arm_dynamics.viewer.scene_stage import VIEW, Reach, arm_reach
 
 TEMPLATE = "arm.rviz"
 FIELD_OF_VIEW = 45 * pi / 180

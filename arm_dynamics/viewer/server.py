@@ -1,22 +1,141 @@
-"""A viser server that keeps to this machine: no share tunnel, no foreign web page."""
+"""HTTP headers of the page: who may frame it, and what it may load and run; size of messages.
+
+Messages of a browser: one that no control of the page sends is ignored, with a warning.
+
+A viser server that keeps to this machine: no share tunnel, no foreign web page.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from ipaddress import ip_address
+from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
-from arm_dynamics.errors import ConfigError, InvalidValue
-from arm_dynamics.viewer.guard import guard_inputs
-from arm_dynamics.viewer.headers import served_with_headers
-from arm_dynamics.viewer.urdf import MISSING
+from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.viewer.drawing import MISSING
+
+FIXED = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+POLICY = (
+    "default-src 'none'",
+    # One self-contained file: it unpacks itself, and draws and decodes in workers of its own.
+    "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:",
+    "script-src-attr 'none'",
+    "worker-src 'self' blob:",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "font-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+)
+LARGEST = 64 * 1024
+"""Bytes of a browser's message; a camera's place takes some 300."""
+HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
+
+
+def policy(host: str | None) -> str:
+    """Return the Content-Security-Policy of a page that was requested from ``host``."""
+    sockets = f" ws://{host} wss://{host}" if host and HOST.fullmatch(host) else ""
+    return "; ".join((*POLICY, f"connect-src 'self' data: blob:{sockets}"))
+
+
+@contextmanager
+def served_with_headers() -> Iterator[None]:
+    """Have a viser server that starts in the body answer with these headers.
+
+    It closes connections that send messages above LARGEST. viser names no place for either: its
+    call of ``websockets`` gets them here.
+    """
+    module: Any = import_module("websockets.asyncio.server")
+    serve = module.serve
+
+    def bounded(*arguments: Any, **options: Any) -> Any:
+        return serve(*arguments, **{**options, "process_response": _add, "max_size": LARGEST})
+
+    module.serve = bounded
+    try:
+        yield
+    finally:
+        module.serve = serve
+
+
+def _add(_connection: Any, request: Any, response: Any) -> None:
+    for name, value in FIXED.items():
+        response.headers[name] = value
+    response.headers["Content-Security-Policy"] = policy(request.headers.get("Host"))
+
 
 LOG = logging.getLogger(__name__)
+LONGEST = 100
+"""Characters of a text field."""
+
+
+def guard_inputs(server: Any) -> None:
+    """Let viser have those updates of its inputs only that ``fault`` finds nothing wrong with.
+
+    viser itself sets whatever attribute of a control a browser names to whatever value it sends.
+    """
+    update: Any = import_module("viser._messages").GuiUpdateMessage
+    gui, interface = server.gui, server.gui._websock_interface
+    (handle,) = interface._incoming_handlers[update]
+
+    async def checked(client: Any, message: Any) -> None:
+        known = gui._gui_input_handle_from_uuid.get(message.uuid)
+        if known is None:
+            return  # one of a dialog, which has a handler of its own, or no longer there
+        found = fault(known._impl, message.updates)
+        if found:
+            LOG.warning("a browser sent a value that is rejected: %s", found)
+        else:
+            await handle(client, message)
+
+    interface.unregister_handler(update, handle)
+    interface.register_handler(update, checked)
+
+
+def fault(control: Any, updates: Any) -> str:
+    """Return what is wrong with ``updates`` of viser's ``control``; "" for nothing.
+
+    Numbers must be finite; a text is at most LONGEST characters; an option is one of those
+    offered. A number beyond a slider's range passes, and is clamped where it is read.
+    """
+    if not isinstance(updates, dict) or set(updates) != {"value"}:
+        return "expected the value of a control and nothing else"
+    value, present = updates["value"], control.value
+    options = getattr(control.props, "options", None)
+    if options is not None and value not in options:
+        return "not one of the options"
+    if isinstance(present, tuple):
+        if not isinstance(value, list | tuple) or len(value) != len(present):
+            return f"expected {len(present)} values"
+        return next(filter(None, map(_fault, value, present)), "")
+    return _fault(value, present)
+
+
+def _fault(value: Any, present: Any) -> str:
+    if isinstance(present, bool):
+        return "" if isinstance(value, bool) else "expected true or false"
+    if isinstance(present, int | float):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return "" if number and isfinite(value) else "expected a finite number"
+    if isinstance(present, str):
+        text = isinstance(value, str) and len(value) <= LONGEST
+        return "" if text else f"expected a text of at most {LONGEST} characters"
+    return "this control has no value to set"
 
 
 def open_server(title: str, host: str, port: int) -> Any:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import degrees, isfinite
 
-from arm_dynamics.viewer.history import Sample
-from arm_dynamics.viewer.plot import color
+from arm_dynamics.viewer.plot import Sample, color
 
 STYLE = (
     "font:12px/1.55 ui-monospace,'DejaVu Sans Mono',monospace;font-variant-numeric:tabular-nums;"

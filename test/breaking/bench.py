@@ -13,17 +13,17 @@ from emulators.makers import Maker
 from emulators.memory import MemoryPort
 from emulators.small_arm import START
 
-from arm_dynamics import plugins
-from arm_dynamics.config import build_controller
-from arm_dynamics.controllers.base import Controller
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.model.wiring import read_wiring
-from arm_dynamics.safety.settings import SafetySettings
-from arm_dynamics.state import Command, Reference, State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
 SWING = (0.12, -0.12, 0.12)

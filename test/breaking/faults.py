@@ -8,7 +8,7 @@ from math import inf, nan
 
 import numpy as np
 
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault
 
 from .bench import PERIOD, Bench
 

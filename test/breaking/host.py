@@ -16,13 +16,13 @@ import numpy as np
 from emulators.makers import MAKERS, Maker
 from emulators.small_arm import START
 
-from arm_dynamics.config import build_controller
-from arm_dynamics.drivers.build import build_driver
-from arm_dynamics.drivers.motor_arm import MotorArm
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.loop import ControlLoop
-from arm_dynamics.pacer import Pacer
-from arm_dynamics.safety.settings import SafetySettings
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.timing import Pacer
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
 TRIES = 10

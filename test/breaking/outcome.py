@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 from emulators.makers import MAKERS
 
-from arm_dynamics.drivers.status import Status
-from arm_dynamics.errors import DriverFault, TrajectoryRefused
+from arm_dynamics.core.errors import DriverFault, TrajectoryRefused
+from arm_dynamics.hardware.driver import Status
 
 from .bench import PERIOD, Bench
 from .faults import FAULTS, Fault

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from arm_dynamics.drivers.motor_bus import Goal, MotorBus, Reading
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.motor_bus import Goal, MotorBus, Reading
 
 from .arm import EmulatedArm
 from .base import EmulatedMotors, Shaft

@@ -9,7 +9,7 @@ from math import pi
 
 from arm_dynamics import load_arm
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.wiring import read_wiring
+from arm_dynamics.model.hardware_info import read_wiring
 
 from . import small_arm
 from .arm import EmulatedArm

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from arm_dynamics.drivers.port import Port
-from arm_dynamics.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.serial_port import Port
 
 from .arm import EmulatedArm
 from .base import EmulatedMotors

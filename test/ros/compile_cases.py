@@ -23,15 +23,15 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.parameter import Parameter
 
 from arm_dynamics import load_arm
-from arm_dynamics.controllers.task import TaskController
-from arm_dynamics.drivers.base import Driver
-from arm_dynamics.kinematics import pose
-from arm_dynamics.plugins import BUILT_IN, load
-from arm_dynamics.quaternion import quaternion_of
+from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.core.plugins import BUILT_IN, load
+from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.core.state import State
+from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
-from arm_dynamics.state import State
-from arm_dynamics.trajectories.joint_trajectory import JointTrajectory, Waypoint
 
 PERIOD = 2e-3
 TICKS = 300

@@ -29,13 +29,13 @@ from trajectory_msgs.msg import (
 )
 
 from arm_dynamics import load_arm
-from arm_dynamics.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import conversions, tool_messages
 from arm_dynamics.ros.capability_topics import read_takes
 from arm_dynamics.ros.decode import LIMITS, LONGEST, NAMES, POINTS, decode
+from arm_dynamics.ros.diagnostics import Status
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.status import Status
-from arm_dynamics.ros.wire import JointStateReader, JointStateWriter
+from arm_dynamics.ros.joint_state_serialization import JointStateReader, JointStateWriter
 
 ARM = load_arm("five_dof")
 NAMES_OF_ARM = list(ARM.joint_names)

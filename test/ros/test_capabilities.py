@@ -8,8 +8,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_dynamics.loop import STALE
-from arm_dynamics.ros.trajectory_publisher import LONGEST
+from arm_dynamics.control.control_loop import STALE
+from arm_dynamics.ros.command_output import LONGEST
 
 from .link import JOINTS as FIVE
 from .link import Motion, trajectory

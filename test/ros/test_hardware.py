@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
-from arm_dynamics.ros.sole_publisher import LEASE
+from arm_dynamics.ros.publisher_checks import LEASE
 
 from .link import trajectory
 from .motors import JOINTS, RATE, Motors

@@ -24,8 +24,8 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.ros.decode import POINTS
-from arm_dynamics.ros.one_publisher import SILENCE
-from arm_dynamics.ros.request_limit import ITEMS, TEXT
+from arm_dynamics.ros.publisher_checks import SILENCE
+from arm_dynamics.ros.size_limits import ITEMS, TEXT
 
 from .link import GAINS, INITIAL, INTRODUCTION, Ros, joint_state, trajectory
 from .motors import Motors

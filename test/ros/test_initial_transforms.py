@@ -8,9 +8,9 @@ import pytest
 from geometry_msgs.msg import TransformStamped
 
 from arm_dynamics import load_arm
-from arm_dynamics.kinematics.frames import link_placements, pose
-from arm_dynamics.quaternion import quaternion_of
-from arm_dynamics.ros import initial_transforms as module
+from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.dynamics.kinematics.frames import link_placements, pose
+from arm_dynamics.ros import state_topics as module
 from arm_dynamics.ros.frames import Frames
 
 ARM = load_arm("puma560", ["J5"])

@@ -11,7 +11,7 @@ from .link import ROOT
 
 OBEYED = 2.0
 """Processor time [s] that a process uses at most before it has ended."""
-IMPORTS = ("numpy", "rclpy", "pinocchio", "numba", "arm_dynamics.loop")
+IMPORTS = ("numpy", "rclpy", "pinocchio", "numba", "arm_dynamics.control.control_loop")
 EXECUTABLES = sorted(re.findall(r"ros\.start:(\w+)", (ROOT / "setup.py").read_text()))
 
 
@@ -26,7 +26,7 @@ CASES = [
     *((("-m", "arm_dynamics.ros.joint_controller"), module) for module in IMPORTS),
     (entry("composed"), "arm_dynamics.ros.simulator"),
     (SIM, "numpy"),
-    (SIM, "arm_dynamics.ros.tour"),
+    (SIM, "arm_dynamics.ros.demo_motion"),
 ]
 
 
@@ -80,7 +80,8 @@ def test_the_library_is_imported_at_its_first_use():
     code = (
         "import sys, arm_dynamics; assert 'numpy' not in sys.modules;"
         " from arm_dynamics import forward_model, load_arm; assert callable(forward_model);"
-        " import arm_dynamics.forward_step; assert callable(arm_dynamics.forward_model);"
+        " import arm_dynamics.simulation.forward_model;"
+        " assert callable(arm_dynamics.forward_model);"
         " assert set(arm_dynamics.__all__) <= set(dir(arm_dynamics)) and 'numpy' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,12 +9,13 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from std_msgs.msg import Header
 from visualization_msgs.msg import InteractiveMarkerControl, Marker
 
-from arm_dynamics import load_arm, resources
-from arm_dynamics.kinematics import link_poses, pose
+from arm_dynamics import load_arm
+from arm_dynamics.core import resources
+from arm_dynamics.dynamics.kinematics import link_poses, pose
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.ros import marker_messages as mm
+from arm_dynamics.ros.diagnostics import Status
 from arm_dynamics.ros.rviz_scene import status_words
-from arm_dynamics.ros.status import Status
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 

@@ -6,7 +6,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.ros.status import Status
+from arm_dynamics.ros.diagnostics import Status
 
 from .link import _yaml, stamp
 

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from arm_dynamics.loop import PAUSE
-from arm_dynamics.ros import one_publisher
-from arm_dynamics.ros.one_publisher import LOOK, SILENCE, OnePublisher
+from arm_dynamics.control.control_loop import PAUSE
+from arm_dynamics.ros import publisher_checks
+from arm_dynamics.ros.publisher_checks import LOOK, SILENCE, OnePublisher
 from arm_dynamics.ros.simulator import SimulatorNode
 
 COMMANDS, VOLTAGES = "/joint_commands", "/voltage_commands"
@@ -53,7 +53,7 @@ class Graph:
 @pytest.fixture
 def graph(monkeypatch):
     graph = Graph()
-    monkeypatch.setattr(one_publisher.time, "monotonic", lambda: graph.now)
+    monkeypatch.setattr(publisher_checks.time, "monotonic", lambda: graph.now)
     graph.add(A, "a")
     graph.add(B, "b")
     graph.one = OnePublisher(graph, graph.report, graph.restart, kind="commander")

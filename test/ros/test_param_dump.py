@@ -18,7 +18,7 @@ from rclpy.parameter import (
 from arm_dynamics.ros.hardware import HardwareNode
 from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.joint_sliders import JointSlidersNode
-from arm_dynamics.ros.parameters import LARGEST, take_numbers_as_text
+from arm_dynamics.ros.ros_parameters import LARGEST, take_numbers_as_text
 from arm_dynamics.ros.simulator import SimulatorNode
 from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
 from arm_dynamics.ros.viewer import ViewerNode

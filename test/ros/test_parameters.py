@@ -5,9 +5,9 @@ import pytest
 from rcl_interfaces.msg import ParameterType
 
 from arm_dynamics import load_arm
-from arm_dynamics.config import build_controller
-from arm_dynamics.dynamics import gravity
-from arm_dynamics.regulation.gain_table_build import build_gain_table
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.dynamics.rigid_body import gravity
 
 from .link import GAINS, INITIAL, LOCKSTEP, Motion
 

@@ -18,10 +18,9 @@ from rcl_interfaces.srv import (
 from std_srvs.srv import SetBool, Trigger
 from type_description_interfaces.srv import GetTypeDescription
 
-from arm_dynamics.errors import InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.ros.c_message import from_c, is_known, new, parts, to_c
-from arm_dynamics.ros.goal_limit import SendGoal
-from arm_dynamics.ros.request_limit import ITEMS, TEXT, check_request
+from arm_dynamics.ros.size_limits import ITEMS, TEXT, SendGoal, check_request
 
 SERVICES = (
     *(ChangeState, GetAvailableStates, GetAvailableTransitions, GetState, GetTypeDescription),

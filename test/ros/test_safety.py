@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from arm_dynamics import load_arm
-from arm_dynamics.dynamics import gravity
+from arm_dynamics.dynamics.rigid_body import gravity
 
 from .link import GAINS, INITIAL, JOINTS, ROOT, Motion, joint_state, stamp, trajectory
 

@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from arm_dynamics import plugins
-from arm_dynamics.config import parameter_file
-from arm_dynamics.errors import UnknownName
+from arm_dynamics.control.config import parameter_file
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.model.load import find_urdf, load_arm
 from arm_dynamics.ros import sim as command
-from arm_dynamics.ros.control_law import joint_law
+from arm_dynamics.ros.controller_parameters import joint_law
 
 from .link import INITIAL, DiagnosticArray
 

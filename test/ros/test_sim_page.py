@@ -12,7 +12,7 @@ pytest.importorskip("viser", reason="viser is not installed")
 from browser import Panel
 from websockets.exceptions import ConnectionClosed
 
-from arm_dynamics.ros.remote_tour import RemoteTour
+from arm_dynamics.ros.demo_motion import RemoteTour
 
 from .link import INITIAL, JOINTS, Motion
 

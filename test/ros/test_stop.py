@@ -12,7 +12,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
 from arm_dynamics.ros.process import spin_beside
-from arm_dynamics.ros.stop import Stop
+from arm_dynamics.ros.shutdown_flag import Stop
 
 
 @pytest.fixture

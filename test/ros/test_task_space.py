@@ -11,9 +11,9 @@ from nav_msgs.msg import Path
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_dynamics.kinematics import pose, twist
+from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.dynamics.kinematics import pose, twist
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.quaternion import quaternion_of
 
 from .link import INTRODUCTION, LOCKSTEP, Motion, stamp, to_time
 from .marker_client import DOWN, MOVED, UP, Client

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics.ros import transport
-from arm_dynamics.ros.transport import (
+from arm_dynamics.ros import dds_transport
+from arm_dynamics.ros.dds_transport import (
     BUILTIN,
     LOCALHOST_ONLY,
     PROFILES,
@@ -82,7 +82,7 @@ def test_a_profile_in_the_folder_and_transports_of_the_user_are_warned_of(enviro
 
 
 def test_other_middleware_is_left_alone(environment, monkeypatch):
-    monkeypatch.setattr(transport, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
+    monkeypatch.setattr(dds_transport, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
     environment(**{RANGE: "LOCALHOST"})
     assert avoid_shared_memory() == ""
     assert present() == {RANGE: "LOCALHOST"}

@@ -11,7 +11,13 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.ros.wire import FIELDS, JointStateReader, JointStateWriter, clock, joints
+from arm_dynamics.ros.joint_state_serialization import (
+    FIELDS,
+    JointStateReader,
+    JointStateWriter,
+    clock,
+    joints,
+)
 
 names = st.lists(st.text("aR_1é", min_size=0, max_size=9), min_size=1, max_size=8)
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=64)

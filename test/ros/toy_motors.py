@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from arm_dynamics import load_arm
-from arm_dynamics.drivers.motor_bus import MotorBus, Reading
-from arm_dynamics.dynamics import gravity
-from arm_dynamics.errors import DriverFault
-from arm_dynamics.plant import Plant
-from arm_dynamics.state import Command, State
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.hardware.motor_bus import MotorBus, Reading
+from arm_dynamics.simulation.plant import Plant
 
 DT = 1e-3
 STIFFNESS, DAMPING = 300.0, 30.0

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from arm_dynamics.model.audit import (
+    distal_inertia,
     files,
     inertia,
     joints,
@@ -19,11 +20,10 @@ from arm_dynamics.model.audit import (
     proportion,
     ros2_control,
     structure,
-    swing,
 )
 from arm_dynamics.model.audit.fault import Fault, UrdfRejected, report, title
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.source import BadXml, parse
+from arm_dynamics.model.xml_source import BadXml, parse
 
 __all__ = ["Fault", "UrdfRejected", "audit", "report"]
 
@@ -53,7 +53,7 @@ _RULES = (
     structure.check,
     numbers.check,
     inertia.check,
-    swing.check,
+    distal_inertia.check,
     proportion.check,
     joints.check,
     ros2_control.check,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from arm_dynamics import plugins
-from arm_dynamics.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.parameters import Parameter, complete
 from arm_dynamics.model.audit.fault import Fault, listed, suggest, title
 from arm_dynamics.model.audit.numbers import LARGEST, unreadable
-from arm_dynamics.model.source import Node
-from arm_dynamics.model.wiring import NAMES
-from arm_dynamics.parameters import Parameter, complete
+from arm_dynamics.model.hardware_info import NAMES
+from arm_dynamics.model.xml_source import Node
 
 STOPS = (
     Parameter("stop_stiffness", 0.0, "N m/rad", "stiffness of the end stops", lower=0.0),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from arm_dynamics.errors import ArmDynamicsError
-from arm_dynamics.model.source import Node
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.model.xml_source import Node
 
 Severity = Literal["error", "warning"]
 MOST_LISTED = 50

@@ -9,7 +9,7 @@ from pathlib import Path
 from arm_dynamics.model.audit.fault import Fault, Severity, title
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.mesh_files import candidates, may_open
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 
 def check(robot: Robot, folder: Path | None) -> Iterator[Fault]:

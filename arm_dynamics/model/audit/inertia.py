@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from arm_dynamics.model.audit.fault import Fault, listed, title
 from arm_dynamics.model.audit.numbers import number
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 _TOLERANCE = 1e-9  # relative to the largest principal moment
 POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass

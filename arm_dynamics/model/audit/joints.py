@@ -8,7 +8,7 @@ from math import hypot
 from arm_dynamics.model.audit.fault import Fault, suggest, title
 from arm_dynamics.model.audit.numbers import number, vector
 from arm_dynamics.model.audit.robot import KINDS, MANY_COORDINATES, ONE_COORDINATE, Robot
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 _UNIT_TOLERANCE = 1e-6
 MOST_JOINTS = 128

@@ -13,7 +13,7 @@ from math import isfinite
 
 from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _ALONE = re.compile(_NUMBER, re.ASCII)

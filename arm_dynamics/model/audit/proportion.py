@@ -17,7 +17,7 @@ from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.inertia import POINT, mass_of, tensor_of
 from arm_dynamics.model.audit.numbers import number, vector
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 MOST_TURN = 4 * pi
 """Limit [rad] of a revolute joint beyond which degrees are likely: two turns."""

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")
 MANY_COORDINATES = ("floating", "planar")

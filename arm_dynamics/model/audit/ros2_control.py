@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from arm_dynamics.model.audit import actuator, wiring
+from arm_dynamics.model.audit import actuator, hardware_info
 from arm_dynamics.model.audit.actuator import control_title
 from arm_dynamics.model.audit.fault import Fault, Severity, listed, suggest, title
 from arm_dynamics.model.audit.joints import bounds
 from arm_dynamics.model.audit.numbers import read, unreadable
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 OWN_PLUGIN = "topic_based_ros2_control/"
 """Hardware of ros2_control whose topics the simulator has."""
@@ -25,7 +25,7 @@ def check(robot: Robot) -> Iterator[Fault]:
     for block in blocks:
         yield from _plugin(block)
         yield from _tool_frame(robot, block)
-        yield from wiring.check(block)
+        yield from hardware_info.check(block)
         for joint in block.every("joint"):
             yield from _name(robot, joint, seen)
             yield from actuator.check(joint)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from arm_dynamics.model.audit.fault import Fault, suggest, title
 from arm_dynamics.model.audit.robot import Edge, Robot, end
-from arm_dynamics.model.source import Node
+from arm_dynamics.model.xml_source import Node
 
 _SINGLE = {
     "link": ("inertial",),

@@ -1,0 +1,1 @@
+"""Many arms at once: rollouts, stability, gain tuning and Monte Carlo analysis."""

@@ -1,0 +1,93 @@
+"""What gains lack of customary margins: it keeps a search away from the edge of stability.
+
+A loop near the edge rings so little in a short rollout that errors alone hardly tell.
+"""
+
+from __future__ import annotations
+
+from cmath import exp
+from dataclasses import dataclass, replace
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.batch.stability import closed_loop_map
+from arm_dynamics.batch.tuning.cases import Cases
+from arm_dynamics.batch.tuning.gain_space import GainSpace
+from arm_dynamics.batch.tuning.margins import held_loop, law_about
+from arm_dynamics.batch.tuning.python_controller import changed
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.linear_controller import NEUTRAL
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import InvalidValue
+
+FACTORS = (2.0, 0.5, exp(-1j * pi / 6))
+"""All gains together are to be stable with these factors: 6 dB of gain either way, 30 degrees of
+phase.
+Source: K. J. Åström and R. M. Murray, Feedback Systems (2008), section 9.3, on customary
+margins: 2 to 5, and 30 to 60 degrees."""
+LOOPS = 8
+"""Cases that are looked at, besides the bare arm at its initial pose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """An arm at rest at ``q``: Φ, Γ over one control period."""
+
+    q: Vector
+    whole: Vector
+    pushed: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Reserve:
+    """R = max over loops and FACTORS f of max(0, ρ - 1), ρ the spectral radius with f times H, J.
+
+    A complex factor turns the phase of the whole loop, either way: of z^k and of its conjugate.
+    Over one control period: no time step is in it.
+    """
+
+    space: GainSpace
+    cases: Cases
+    loops: tuple[Loop, ...]
+
+    @classmethod
+    def of(cls, space: GainSpace, cases: Cases) -> Reserve:
+        """Of the bare arm at its initial pose and the first LOOPS cases at their targets.
+
+        Without loops, R = 0, where the arm has no linear loop, as with gear play.
+        """
+        arm = cases.arm
+        places = [(arm, arm.pose("initial"))]
+        places += [(cases.arm_of(k), cases.target[k]) for k in range(min(LOOPS, len(cases)))]
+        c, loops = cases.conditions, []
+        for one, q in places:
+            try:
+                whole, pushed = held_loop(one, q, c.period, c.interface)
+                law_about(space.law, q, c.period, c.interface)
+            except InvalidValue:
+                continue
+            loops.append(Loop(q, whole, pushed))
+        return cls(space, cases, tuple(loops))
+
+    def __call__(self, x: Vector) -> Vector:
+        """R (m,) of points (m, size)."""
+        return np.array([self._one(point) for point in x])
+
+    def _one(self, point: Vector) -> float:
+        if not self.loops:
+            return 0.0
+        rows = self.space.gains(point[None])
+        law = changed(self.space.law, {name.partition(".")[2]: r[0] for name, r in rows.items()})
+        closed = np.array([one for loop in self.loops for one in self._closed(law, loop)])
+        values = np.linalg.eigvals(closed)
+        size = np.where(np.abs(values - 1) > NEUTRAL, np.abs(values), 0.0)
+        return max(0.0, float(size.max()) - 1.0)
+
+    def _closed(self, law: Controller, loop: Loop) -> list[Vector]:
+        """One map for each of FACTORS."""
+        c = self.cases.conditions
+        own: Any = law_about(law, loop.q, c.period, c.interface)
+        laws = (replace(own, H=factor * own.H, J=factor * own.J) for factor in FACTORS)
+        return [closed_loop_map(loop.whole, loop.pushed, one, delay=int(c.delay)) for one in laws]

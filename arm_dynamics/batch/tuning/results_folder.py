@@ -1,0 +1,118 @@
+"""The folder of a gain search: parameter file, worst case, margins, picture, state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+
+import yaml
+
+from arm_dynamics.batch.tuning.cases import Cases
+from arm_dynamics.batch.tuning.gain_search import Tuned
+from arm_dynamics.batch.tuning.margins import Margins
+from arm_dynamics.batch.tuning.parameter_file import parameter_text, replace_text
+from arm_dynamics.batch.tuning.validation import Held
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.files import prepare_folder
+from arm_dynamics.core.requirements import to_install
+
+STATE, GAINS, WORST, MARGINS, REPORT = (
+    "state.json", "gains.yaml", "worst_case.yaml", "margins.yaml", "report.png",
+)  # fmt: skip
+BEFORE = "state.before.json"
+"""The state of the search before, which a new one would overwrite."""
+MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
+
+
+def prepare(folder: Path) -> Path:
+    """``folder``, made where it was missing; raises ConfigError when nothing can be written.
+
+    And ArmDynamicsError naming the extra to install where matplotlib is missing: the picture
+    comes last, but what is missing is known before anything is computed.
+    """
+    try:
+        import matplotlib  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("matplotlib"):
+            raise
+        raise ArmDynamicsError(f"the report needs matplotlib: {to_install('plot')}") from error
+    return prepare_folder(folder)
+
+
+def set_aside(state: Path) -> None:
+    """Keep an earlier search's state under another name; raises ConfigError when it cannot."""
+    try:
+        if state.exists():
+            os.replace(state, state.with_name(BEFORE))
+    except OSError as error:
+        raise ConfigError(f"{state} cannot be set aside: {error.strerror}") from error
+
+
+def write(
+    folder: Path,
+    arm: str,
+    controller: str,
+    tuned: Tuned,
+    held: Mapping[str, Held],
+    margins: MarginRows | None,
+) -> tuple[Path, ...]:
+    """Everything that was found, as files in ``folder``; raises ConfigError when one fails."""
+    notes = _notes(tuned, held)
+    text = parameter_text(arm, controller, tuned.law, tuned.gains, notes)
+    worst = case_table(tuned.cases, tuned.worst, float(tuned.after[tuned.worst]))
+    files = [
+        replace_text(folder / GAINS, text),
+        replace_text(folder / WORST, yaml.safe_dump(worst, sort_keys=False)),
+    ]
+    if margins is not None:
+        table = margin_table(tuned.law.arm.joint_names, margins)
+        files.append(replace_text(folder / MARGINS, yaml.safe_dump(table, sort_keys=False)))
+    from arm_dynamics.batch.tuning.report import report, save  # noqa: PLC0415 - needs matplotlib
+
+    return (*files, save(report(tuned, held, margins), folder / REPORT))
+
+
+def case_table(cases: Cases, case: int, cost: float) -> dict[str, object]:
+    """One case as plain numbers."""
+    return {
+        "case": case,
+        "cost_rad_s": cost,
+        "dt_s": float(cases.dt[case]),
+        "joints": list(cases.arm.joint_names),
+        "start": cases.start[case].tolist(),
+        "target": cases.target[case].tolist(),
+        "values": {name: rows[case].tolist() for name, rows in cases.vary.items()},
+    }
+
+
+def margin_table(joints: tuple[str, ...], margins: MarginRows) -> dict[str, object]:
+    """Margins by joint; what is infinite or unstable is no number, but said."""
+    return {
+        title: {joint: _plain(m) for joint, m in zip(joints, rows, strict=True)}
+        for title, rows in zip(("initial_pose", "least_over_cases"), margins, strict=True)
+    }
+
+
+def _plain(m: Margins) -> dict[str, object]:
+    return {
+        name: value if isfinite(value := float(getattr(m, field))) else str(value)
+        for name, field in (
+            ("gain_margin", "gain_margin"), ("gain_reduction", "gain_reduction"),
+            ("phase_margin_deg", "phase_margin"), ("crossover_hz", "crossover"),
+            ("delay_margin_s", "delay_margin"),
+        )
+    }  # fmt: skip
+
+
+def _notes(tuned: Tuned, held: Mapping[str, Held]) -> list[str]:
+    c, task = tuned.task.conditions, tuned.task
+    return [
+        f"Gains found over {task.cases} cases (seed {task.seed}), {tuned.found.tried} tried:"
+        f" J = {tuned.cost:.4g} rad s, at the start {tuned.cost_before:.4g}.",
+        f"Payload up to {c.payload:g} kg, model off by up to {c.error:.0%}, steps of"
+        f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control every {c.period:g} s.",
+        f"Commands by {c.interface}: gains found for one interface are not made for another.",
+        *(f"Unseen cases, {name}: {one.text}." for name, one in held.items()),
+    ]

@@ -1,0 +1,1 @@
+"""Control loop, controllers, trajectories, goals and their configuration."""

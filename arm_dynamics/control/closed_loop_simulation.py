@@ -1,0 +1,172 @@
+"""An arm under a controller: sampled as on hardware, or in continuous time as its ideal."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import pairwise
+from math import nextafter
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.core.argument_checks import expect
+from arm_dynamics.core.arrays import Vector, frozen, scalar
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.equations_of_motion import ArmMotion
+from arm_dynamics.simulation.plant import Plant
+from arm_dynamics.simulation.simulation import whole_steps
+from arm_dynamics.simulation.trace import Trace
+
+NUDGE = 1e-3
+"""Change of the state [rad, rad/s] and of the time [s] that shows an undeclared memory."""
+
+
+def simulate_closed_loop(
+    arm: ArmModel,
+    controller: Controller,
+    trajectory: Trajectory,
+    start: State,
+    *,
+    seconds: float,
+    period: float,
+    dt: float | None = None,
+    method: str = "rk4",
+    continuous: bool = False,
+    tolerance: float = 1e-10,
+) -> Trace:
+    """Motion of ``arm`` from ``start`` under ``controller`` along ``trajectory``.
+
+    Sampled (default): every ``period`` [s] the controller computes a command from the state, which
+    is held for that period; the plant takes time steps of ``dt`` [s], by default one a period,
+    with ``method``.
+
+    ``continuous=True`` is the ideal of it, the limit of a vanishing period. The controller's
+    memory m (integrals, filters) becomes part of one differential equation::
+
+        M(q) v̇ + C(q, v) v + g(q) = tau(u, v, z) - friction + stops,   ż = n - λ z,
+        u, ṁ = controller(t, q, v, m)
+
+    Its local error is at most ``tolerance``, relative, by Dormand and Prince's method of order 8,
+    or LSODA where actuators have states z; it begins again at every knot of the trajectory.
+    ``dt`` and ``method`` are not used. Samples are taken every ``period`` in both cases, so that
+    two results compare entry by entry. The commands are the trace's ``tau``.
+
+    The controller is reset; its model may differ from ``arm``. Raises InvalidValue for times that
+    are no whole multiples. In continuous time also for a joint with dry friction or an actuator
+    that prescribes its position, for a controller whose memory has no continuous form, and where
+    the solver fails.
+    """
+    dt = period if dt is None else dt
+    count, steps = whole_steps(seconds, period), whole_steps(period, dt)
+    start = require_state(start)
+    if expect(bool, "continuous", continuous):
+        loop = _ContinuousLoop(arm, controller, trajectory, start)
+        times: Vector = start.time + period * np.arange(count + 1, dtype=np.float64)
+        return loop.run(times, scalar("tolerance", tolerance, above=0, upper=1e-2))
+    controller.reset(start)
+    plant, state, rows = Plant(arm, method), start, []
+    for k in range(count + 1):
+        command = controller.update(state, trajectory.at(state.time), period if k else 0.0)
+        rows.append((state.time, state.q, state.v, command.value))
+        state = plant.step(state, command, dt, steps, end=start.time + (k + 1) * steps * dt)
+    time, q, v, tau = map(frozen, zip(*rows, strict=True))
+    return Trace(arm, time, q, v, tau)
+
+
+class _ContinuousLoop:
+    """ẏ = f(t, y), y = (q, v, z, m): arm, actuators' states and the controller's memory."""
+
+    def __init__(
+        self, arm: ArmModel, controller: Controller, trajectory: Trajectory, start: State
+    ) -> None:
+        self.arm, self.controller, self.trajectory = arm, controller, trajectory
+        self.motion = _smooth_motion(arm)
+        controller.reset(start)
+        z = start.act if start.act.size else arm.initial_act
+        self.y = np.concatenate([start.q, start.v, z, controller.memory])
+        self.ends = np.cumsum([arm.nv, arm.nv, arm.na])
+        self._rate(start.time, self.y)  # a controller without a continuous form rejects itself
+        _require_declared_memory(controller, start, trajectory)
+
+    def run(self, times: Vector, tolerance: float) -> Trace:
+        """Samples at ``times`` (n,) [s], increasing; those at a knot are from behind it."""
+        y, rows, method = self.y, [], "LSODA" if self.arm.na else "DOP853"
+        for begin, end in pairwise(self._knots(times[0], times[-1])):
+            last = nextafter(end, begin)  # at a knot the reference may jump
+            inside = times[(times >= begin) & (times < end)]
+            solved = solve_ivp(
+                lambda t, y, last=last: self._rate(min(t, last), y)[0],
+                (begin, end), y, method, np.append(inside, end),
+                rtol=tolerance, atol=tolerance / 10,
+            )  # fmt: skip
+            if not solved.success:
+                raise InvalidValue(
+                    f"continuous closed loop: no solution to {end:g} s: {solved.message}"
+                )
+            rows.extend(solved.y.T[:-1])
+            y = solved.y[:, -1]
+        found = np.array([*rows, y])
+        tau = [self._rate(t, row)[1] for t, row in zip(times.tolist(), found, strict=True)]
+        q, v = found[:, : self.ends[0]], found[:, self.ends[0] : self.ends[1]]
+        return Trace(self.arm, frozen(times), frozen(q), frozen(v), frozen(tau))
+
+    def _knots(self, begin: float, end: float) -> list[float]:
+        """``begin``, ``end`` and the trajectory's knots between them [s], rounding apart."""
+        path, near = self.trajectory, 1e-12 * (end - begin)
+        knots = (path.start, path.end, *getattr(path, "knots", ()))
+        between = {float(knot) for knot in knots if begin + near < knot < end - near}
+        return [begin, *sorted(between), end]
+
+    def _rate(self, t: float, y: Vector) -> tuple[Vector, Vector]:
+        """ẏ at ``t`` [s], and the command (nv,) there."""
+        q, v, z, memory = np.split(y, self.ends)
+        motion, interface = self.motion, self.controller.interface
+
+        def acceleration(command: Vector) -> Vector:
+            motion.use(Command(interface, command))
+            return motion.acceleration(q, v, z)
+
+        state, reference = State(t, q, v, np.full(q.size, np.nan), z), self.trajectory.at(t)
+        command, learned = self.controller.instant(state, reference, memory, acceleration)
+        a = acceleration(command.value).copy()
+        own = z
+        if z.size:
+            decay, source = motion.rates(q, v, z)
+            own = source - decay * z
+        return np.concatenate([v, a, own, learned]), command.value
+
+
+def _smooth_motion(arm: ArmModel) -> ArmMotion:
+    """The arm's equations; raises InvalidValue naming a joint that sticks or is prescribed."""
+    motion = ArmMotion(arm)
+    for joint, actuator, rubs in zip(arm.joints, arm.actuators, motion.rubbing, strict=True):
+        where = f"continuous closed loop: joint '{joint.name}'"
+        if actuator.prescribes:
+            raise InvalidValue(f"{where}: its actuator prescribes the position; expected an effort")
+        if rubs or actuator.rubs_inside:
+            raise InvalidValue(
+                f"{where}: dry friction = {joint.friction + actuator.dry_friction:g} N·m; expected"
+                " 0; use the sampled loop with a short period, or set friction to 0"
+            )
+    return motion
+
+
+def _require_declared_memory(controller: Controller, start: State, trajectory: Trajectory) -> None:
+    """Raise InvalidValue for a controller that remembers more than its ``memory`` contains."""
+    twin = deepcopy(controller, {id(controller.arm): controller.arm})
+    reference, moved = trajectory.at(start.time), State.of(start.q + NUDGE, start.v + NUDGE)
+    twin.reset(start)
+    memory, before = twin.memory, twin.update(start, reference, 0.0).value
+    for _ in range(2):
+        twin.update(moved, reference, NUDGE)
+    twin.remember(memory)
+    if not np.array_equal(before, twin.update(start, reference, 0.0).value):
+        raise InvalidValue(
+            f"controller {type(controller).__name__}: its command depends on earlier updates, but"
+            f" its memory = {memory} does not; expected a controller that has its integrals and"
+            " filters in 'memory' and sets them in 'remember'"
+        )

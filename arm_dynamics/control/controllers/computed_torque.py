@@ -1,0 +1,184 @@
+"""Computed torque: the arm as decoupled double integrators."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from arm_dynamics.control.controllers.anti_windup import grown_integral
+from arm_dynamics.control.controllers.controller import LARGEST, Controller, Gains
+from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import (
+    MATRIX,
+    MATRIX_OUT,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    clip,
+    compiled_for,
+)
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.dynamics.rigid_body import mass_matrix
+from arm_dynamics.model.arm_model import ArmModel
+
+SLOW = 0.001
+"""Speed [rad/s] of the reference model from which on all of the dry friction is compensated."""
+
+
+@compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
+def wanted_accelerations(
+    gains: Vector, integral: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, q: Vector,
+    v: Vector,
+) -> Vector:  # fmt: skip
+    """a_ref + kp e + kd ė + ∫ (nv,) [rad/s²]; gains (4, nv): the parameters in their order."""
+    wanted = np.empty(q.size)
+    for j in range(q.size):
+        feedback = gains[0, j] * (q_ref[j] - q[j]) + gains[2, j] * (v_ref[j] - v[j])
+        wanted[j] = a_ref[j] + feedback + integral[j]
+    return wanted
+
+
+@compiled_for(MATRIX, VECTOR_OUT, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER)
+def limit_and_integrate(
+    gains: Vector, integral: Vector, wanted: Vector, limit: Vector, q_ref: Vector, q: Vector,
+    dt: float,
+) -> Vector:  # fmt: skip
+    """Efforts (nv,) [N·m] within ±limit; ``integral`` (nv,) is changed in place."""
+    effort, saturated = np.empty(q.size), False
+    for j in range(q.size):
+        effort[j] = clip(wanted[j], -limit[j], limit[j])
+        saturated = saturated | (effort[j] != wanted[j])
+    for j in range(q.size):
+        error = q_ref[j] - q[j]
+        integral[j] = grown_integral(gains[1, j], gains[3, j], error, saturated, integral[j], dt)
+    return effort
+
+
+@compiled_for(MATRIX, MATRIX_OUT, VECTOR, VECTOR, VECTOR, NUMBER)
+def advance_reference_model(
+    gains: Vector, model: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, dt: float
+) -> None:
+    """Advance the rows q_m, v_m, ∫_m (3, nv) of ``model`` by an implicit Euler step, in place.
+
+    q̈_m = a_ref + kp (q_ref - q_m) + kd (v_ref - v_m) + ∫_m, and d∫_m/dt = ki (q_ref - q_m).
+    """
+    for j in range(q_ref.size):
+        kp, ki, kd, clamp = gains[0, j], gains[1, j], gains[2, j], gains[3, j]
+        error = q_ref[j] - model[0, j]
+        forced = a_ref[j] + kp * error + kd * v_ref[j] + model[2, j] + dt * ki * error
+        model[1, j] = (model[1, j] + dt * forced) / (1.0 + dt * (kd + dt * (kp + dt * ki)))
+        model[0, j] += dt * model[1, j]
+        integral = model[2, j] + dt * ki * (q_ref[j] - model[0, j])
+        model[2, j] = clip(integral, -clamp, clamp)
+
+
+class ComputedTorque(Controller):
+    """tau = M(q) (a_ref + kp e + kd ė + ki ∫e dt) + C(q, v) v + g(q) + b v_ref + f s(v_m).
+
+    e = q_ref - q, s(v) = clip(v / SLOW, ±1). M, C, g, viscous friction b and dry friction f are
+    those of the controller's model. With a true model and b = 0 every joint obeys
+    ë + kd ė + kp e + ki ∫e = 0 in every configuration; so the gains do not depend on the arm.
+    The default ones have poles at -3.6, -18 and -38 1/s and overshoot a step by 14 %.
+
+    v_m is the velocity of a reference model: of a joint without friction that obeys the equation
+    above. Along a trajectory v_m = v_ref; after a step of q_ref it is the velocity that the joint
+    should have, so that a joint that sticks does not disturb the joints that its acceleration was
+    to balance. It depends on references only, not on feedback: stability does not depend on f.
+
+    A joint with viscous friction gets (b / kd) (kp e + ki ∫e) in addition. It then obeys
+    M ë + (M + b / kd) (kd ė + kp e + ki ∫e) = 0: with little inertia it is held by its friction's
+    time constant instead of hardly at all.
+
+    While any effort is saturated the arm does not accelerate as commanded: integrals then only
+    shrink. They never pass i_clamp.
+
+    Source: Siciliano et al., Robotics (2009), section 8.5.2 (inverse dynamics control).
+    """
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter(
+            "kp", 900.0, "1/s²", "acceleration per position error", lower=0, upper=1e6, order=2
+        ),
+        Parameter("ki", 2500.0, "1/s³", "integral gain", lower=0, upper=1e8, order=3),
+        Parameter(
+            "kd", 60.0, "1/s", "acceleration per velocity error", lower=0, upper=1e4, order=1
+        ),
+        Parameter("i_clamp", inf, "rad/s²", "largest acceleration of the integral", lower=0),
+    )
+
+    def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
+        super().__init__(arm, gains)
+        self._integral: Vector = np.zeros(arm.nv)
+        self._reference_model: Vector = np.zeros((3, arm.nv))
+
+    def reset(self, state: State) -> None:
+        """Take over without a step of the effort, where the arm's effort is known.
+
+        ∫ = (M + b / kd)⁻¹ (tau - C v - g + M kd v), so that the first output on a reference at
+        rest is the effort measured now; 0 where the effort is unknown (NaN), and for a joint with
+        ki = 0. The reference model starts at rest at q.
+        """
+        state, _ = self.readable(state, Reference.hold(state.q))
+        self._integral = np.zeros(self.arm.nv)
+        self._reference_model = np.stack([state.q, self._integral, self._integral])
+        if np.isfinite(state.tau).all():
+            tau = np.clip(state.tau, -LARGEST, LARGEST)
+            braking = self.body.rnea(state.q, state.v, -self.gains["kd"] * state.v)
+            carried = np.linalg.solve(self.inertia(state.q), tau - braking)
+            clamp = self.gains["i_clamp"]
+            self._integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
+
+    @property
+    def memory(self) -> Vector:
+        """∫ [rad/s²], then q_m, v_m and ∫_m of the reference model, (4 nv,)."""
+        return np.concatenate([self._integral, self._reference_model.ravel()])
+
+    def remember(self, memory: Vector) -> None:
+        """Go on from a ``memory`` (4 nv,)."""
+        self._integral = memory[: self.arm.nv].copy()
+        self._reference_model = memory[self.arm.nv :].reshape(3, -1).copy()
+
+    def configure(self, gains: Gains) -> None:
+        """Take new gains without disturbing the integral; errors as in Controller."""
+        super().configure(gains)
+        self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
+        self._note_friction()
+
+    def use_model(self, arm: ArmModel) -> None:
+        """Tell the law another model; errors as in Controller."""
+        super().use_model(arm)
+        self._note_friction()
+
+    def inertia(self, q: Vector) -> Vector:
+        """M(q) + diag(b / kd) (nv, nv): effort per acceleration that kp e and the integral ask."""
+        inertia: Vector = mass_matrix(self.arm, q) + np.diag(self._slow)
+        return inertia
+
+    def _note_friction(self) -> None:
+        """b, f and b / kd, which is 0 where kd is."""
+        self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
+        kd = self.gains["kd"]
+        self._slow = np.where(kd > 0, self._viscous / np.where(kd > 0, kd, 1.0), 0.0)
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        state, reference = self.readable(state, reference, dt)
+        wanted = wanted_accelerations(
+            self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
+        )
+        advance_reference_model(
+            self._table, self._reference_model, reference.q, reference.v, reference.a, dt
+        )
+        dry = self._dry * np.clip(self._reference_model[1] / SLOW, -1, 1)
+        held = self._slow * (self.gains["kp"] * (reference.q - state.q) + self._integral)
+        friction = self._viscous * reference.v + held + dry
+        tau = self.body.rnea(state.q, state.v, wanted) + friction
+        effort = limit_and_integrate(
+            self._table, self._integral, tau, self._limit, reference.q, state.q, dt
+        )
+        effort.flags.writeable = False
+        return Command(self.interface, effort, state.time)

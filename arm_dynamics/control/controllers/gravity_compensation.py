@@ -1,0 +1,26 @@
+"""Free drive: the arm weighs nothing and can be led by hand."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.state import Command, Reference, State
+
+
+class GravityCompensation(Controller):
+    """tau = g(q) - d v, with g of the controller's own model; the reference is ignored.
+
+    Source: Siciliano et al., Robotics (2009), section 8.5.1.
+    """
+
+    follows: ClassVar[bool] = False
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("d", 0.0, "N·m·s/rad", "added damping", lower=0, upper=1e6),
+    )
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        state, reference = self.readable(state, reference, dt)
+        return self.limited(self.body.gravity(state.q) - self.gains["d"] * state.v, state)

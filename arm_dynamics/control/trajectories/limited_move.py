@@ -1,0 +1,172 @@
+"""The motion of one joint as polynomials in time, in plain numbers: faster than arrays of few.
+
+The fastest motion of a joint to a target that moves, within its velocity and acceleration.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from math import copysign, inf, sqrt
+from typing import NamedTuple
+
+Row = tuple[float, ...]
+"""Coefficients c_k of a polynomial of at most degree 5, the constant first."""
+
+
+class Moment(NamedTuple):
+    """Position [rad or m], velocity and acceleration of a joint."""
+
+    q: float
+    v: float
+    a: float
+
+
+class Track:
+    """q(t) = Σ_k c_jk (t - t_j)^k in the last piece j that has begun; the first one before that.
+
+    ``times`` t_j [s] do not decrease.
+    """
+
+    __slots__ = ("rows", "times")
+
+    def __init__(self, times: Iterable[float], rows: Iterable[Row]) -> None:
+        self.times, self.rows = list(times), list(rows)
+
+    def at(self, time: float) -> Moment:
+        """Return q, v and a at ``time`` [s]."""
+        j = max(bisect_right(self.times, time) - 1, 0)
+        return moment(self.rows[j], time - self.times[j])
+
+    def append(self, time: float, row: Row) -> None:
+        """Add a piece at the end."""
+        self.times.append(time)
+        self.rows.append(row)
+
+
+def moment(row: Row, s: float) -> Moment:
+    """Return p(s), p'(s) and p''(s)."""
+    p = v = a = 0.0
+    for c in reversed(row):
+        a = a * s + 2 * v
+        v = v * s + p
+        p = p * s + c
+    return Moment(p, v, a)
+
+
+def fading(difference: Sequence[float], length: float) -> Row:
+    """Return the quintic from ``difference`` to 0 with its rates in ``length`` [s].
+
+    ``difference``: value, rate and second derivative.
+
+    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), eq. 2.5.
+    """
+    e, w, b = difference
+    T = length
+    return (
+        *(e, w, b / 2),
+        (-20 * e - 12 * w * T - 3 * b * T * T) / (2 * T**3),
+        (30 * e + 16 * w * T + 3 * b * T * T) / (2 * T**4),
+        (-12 * e - 6 * w * T - b * T * T) / (2 * T**5),
+    )
+
+
+ROUNDS = 20
+CLOSE = 1e-7
+"""Time [s] to which the meeting with a target is found."""
+
+
+class Limits(NamedTuple):
+    """Of one joint: velocity [rad/s or m/s], acceleration, and positions [rad or m]."""
+
+    velocity: float
+    acceleration: float
+    lower: float = -inf
+    upper: float = inf
+
+
+class Phases(NamedTuple):
+    """``first``, ``middle`` and ``last`` durations [s]; accelerations ``begin``, 0 and ``end``."""
+
+    first: float
+    middle: float
+    last: float
+    begin: float
+    end: float
+
+    @property
+    def duration(self) -> float:
+        """Duration [s] of all three; inf where the target is never reached."""
+        return self.first + self.middle + self.last
+
+
+def fastest(q: float, v: float, to_q: float, to_v: float, limits: Limits) -> Phases:
+    """Return the fastest motion to a target at ``to_q`` now that keeps its velocity ``to_v``.
+
+    In the target's frame e = q - to_q and w = v - to_v become 0 with |ẇ| <= a and
+    |w + to_v| <= v_max: full acceleration until |w| = √(a |e| + w²/2), or to the limit and a
+    cruise there, then full deceleration. A target as fast as the limit is never reached.
+    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 3.2, in a moving frame.
+    """
+    rate, w, ahead = limits.acceleration, v - to_v, to_q - q
+    sign = copysign(1.0, ahead - w * abs(w) / (2 * rate))
+    way, u = sign * ahead, sign * w
+    top = max(limits.velocity - sign * to_v, 0.0)
+    peak = sqrt(max(rate * way + u * u / 2, 0.0))
+    cruise = min(peak, top)
+    first, last = abs(cruise - u) / rate, cruise / rate
+    left = way - (cruise + u) / 2 * first - cruise / 2 * last if peak > top else 0.0
+    middle = 0.0 if left <= 0 else left / cruise if cruise else inf
+    begin = sign * (rate if cruise >= u else -rate)
+    return Phases(first, middle, last, begin, -sign * rate)
+
+
+def follow(track: Track, time: float, q: float, v: float, phases: Phases) -> float:
+    """Append a motion from q, v at ``time`` [s] to ``track``; return the time [s] of its end."""
+    durations = (phases.first, phases.middle, phases.last)
+    for length, a in zip(durations, (phases.begin, 0.0, phases.end), strict=True):
+        if length > 0:
+            track.append(time, (q, v, a / 2))
+            time, q, v = time + length, q + (v + a / 2 * length) * length, v + a * length
+    return time
+
+
+def settle(track: Track, time: float, present: Moment, goal: float, limits: Limits) -> float:
+    """Append the fastest motion to rest at ``goal``; return the time [s] of its end."""
+    end = follow(track, time, present.q, present.v, fastest(*present[:2], goal, 0.0, limits))
+    track.append(end, (goal,))
+    return end
+
+
+def brake(track: Track, time: float, present: Moment, limits: Limits) -> float:
+    """Append a stop at the acceleration limit, or the rate that stops within the positions.
+
+    Return the time [s] of its end.
+    """
+    q, v, _ = present
+    room = limits.upper - q if v > 0 else q - limits.lower
+    length = min(abs(v) / limits.acceleration, 2 * max(room, 0.0) / abs(v)) if v else 0.0
+    if length > 0:
+        track.append(time, (q, v, -v / (2 * length)))
+    end, goal = time + length, q + v * length / 2
+    track.append(end, (goal,))
+    return end
+
+
+def join(target: Track, now: float, present: Moment, limits: Limits) -> tuple[Track, float]:
+    """Return the fastest motion onto ``target``, and the time [s] from which on it is there.
+
+    It aims at the target's tangent at the time T of the meeting, which is found by iterating
+    T ← duration to the tangent at T. Where that does not converge, the target being faster than
+    the limit, it goes to where the target rests in the end.
+    """
+    q, v, _ = present
+    track, T = Track((), ()), 0.0
+    for _ in range(ROUNDS):
+        there = target.at(now + T)
+        phases = fastest(q, v, there.q - there.v * T, there.v, limits)
+        before, T = T, min(phases.duration, max(target.times[-1] - now, 0.0) + 1.0)
+        if abs(phases.duration - before) <= CLOSE:
+            return track, follow(track, now, q, v, phases)
+    goal = target.rows[-1][0]
+    return track, max(settle(track, now, present, goal, limits), target.times[-1])

@@ -1,0 +1,170 @@
+"""A rotation that changes, as the rotation vector φ of E = exp([φ]×) and its derivatives.
+
+Angular velocity Ω = J(φ) φ̇ with the left Jacobian J = 1 + A [φ]× + B [φ]×²,
+A = (1 - cos θ) / θ², B = (θ - sin θ) / θ³, θ = |φ|; singular at θ = 2π.
+Source: Sola, Deray, Atchuthan, A micro Lie theory (2018), eq. 145; the derivatives follow.
+
+From one motion of the tool into another without a jump: a difference that fades out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import cos, sin, sqrt
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.control.trajectories.polynomials import evaluate, joining
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.state import Reference, TaskReference
+from arm_dynamics.dynamics.kinematics import acceleration, pose, twist
+from arm_dynamics.model.arm_model import ArmModel
+
+SMALL = 1e-2
+"""Angle [rad] below which series are exacter than the quotients."""
+TINY = 1e-100
+"""Angle [rad] that stands for none in a denominator."""
+
+
+def turning(phi: Vector, rate: Vector, second: Vector) -> tuple[Vector, Vector, Vector]:
+    """Rotation E (3, 3), angular velocity Ω [rad/s] and acceleration Ω̇ [rad/s²], from φ, φ̇, φ̈."""
+    J = left_jacobian(phi)
+    return pin.exp3(phi), J @ rate, J @ second + _drift(phi, rate)
+
+
+def turning_speeds(phi: Vector, rate: Vector) -> Vector:
+    """Ω (n, 3) = φ̇ + A φ × φ̇ + B φ × (φ × φ̇), for many φ and φ̇ (n, 3) at once."""
+    t = np.linalg.norm(phi, axis=1)[:, None]
+    once = np.cross(phi, rate)
+    A, B = np.sinc(t / 2 / np.pi) ** 2 / 2, (1 - np.sinc(t / np.pi)) / np.maximum(t, TINY) ** 2
+    found: Vector = rate + A * once + B * np.cross(phi, once)  # B's rounding falls with φ²
+    return found
+
+
+def turning_rates(phi: Vector, omega: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+    """φ̇ and φ̈ of a rotation φ that turns with Ω and Ω̇."""
+    J = left_jacobian(phi)
+    rate: Vector = np.linalg.inv(J) @ omega
+    second: Vector = np.linalg.inv(J) @ (alpha - _drift(phi, rate))
+    return rate, second
+
+
+def left_jacobian(phi: Vector) -> Vector:
+    """J(φ) (3, 3)."""
+    A, B, _, _ = _factors(phi)
+    cross = pin.skew(phi)
+    found: Vector = np.eye(3) + A * cross + B * cross @ cross
+    return found
+
+
+def _drift(phi: Vector, rate: Vector) -> Vector:
+    """J̇ φ̇ = Ȧ φ×φ̇ + Ḃ φ×(φ×φ̇) + B φ̇×(φ×φ̇)."""
+    _, B, dA, dB = _factors(phi)
+    cross = pin.skew(phi)
+    turned = cross @ rate
+    found: Vector = phi @ rate * (dA * turned + dB * cross @ turned) + B * pin.skew(rate) @ turned
+    return found
+
+
+def _factors(phi: Vector) -> tuple[float, float, float, float]:
+    """A, B, and A' / θ, B' / θ, so that Ȧ = (A' / θ) φ·φ̇."""
+    t = sqrt(phi @ phi)
+    if t < SMALL:
+        t2 = t * t
+        return (
+            1 / 2 - t2 / 24 + t2 * t2 / 720,
+            1 / 6 - t2 / 120 + t2 * t2 / 5040,
+            -1 / 12 + t2 / 180 - t2 * t2 / 6720,
+            -1 / 60 + t2 / 1260 - t2 * t2 / 60480,
+        )
+    A, B = (1 - cos(t)) / t**2, (t - sin(t)) / t**3
+    return A, B, (sin(t) / t - 2 * A) / t**2, (A - 3 * B) / t**2
+
+
+NOTHING = frozen(np.zeros(6))
+ROUNDING = 1e-12
+"""Difference that counts as none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """What is added to a plan from ``begin`` to ``end`` [s].
+
+    A quintic polynomial of columns (12 + nv): position, rotation vector, wrench and posture
+    that the plan lacks. It ends at 0 with its first two derivatives.
+    """
+
+    begin: float
+    end: float
+    coefficients: Vector
+
+    @classmethod
+    def between(
+        cls, planned: TaskReference, present: TaskReference, begin: float, end: float
+    ) -> Entry | None:
+        """From ``present`` to ``planned``, both at ``begin``; None where they are the same."""
+        missing = _difference(planned, present)
+        if max(np.abs(x).max() for x in missing) < ROUNDING:
+            return None
+        p, v, a = ((x, np.zeros_like(x)) for x in missing)
+        return cls(begin, end, frozen(joining(end - begin, p, v, a)))
+
+    def added(self, planned: TaskReference, time: float) -> TaskReference:
+        """``planned`` with this on top; both at ``time`` [s]."""
+        return _sum(planned, *evaluate(self.coefficients, time - self.begin))
+
+
+def task_of(arm: ArmModel, reference: Reference) -> TaskReference:
+    """A plain reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench."""
+    if isinstance(reference, TaskReference):
+        return reference
+    q, v, a = reference.q, reference.v, reference.a
+    rates, changes = twist(arm, q, v), acceleration(arm, q, v, a)
+    return TaskReference(q, v, a, *pose(arm, q), rates, changes, NOTHING)
+
+
+def stopped(r: TaskReference) -> TaskReference:
+    """Standing still where ``r`` is."""
+    still = frozen(np.zeros_like(r.q))
+    return TaskReference(r.q, still, still, r.position, r.rotation, NOTHING, NOTHING, r.wrench)
+
+
+def _difference(plan: TaskReference, present: TaskReference) -> tuple[Vector, Vector, Vector]:
+    """Values, rates and second derivatives (12 + nv,) that ``plan`` lacks to be ``present``.
+
+    R = E R_plan, ω = Ω + E ω_plan, ω̇ = Ω̇ + E ω̇_plan + Ω × E ω_plan.
+    """
+    phi = pin.log3(present.rotation @ plan.rotation.T)
+    E = pin.exp3(phi)
+    base = E @ plan.twist[3:]
+    omega = present.twist[3:] - base
+    alpha = present.acceleration[3:] - E @ plan.acceleration[3:] - pin.skew(omega) @ base
+    rate, second = turning_rates(phi, omega, alpha)
+    p, v, a = (
+        present.position - plan.position,
+        present.twist[:3] - plan.twist[:3],
+        present.acceleration[:3] - plan.acceleration[:3],
+    )
+    return (
+        np.concatenate([p, phi, present.wrench - plan.wrench, present.q - plan.q]),
+        np.concatenate([v, rate, NOTHING, present.v - plan.v]),
+        np.concatenate([a, second, NOTHING, present.a - plan.a]),
+    )
+
+
+def _sum(plan: TaskReference, x: Vector, v: Vector, a: Vector) -> TaskReference:
+    """``plan`` with a difference of these values, rates and second derivatives on top."""
+    E, omega, alpha = turning(x[3:6], v[3:6], a[3:6])
+    base = E @ plan.twist[3:]
+    change = alpha + E @ plan.acceleration[3:] + pin.skew(omega) @ base
+    return TaskReference(
+        frozen(plan.q + x[12:]),
+        frozen(plan.v + v[12:]),
+        frozen(plan.a + a[12:]),
+        frozen(plan.position + x[:3]),
+        frozen(E @ plan.rotation),
+        frozen(np.concatenate([plan.twist[:3] + v[:3], omega + base])),
+        frozen(np.concatenate([plan.acceleration[:3] + a[:3], change])),
+        frozen(plan.wrench + x[6:12]),
+    )

@@ -1,0 +1,1 @@
+"""Values, errors, plugins and the compiled mathematics that every other package uses."""

@@ -1,0 +1,248 @@
+"""The small vocabulary in which joint physics is written: one number in, one number out.
+
+A law of a motor, a friction or a stop is a plain function of floats, marked ``@compiled``.
+With numba it runs as machine code; without, as Python: same results, slower, said once.
+Branches on a number go through ``where``, ``clip``, ``minimum`` and ``maximum``, so that the
+same source also runs on symbols.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.code_cache import cache_folder, guard, numba_keeps_in
+
+try:
+    import numba
+    from numba.core import event
+    from numba.core.compiler_lock import global_compiler_lock
+except ImportError:  # pragma: no cover - exercised in a process of its own
+    numba = None
+
+F = TypeVar("F", bound=Callable[..., object])
+INF = float("inf")
+
+
+def compiled(function: F) -> F:
+    """Compile ``function`` with numba at its first call, kept on disk as ``code_cache`` has it.
+
+    Each combination of argument types is compiled by itself. A function that Python calls while
+    motors have torque is declared with ``compiled_for`` instead.
+    """
+    if numba is None:
+        _say_slow_once()
+        return function
+    folder = cache_folder()
+    # numba stamps a cached function with its own file only; a law called from another file
+    # could change unseen. The folder is therefore keyed by every law's text.
+    with numba_keeps_in(folder):
+        # A law inside another is not worth a call: a step's laws take two thirds of the time.
+        jit = numba.njit(cache=folder is not None, error_model="numpy", forceinline=True)
+        jitted: F = jit(function)
+    if folder is not None and not numba.config.DISABLE_JIT:
+        guard(jitted, folder / "lock")
+    return jitted
+
+
+class Kind(NamedTuple):
+    """Type of one argument: numpy's name of its numbers, dimensions, whether it is written to."""
+
+    dtype: str
+    dimensions: int = 0
+    written: bool = False
+
+
+NUMBER, COUNT, TRUTH = Kind("float64"), Kind("int64"), Kind("bool")
+VECTOR, MATRIX, INDICES = Kind("float64", 1), Kind("float64", 2), Kind("intp", 1)
+VECTOR_OUT, MATRIX_OUT = Kind("float64", 1, written=True), Kind("float64", 2, written=True)
+COUNTS_OUT, FLAGS_OUT = Kind("int64", 1, written=True), Kind("bool", 1, written=True)
+
+
+class _Declared:
+    """A function with one version: that of its declared kinds."""
+
+    def __init__(self, jitted: Any, kinds: tuple[Kind, ...]) -> None:
+        self._jitted, self._kinds = jitted, kinds
+        self.name = f"{jitted.__module__}.{jitted.__name__}"
+        self.warm = False
+        self._template = jitted.get_call_template
+        jitted._compile_for_args = self._first_call
+        jitted.get_call_template = self._called_by_compiled
+
+    def prepare(self) -> None:
+        """Compile the version or load it from disk; no other one is ever compiled."""
+        with global_compiler_lock:
+            if not self.warm:
+                self._jitted.compile(tuple(_numba_type(kind) for kind in self._kinds))
+                self._jitted.disable_compile()
+                self.warm = True
+
+    def _first_call(self, *_: Any) -> Any:
+        """Return what numba calls with the arguments: the function, which now converts them."""
+        self.prepare()
+        return self._jitted
+
+    def _called_by_compiled(self, *types: Any) -> Any:
+        """Let compiled callers convert, too: of two versions that fit, numba would take neither."""
+        self.prepare()
+        return self._template(*types)
+
+
+_DECLARED: list[_Declared] = []
+_ON_DEMAND: dict[Callable[..., object], _Declared] = {}
+
+
+def compiled_for(*kinds: Kind, on_demand: bool = False) -> Callable[[F], F]:
+    """Declare a function's argument types: ``warm_up`` then compiles all that it ever needs.
+
+    A function ``on_demand`` is left out of ``warm_up`` and ``cold`` until ``demand`` names it: one
+    that takes long to compile, and that few classes call.
+
+    Arrays of any layout, read-only or not, and strided views are taken as they are, without a
+    copy; what a later call passes cannot start the compiler. Other types raise TypeError.
+    """
+
+    def declare(function: F) -> F:
+        jitted = compiled(function)
+        if hasattr(jitted, "disable_compile"):
+            declared = _Declared(jitted, kinds)
+            if on_demand:
+                _ON_DEMAND[jitted] = declared
+            else:
+                _DECLARED.append(declared)
+        return jitted
+
+    return declare
+
+
+def demand(function: Callable[..., object]) -> None:
+    """Include a function that was declared ``on_demand`` in ``warm_up`` and ``cold`` from now."""
+    declared = _ON_DEMAND.pop(function, None)
+    if declared is not None:
+        _DECLARED.append(declared)
+
+
+def warm_up() -> None:
+    """Compile, or load from disk, every declared function of the modules imported so far."""
+    for declared in tuple(_DECLARED):
+        declared.prepare()
+
+
+def cold() -> list[str]:
+    """Return the names of declared functions that a call would have to compile first."""
+    return [declared.name for declared in tuple(_DECLARED) if not declared.warm]
+
+
+NOTICE = 2.0
+"""Time [s] of compilation after which it is logged why a first call takes so long."""
+
+
+if numba is not None:
+
+    class _LongCompilation(event.Listener):  # type: ignore[misc]
+        """Logs one line, once in a process, where compiling this package takes long."""
+
+        def __init__(self) -> None:
+            self._depth, self._began, self._spent, self._logged = 0, 0.0, 0.0, False
+
+        def on_start(self, compilation: Any) -> None:
+            ours = compilation.data["dispatcher"].__module__.startswith("arm_dynamics.")
+            if self._depth or ours:  # numba's own functions are compiled for ours
+                self._depth += 1
+            if self._depth == 1:
+                self._began = time.monotonic()
+            self._log()
+
+        def on_end(self, _: Any) -> None:
+            self._log()
+            if self._depth == 1:
+                self._spent += time.monotonic() - self._began
+            self._depth = max(0, self._depth - 1)
+
+        def _log(self) -> None:
+            spent = self._spent + (time.monotonic() - self._began if self._depth else 0.0)
+            if spent > NOTICE and not self._logged:
+                self._logged, folder = True, cache_folder()
+                kept = f"kept in {folder}" if folder else "not kept: no folder is trusted"
+                logging.getLogger("arm_dynamics").warning(
+                    "arm_dynamics compiles for this machine: some seconds to a minute, %s", kept
+                )
+
+    event.register("numba:compile", _LongCompilation())
+
+
+def _numba_type(kind: Kind) -> Any:
+    number = numba.from_dtype(np.dtype(kind.dtype))
+    if not kind.dimensions:
+        return number
+    return numba.types.Array(number, kind.dimensions, "A", readonly=not kind.written)
+
+
+@cache
+def _say_slow_once() -> None:
+    warnings.warn(
+        f"numba is not installed: same results, slower ({sys.executable} -m pip install numba)",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+
+
+@compiled
+def where(condition: bool, first: float, second: float) -> float:
+    """``first`` if ``condition`` else ``second``."""
+    return first if condition else second
+
+
+@compiled
+def minimum(x: float, y: float) -> float:
+    """The smaller of two numbers."""
+    return x if x < y else y
+
+
+@compiled
+def maximum(x: float, y: float) -> float:
+    """The larger of two numbers."""
+    return x if x > y else y
+
+
+@compiled
+def clip(x: float, lower: float, upper: float) -> float:
+    """``x`` held within [lower, upper]."""
+    return lower if x < lower else (upper if x > upper else x)
+
+
+@compiled
+def sign(x: float) -> float:
+    """-1, 0 or 1."""
+    return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
+
+
+@compiled
+def exp(x: float) -> float:
+    """e to the power ``x``."""
+    return math.exp(x)
+
+
+@compiled_for(VECTOR)
+def finite(x: Vector) -> bool:
+    """Whether every entry (n,) is a finite number."""
+    bad = 0
+    for i in range(x.size):
+        bad += not math.isfinite(x[i])
+    return bad == 0
+
+
+@compiled_for(VECTOR, VECTOR, VECTOR)
+def all_finite(q: Vector, v: Vector, z: Vector) -> bool:
+    """Whether every entry of three vectors is a finite number."""
+    return finite(q) and finite(v) and finite(z)

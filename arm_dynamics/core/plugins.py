@@ -1,0 +1,164 @@
+"""Actuators, controllers and drivers by name: built-ins, then installed entry points.
+
+Only the chosen one is imported. A plugin that fails to import, that ends the program there, or
+that is of another type raises for its own name and leaves the others alone; a plugin that takes
+a built-in's name is ignored with a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from reprlib import repr as short
+from typing import Any
+
+from arm_dynamics.core.argument_checks import expect
+from arm_dynamics.core.errors import ArmDynamicsError, UnknownName
+from arm_dynamics.core.parameters import Parameter
+
+BUILT_IN: dict[str, dict[str, str]] = {
+    "actuators": {
+        "ideal": "arm_dynamics.simulation.actuators.ideal:Ideal",
+        "dc_motor": "arm_dynamics.simulation.actuators.dc_motor:DcMotor",
+        "rate_limited": "arm_dynamics.simulation.actuators.rate_limited:RateLimited",
+    },
+    "controllers": {
+        "pid": "arm_dynamics.control.controllers.pid:Pid",
+        "gravity_compensation": (
+            "arm_dynamics.control.controllers.gravity_compensation:GravityCompensation"
+        ),
+        "pid_gravity": "arm_dynamics.control.controllers.pid_gravity:PidGravity",
+        "position": "arm_dynamics.control.controllers.position:Position",
+        "velocity_pid": "arm_dynamics.control.controllers.velocity_pid:VelocityPid",
+        "computed_torque": "arm_dynamics.control.controllers.computed_torque:ComputedTorque",
+        "lqr": "arm_dynamics.control.controllers.lqr:Lqr",
+        "resolved_rate": "arm_dynamics.control.controllers.resolved_rate:ResolvedRate",
+        "task_space": "arm_dynamics.control.controllers.task_space:TaskSpace",
+        "impedance": "arm_dynamics.control.controllers.impedance:Impedance",
+    },
+    "drivers": {
+        "simulated": "arm_dynamics.hardware.simulation_driver:Simulated",
+        "topic": "arm_dynamics.ros.topic_driver:TopicDriver",
+        "mit_can": "arm_dynamics.hardware.mit_can.bus:MitCan",
+        "dynamixel": "arm_dynamics.hardware.dynamixel.bus:Dynamixel",
+        "feetech": "arm_dynamics.hardware.feetech:Feetech",
+    },
+}
+
+
+BASES = {
+    "actuators": ("arm_dynamics.simulation.actuators.actuator:Actuator",),
+    "controllers": ("arm_dynamics.control.controllers.controller:Controller",),
+    "drivers": ("arm_dynamics.hardware.motor_bus:MotorBus", "arm_dynamics.hardware.driver:Driver"),
+}
+"""What a plugin of each kind is a subclass of."""
+
+
+class PluginError(ArmDynamicsError):
+    """A plugin, built in or installed, that cannot be imported, is no such class, or breaks."""
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """Registered names of ``kind`` ("actuators", "controllers", "drivers"), built-ins first."""
+    return (*BUILT_IN[kind], *_installed(kind))
+
+
+def load(kind: str, name: str) -> Any:
+    """Return the class registered as ``name``; import nothing else.
+
+    Raises UnknownName listing the registered names, PluginError when its import fails or it is no
+    complete class of this kind.
+    """
+    target = BUILT_IN[kind].get(expect(str, kind.removesuffix("s"), name))
+    if target is not None:
+        try:
+            return _attribute(target)
+        except Exception as error:
+            raise _failed(kind, name, target, error) from error
+    entry = _installed(kind).get(name)
+    if entry is None:
+        raise UnknownName(kind.removesuffix("s"), name, names(kind))
+    with guarded(kind, name):
+        found = entry.load()
+        problem = _problem(kind, found)
+    if problem:
+        raise PluginError(f"{kind} plugin '{name}' ({entry.value}): {problem}")
+    return found
+
+
+def sound(kind: str) -> dict[str, Any]:
+    """Every class of ``kind`` that can be loaded, by name; the others are warned of."""
+    found = {}
+    for name in names(kind):
+        try:
+            found[name] = load(kind, name)
+        except PluginError as error:
+            warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+    return found
+
+
+@contextmanager
+def guarded(kind: str, name: str) -> Iterator[None]:
+    """Run code of the plugin ``name``: whatever it raises becomes a PluginError.
+
+    SystemExit and KeyboardInterrupt too: a plugin does not end the program. Errors of this package
+    pass, and so does all that built-ins raise.
+    """
+    try:
+        yield
+    except ArmDynamicsError:
+        raise
+    except BaseException as error:
+        entry = None if name in BUILT_IN[kind] else _installed(kind).get(name)
+        if entry is None:
+            raise
+        raise _failed(kind, name, entry.value, error) from error
+
+
+def _failed(kind: str, name: str, target: str, error: BaseException) -> PluginError:
+    said = " ".join(str(error).split())
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return PluginError(f"{kind} plugin '{name}' ({target}) failed: {what}")
+
+
+def _problem(kind: str, found: Any) -> str:
+    """Why this is no plugin of ``kind``; "" when it is one."""
+    bases = tuple(_attribute(base) for base in BASES[kind])
+    expected = " or ".join(base.__name__ for base in bases)
+    if not isinstance(found, type):
+        return f"is {short(found)}; expected a subclass of {expected}"
+    if not issubclass(found, bases):
+        return f"is class {found.__name__}; expected a subclass of {expected}"
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        return f"class {found.__name__} lacks {', '.join(missing)}"
+    parameters = getattr(found, "parameters", ())
+    if not isinstance(parameters, tuple) or not all(isinstance(p, Parameter) for p in parameters):
+        return f"parameters = {short(parameters)}; expected a tuple of Parameter"
+    if kind == "actuators" and not getattr(found, "interfaces", ()):
+        return f"class {found.__name__} has no interfaces; expected a tuple of names"
+    return ""
+
+
+def _attribute(target: str) -> Any:
+    module, attribute = target.split(":")
+    return getattr(import_module(module), attribute)
+
+
+@cache
+def _installed(kind: str) -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=f"arm_dynamics.{kind}"):
+        if entry.name in BUILT_IN[kind] or entry.name in found:
+            warnings.warn(
+                f"{kind} plugin '{entry.name}' ({entry.value}) ignored: the name is taken",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        else:
+            found[entry.name] = entry
+    return found

@@ -1,0 +1,35 @@
+"""Where the package's URDFs, parameter files and RViz set-ups are, however it was installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from arm_dynamics.core.errors import UnknownName
+
+
+def folder(kind: str) -> Path:
+    """The folder of ``kind`` ("urdf", "config", "launch"); raises UnknownName when missing."""
+    for share in _shares():
+        if (share / kind).is_dir():
+            return share / kind
+    raise UnknownName("resource folder", kind, tuple(str(share) for share in _shares()))
+
+
+def names(kind: str, suffix: str) -> tuple[str, ...]:
+    """Names, without ``suffix``, of the files of ``kind``."""
+    return tuple(sorted(p.name.removesuffix(suffix) for p in folder(kind).glob(f"*{suffix}")))
+
+
+def _shares() -> Iterator[Path]:
+    package = Path(__file__).resolve().parents[1]
+    if (package.parent / "resource" / "arm_dynamics").is_file():
+        yield package.parent  # the source tree
+    for above in package.parents:  # <prefix>/lib/python3.x/site-packages/arm_dynamics
+        yield above / "share" / "arm_dynamics"
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        if prefix:
+            yield Path(prefix) / "share" / "arm_dynamics"
+    yield Path(sys.prefix) / "share" / "arm_dynamics"

@@ -1,0 +1,100 @@
+"""Small symmetric positive matrices, solved in place of a library's calls: a tick takes several."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import MATRIX, compiled, compiled_for, finite
+
+
+@compiled_for(MATRIX)
+def symmetric(upper: Vector) -> Vector:
+    """The matrix (n, n) whose upper triangle this is."""
+    n = upper.shape[0]
+    whole = np.empty((n, n))
+    for i in range(n):
+        for j in range(i, n):
+            whole[i, j] = whole[j, i] = upper[i, j]
+    return whole
+
+
+@compiled
+def solve_positive(A: Vector, B: Vector) -> Vector:
+    """A⁻¹ B (n, m) by A = L Lᵀ; NaN where A (n, n) is not positive. Neither is changed."""
+    n, m = B.shape
+    L: Vector = np.zeros((n, n))
+    X: Vector = B.copy()
+    for j in range(n):
+        for i in range(j, n):
+            rest = A[i, j]
+            for k in range(j):
+                rest -= L[i, k] * L[j, k]
+            L[i, j] = (math.sqrt(rest) if rest > 0.0 else math.nan) if i == j else rest / L[j, j]
+    for c in range(m):
+        for i in range(n):
+            for k in range(i):
+                X[i, c] -= L[i, k] * X[k, c]
+            X[i, c] /= L[i, i]
+        for i in range(n - 1, -1, -1):
+            for k in range(i + 1, n):
+                X[i, c] -= L[k, i] * X[k, c]
+            X[i, c] /= L[i, i]
+    return X
+
+
+@compiled
+def filtered_inverse(J: Vector, weak: float) -> tuple[Vector, float]:
+    """J# (nv, k) of J (k, nv), and 1 / √tr (J Jᵀ)⁻¹, at most its smallest singular value.
+
+    Each singular value σ acts as σ / (σ² + λ²), λ² = max(0, weak² - σ²): directions weaker than
+    ``weak`` fade out. Source: A. Maciejewski and C. Klein, Int. J. Robotics Research 4 (1985), 109.
+    """
+    k = J.shape[0]
+    square = product_transposed(J, J)
+    plain = solve_positive(square, np.eye(k))
+    total = 0.0
+    for i in range(k):
+        total += plain[i, i]
+    weakest = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
+    if weakest >= weak or not finite(square.ravel()):
+        return product(J.T, plain), weakest
+    squares, U = np.linalg.eigh(square)
+    middle = np.zeros((k, k))
+    for c in range(k):
+        share = max(squares[c], 0.0)
+        share = 1.0 / (share + max(weak * weak - share, 0.0))
+        for i in range(k):
+            for j in range(k):
+                middle[i, j] += share * U[i, c] * U[j, c]
+    return product(J.T, middle), weakest
+
+
+@compiled
+def product(A: Vector, B: Vector) -> Vector:
+    """A B."""
+    n, m = A.shape[0], B.shape[1]
+    C = np.zeros((n, m))
+    for i in range(n):
+        for k in range(A.shape[1]):
+            for j in range(m):
+                C[i, j] += A[i, k] * B[k, j]
+    return C
+
+
+@compiled
+def product_transposed(A: Vector, B: Vector) -> Vector:
+    """A Bᵀ."""
+    return product(A, B.T)
+
+
+@compiled
+def applied(A: Vector, x: Vector) -> Vector:
+    """A x (n,)."""
+    y = np.zeros(A.shape[0])
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            y[i] += A[i, j] * x[j]
+    return y

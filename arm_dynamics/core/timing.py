@@ -1,0 +1,178 @@
+"""Time counted in steps: a sum of rounded steps drifts, a product does not.
+
+How often a control loop acts, and how late.
+
+Keeping simulated time in step with the clock on the wall.
+
+How long a state waits for its answer, and how many get one in time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector, scalar
+
+
+class StepClock:
+    """t = start + n dt, correct to an ulp after any number n of steps.
+
+    The count restarts where dt [s] changes, and where time is not what the clock returned last.
+    """
+
+    def __init__(self, time: float = 0.0) -> None:
+        self._start = self._time = time
+        self._count, self._dt = 0, 0.0
+
+    def after(self, time: float, dt: float, steps: int = 1) -> float:
+        """Return the time [s] that is ``steps`` of ``dt`` [s] behind ``time`` [s]."""
+        if time != self._time or dt != self._dt:
+            self._start, self._count, self._dt = time, 0, dt
+        self._count += steps
+        self._time = self._start + self._count * dt
+        return self._time
+
+
+LATEST = 10.0
+"""Largest delay [periods] that stability is computed for."""
+SIMILAR = 0.1
+"""Share of a period by which two timings may differ that resemble each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTiming:
+    """Control ``period`` [s] and ``delay`` [periods] from a measurement to its command.
+
+    Raises InvalidValue for a negative number and for a delay above LATEST.
+    """
+
+    period: float
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check both numbers."""
+        scalar("period [s]", self.period, lower=0)
+        scalar("delay [periods]", self.delay, lower=0, upper=LATEST)
+
+    def __str__(self) -> str:
+        """Both with their units."""
+        return f"period = {self.period:.4g} s, delay = {self.delay:.3g} periods"
+
+    def resembles(self, other: LoopTiming) -> bool:
+        """Whether period and delay are those of ``other``, within SIMILAR of its period."""
+        allowed = SIMILAR * other.period
+        lag, theirs = self.delay * self.period, other.delay * other.period
+        return abs(self.period - other.period) <= allowed and abs(lag - theirs) <= allowed
+
+    def longer(self, factor: float) -> LoopTiming:
+        """The same delay in periods that are ``factor`` times as long."""
+        return LoopTiming(factor * self.period, self.delay)
+
+
+UNTIMED = LoopTiming(0.0)
+"""A loop without a period: continuous time."""
+
+
+SHORTEST = 0.9
+"""Share of a period that is left between two instants even when catching up."""
+
+
+class Pacer:
+    """Tells when each period is due, sleeps until then, and counts deadlines missed.
+
+    A late period is caught up little by little, so that whoever answers keeps time to do so.
+    More than one period late counts as a missed deadline, and the schedule starts anew.
+    """
+
+    def __init__(self, period: float, factor: float = 1.0) -> None:
+        self.period = period
+        self.factor = factor
+        self.missed = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a new schedule now, after a pause."""
+        self._last = self._due = time.monotonic()
+        self._clock = StepClock()
+
+    def left(self) -> float:
+        """Time [s] until the present period is over; not below 0."""
+        interval = self.period / self.factor
+        due = max(self._due + interval, self._last + SHORTEST * interval)
+        return max(0.0, due - time.monotonic())
+
+    def wait(self) -> bool:
+        """Sleep until the present period is over, and return True; the next one begins."""
+        left = self.left()
+        if left > 0:
+            time.sleep(left)
+        self._last = now = time.monotonic()
+        self._due = self._clock.after(self._due, self.period / self.factor)
+        if now - self._due > self.period / self.factor:
+            self.missed += 1
+            self._due = now
+        return True
+
+    trouble = ""
+    """Why time does not pass as it should: never, by the wall clock."""
+
+
+class Rate:
+    """How fast a growing number grows: events, or simulated seconds, per second."""
+
+    def __init__(self) -> None:
+        self._read = (0.0, time.monotonic())
+
+    def of(self, value: float) -> float:
+        """Growth per second of wall time since the last call."""
+        (before, then), now = self._read, time.monotonic()
+        self._read = (value, now)
+        return (value - before) / max(now - then, 1e-9)
+
+
+KEPT = 100_000
+"""Round trips kept at most between two readings."""
+SAME = 1e-6
+"""Stamps [s] closer than this are the same: floats of the wall clock are 0.2 µs apart."""
+
+
+class RoundTrip:
+    """Counts states sent and answered; keeps the latencies [s] of those answered."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.answered = 0
+        self._latencies: deque[float] = deque(maxlen=KEPT)
+        self._open: tuple[float, float] | None = None
+
+    def send(self, stamp: float, now: float) -> None:
+        """The state of time ``stamp`` [s] went out at wall time ``now`` [s]."""
+        self.sent += 1
+        self._open = (stamp, now)
+
+    def receive(self, stamp: float, now: float) -> bool:
+        """A command came; whether it answers the newest state, and not an older one."""
+        if self._open is None or abs(self._open[0] - stamp) > SAME:
+            return False
+        self.answered += 1
+        self._latencies.append(now - self._open[1])
+        self._open = None
+        return True
+
+    def read(self) -> Vector:
+        """Latencies [s] since the last reading."""
+        latencies = np.array(self._latencies)
+        self._latencies.clear()
+        return latencies
+
+    def summary(self) -> str:
+        """Median and 99th percentile [ms] since the last reading, as text."""
+        latencies = self.read()
+        if latencies.size == 0:
+            return "none"
+        median, high = np.percentile(latencies, [50, 99]) * 1e3
+        return f"{median:.2f} / {high:.2f}"

@@ -1,0 +1,108 @@
+"""YAML files read strictly: what another reader would take otherwise is an error with its line.
+
+Keys are text as it is written, each once. Unquoted decimal numbers are numbers, ``1e3`` too, as ROS
+reads them. Aliases are rejected, which ROS does not read and which can unfold without bound, and
+so are tags of other programs, several documents, and tables nested deeper than any parameter.
+launch_ros writes lists with the tag of a Python tuple: that one is read.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from arm_dynamics.core.errors import ConfigError
+
+LARGEST = 1_000_000
+"""Bytes of a file."""
+MOST_NESTED = 20
+_DECIMAL = re.compile(r"[+-]?(?:0|[1-9][0-9]*|(?=\.[0-9]))(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_TEXT = "tag:yaml.org,2002:str"
+
+
+def read_yaml(file: str | Path) -> Any:
+    """Return the file's one document, None of an empty file.
+
+    Raises ConfigError naming the file, and the line and key where they are known.
+    """
+    try:
+        data = Path(file).read_bytes()
+        if len(data) > LARGEST:
+            raise ConfigError(f"{file}: size = {len(data)} bytes; expected at most {LARGEST}")
+        text = data.decode("utf-8-sig")
+        _check_events(text)
+        return yaml.load(text, _Loader)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{file}: line {line}: not UTF-8; save the file as UTF-8") from error
+    except OSError as error:
+        raise ConfigError(f"{file}: not a readable YAML file: {error}") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}: " if mark else ""
+        said = " ".join(f"{error.context or ''} {error.problem or ''}".split())
+        raise ConfigError(f"{file}: {where}not a readable YAML file: {said}") from error
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        said = " ".join(str(error).split())
+        raise ConfigError(f"{file}: not a readable YAML file: {said}") from error
+
+
+def _check_events(text: str) -> None:
+    """Reject what must not be composed: the parser keeps a list, the composer calls itself."""
+    depth = documents = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            _reject(event, f"'*{event.anchor}' is an alias, which ROS does not read; write it out")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        if isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        if depth > MOST_NESTED:
+            _reject(event, f"tables are nested more than {MOST_NESTED} deep")
+        if documents > 1:
+            _reject(event, "a second document; expected one a file")
+
+
+class _Loader(yaml.SafeLoader):
+    """Keys as text, each once; numbers decimal."""
+
+    def table(self, node: yaml.MappingNode) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                _reject(key, "a table or list is a key; expected a name")
+            if key.value in found:
+                _reject(key, f"'{key.value}' is given twice; remove one of them")
+            found[key.value] = self.construct_object(value, deep=True)
+        return found
+
+    def decimal(self, node: yaml.ScalarNode) -> float | int:
+        text = node.value
+        if text.lower().lstrip("+-") in (".inf", ".nan"):
+            return float(text.replace(".", ""))
+        if not _DECIMAL.fullmatch(text):
+            _reject(node, f"'{text}' can be read in several ways; write a decimal number")
+        return float(text) if set(text) & set(".eE") else int(text)
+
+    def sequence(self, node: yaml.SequenceNode) -> list[Any]:
+        return self.construct_sequence(node, deep=True)
+
+    def text(self, node: yaml.ScalarNode) -> str | float:
+        plain = node.style is None and _DECIMAL.fullmatch(node.value)
+        return float(node.value) if plain else str(node.value)
+
+
+def _reject(where: Any, problem: str) -> None:
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=where.start_mark)
+
+
+for _tag in _NUMBERS:
+    _Loader.add_constructor(_tag, _Loader.decimal)
+_Loader.add_constructor("tag:yaml.org,2002:python/tuple", _Loader.sequence)
+_Loader.add_constructor(_TEXT, _Loader.text)
+_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.table)

@@ -1,5 +1,0 @@
-"""Motors that speak MIT-mode CAN: Damiao and CubeMars."""
-
-from arm_dynamics.drivers.mit_can.bus import MitCan
-
-__all__ = ["MitCan"]

@@ -1,0 +1,33 @@
+"""Where the frames of an arm are, how they move, and which postures bring them somewhere."""
+
+from arm_dynamics.dynamics.kinematics.frames import (
+    AXES,
+    AXIS_NAMES,
+    acceleration,
+    chain_points,
+    frame_number,
+    in_axes,
+    jacobian,
+    jacobian_derivative,
+    link_poses,
+    pose,
+    tool_pose,
+    tool_position,
+    twist,
+)
+
+__all__ = [
+    "AXES",
+    "AXIS_NAMES",
+    "acceleration",
+    "chain_points",
+    "frame_number",
+    "in_axes",
+    "jacobian",
+    "jacobian_derivative",
+    "link_poses",
+    "pose",
+    "tool_pose",
+    "tool_position",
+    "twist",
+]

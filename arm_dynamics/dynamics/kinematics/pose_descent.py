@@ -1,0 +1,274 @@
+"""Compiled damped least squares that bring the end of a chain of joints to a pose.
+
+Compiled search for the joint positions of a pose: descents from a start, then from others.
+
+One compilation serves every arm: chains are data. This module is imported, and so compiled, where
+inverse kinematics is first used.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import (
+    COUNT,
+    MATRIX,
+    NUMBER,
+    TRUTH,
+    VECTOR,
+    clip,
+    compiled,
+    compiled_for,
+)
+from arm_dynamics.core.small_matrices import solve_positive
+from arm_dynamics.dynamics.kinematics.chain import error_jacobian, place_chain, pose_error
+
+ITERATIONS = 100
+"""Most steps within the limits."""
+FREE_ITERATIONS = 20
+"""Most steps regardless of the limits."""
+FREE_DAMPING = 0.03
+"""λ of the steps regardless of the limits: 0.01 to 0.1 do for arms of 6 and 7 joints."""
+COARSE = 1e-7
+"""Cost, of the trace of JᵀJ, from which on the limits count."""
+FLOOR = 1e-12
+"""Least damping, of the trace of JᵀJ: below it a singular JᵀJ has no solution in floating point."""
+GIVE_UP = 1e12
+"""Damping at which no step is left that lowers the cost."""
+HOPELESS = 1e-2
+"""Share by which a step must come nearer to the cost at which another descent ended."""
+TURN = 2.0 * math.pi
+
+
+@compiled
+def descend(
+    placements: Vector,
+    slides: Vector,
+    lower: Vector,
+    upper: Vector,
+    position: Vector,
+    rotation: Vector,
+    weights: Vector,
+    rows: Vector,
+    free: bool,
+    tolerance: float,
+    stalled: float,
+    least: float,
+    x: Vector,
+) -> tuple[float, float, float, int]:
+    """Lower |e(x)|² from x (n,), written to; return it, the error [m] and [rad], number of steps.
+
+    (JᵀJ + μ 1) δ = Jᵀ e over the joints that no limit stops, x ← clip(x + δ) where that lowers
+    the cost, μ = κ |e|²: quadratic convergence where e reaches 0, also where J has less than full
+    rank. κ follows the share of the foreseen decrease that came true. It ends within ``tolerance``
+    [m] and [rad], or where a whole step is foreseen to lower the cost by no more than the share
+    ``stalled`` of it, or HOPELESS of what it is above ``least``.
+    ``free``: before that, steps regardless of the limits with μ = λ |e|², all of which are taken,
+    so that x passes local minima; then joints are turned by whole turns to the middle of their
+    limits.
+
+    The first four parameters are a ``Chain``, the next three a ``PoseTarget``, with ``rows`` as
+    ``pose_error`` has them.
+    Sources: J. Fan and Y. Yuan, Computing 74 (2005), 23; K. Madsen, H. Nielsen, O. Tingleff,
+    Methods for Non-Linear Least Squares Problems (2004), section 3.2, for κ; D. Bertsekas, SIAM
+    J. Control and Optimization 20 (1982), 221, for the limits; S. Chan and P. Lawrence, IEEE
+    Int. Conf. Robotics and Automation (1988), 1049, for λ |e|².
+    """
+    n, turns = x.size, weights[3] + weights[4] + weights[5] > 0.0
+    axes, origins, R, J = np.empty((n, 3)), np.empty((n + 1, 3)), np.empty((3, 3)), np.empty((6, n))
+    e, there, turn, trial, down = np.empty(6), np.empty(6), np.zeros(3), np.empty(n), np.empty(n)
+    for i in range(n):
+        trial[i] = x[i] if free else clip(x[i], lower[i], upper[i])
+    share, growth, cost, foreseen, trace = 1.0, 2.0, math.inf, math.inf, 0.0
+    far, angle, steps, most = math.inf, math.inf, 0, ITERATIONS + FREE_ITERATIONS * free
+    while True:
+        place_chain(placements, slides, trial, axes, origins, R)
+        pose_error(origins, R, position, rotation, rows, turns, there, turn)
+        reached = 0.0
+        for k in range(6):
+            reached += there[k] * there[k]
+        if free or (reached < cost and foreseen > 0.0):
+            if foreseen < math.inf:
+                share *= max(1.0 / 3.0, 1.0 - (2.0 * (cost - reached) / foreseen - 1.0) ** 3)
+            growth, cost = 2.0, reached
+            far, angle = missed_by(there, weights)
+            error_jacobian(axes, origins, slides, rows, turn, J)
+            trace = gradient(J, there, down)
+            for k in range(6):
+                e[k] = there[k]
+            for i in range(n):
+                x[i] = trial[i]
+        else:
+            share, growth = max(share, FLOOR / cost) * growth, 2.0 * growth
+        if free and (steps >= FREE_ITERATIONS or cost <= COARSE * trace):
+            free, cost = False, math.inf
+            into_limits(x, slides, lower, upper, trial)
+            continue
+        damping = max((FREE_DAMPING if free else share) * cost, FLOOR * trace)
+        ends = max(far, angle) <= tolerance or steps >= most or damping > GIVE_UP
+        if not free and (ends or not trace > 0.0):
+            return cost, far, angle, steps
+        clipped = damped_step(J, down, damping, x, lower, upper, free, trial)
+        if not free:
+            foreseen = cost - linear_cost(J, e, x, trial)
+            if not clipped and foreseen <= max(stalled * cost, HOPELESS * (cost - least)):
+                return cost, far, angle, steps
+        steps += 1
+
+
+@compiled
+def missed_by(e: Vector, weights: Vector) -> tuple[float, float]:
+    """Distance [m] and angle [rad] in a weighted error e (6,)."""
+    far, angle = 0.0, 0.0
+    for k in range(6):
+        square = (e[k] / weights[k]) ** 2 if weights[k] > 0.0 else 0.0
+        far += square if k < 3 else 0.0
+        angle += square if k >= 3 else 0.0
+    return math.sqrt(far), math.sqrt(angle)
+
+
+@compiled
+def gradient(J: Vector, e: Vector, down: Vector) -> float:
+    """Write Jᵀ e (n,), and return the trace of JᵀJ."""
+    trace = 0.0
+    for i in range(down.size):
+        down[i] = 0.0
+        for k in range(6):
+            down[i] += J[k, i] * e[k]
+            trace += J[k, i] * J[k, i]
+    return trace
+
+
+@compiled
+def linear_cost(J: Vector, e: Vector, x: Vector, trial: Vector) -> float:
+    """|e - J (trial - x)|²."""
+    cost = 0.0
+    for k in range(6):
+        left = e[k]
+        for i in range(x.size):
+            left -= J[k, i] * (trial[i] - x[i])
+        cost += left * left
+    return cost
+
+
+@compiled
+def into_limits(x: Vector, slides: Vector, lower: Vector, upper: Vector, trial: Vector) -> None:
+    """Write x within the limits, joints turned by whole turns to the middle of them first."""
+    for i in range(x.size):
+        middle, trial[i] = 0.5 * (lower[i] + upper[i]), x[i]
+        if slides[i] == 0.0 and math.isfinite(middle):
+            trial[i] -= TURN * np.rint((x[i] - middle) / TURN)
+        trial[i] = clip(trial[i], lower[i], upper[i])
+
+
+@compiled
+def damped_step(
+    J: Vector,
+    down: Vector,
+    damping: float,
+    x: Vector,
+    lower: Vector,
+    upper: Vector,
+    free: bool,
+    trial: Vector,
+) -> bool:
+    """Write x + δ; unless ``free``, a joint at its limit stays, and none goes beyond.
+
+    Whether a limit cut the step short: it may then lead uphill, unless the damping is high.
+    """
+    n, clipped = x.size, False
+    A, step = np.empty((n, n)), np.empty((n, 1))
+    for i in range(n):
+        outward = x[i] <= lower[i] if down[i] < 0.0 else x[i] >= upper[i]
+        moves = 1.0 if free or not outward else 0.0
+        trial[i], step[i, 0] = moves, moves * down[i]
+        for j in range(i + 1):
+            A[i, j] = damping if i == j else 0.0
+            for k in range(6):
+                A[i, j] += moves * trial[j] * J[k, i] * J[k, j]
+    step = solve_positive(A, step)
+    for i in range(n):
+        trial[i] = x[i] + step[i, 0]
+        if not free and not lower[i] <= trial[i] <= upper[i]:
+            trial[i], clipped = clip(trial[i], lower[i], upper[i]), True
+    return clipped
+
+
+EQUAL = 1e-10
+"""Difference of two residuals that counts as none."""
+
+
+@compiled_for(
+    MATRIX, *[VECTOR] * 4, VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, NUMBER, NUMBER, COUNT, COUNT,
+    TRUTH,
+)  # fmt: skip
+def search_pose(
+    placements: Vector,
+    slides: Vector,
+    lower: Vector,
+    upper: Vector,
+    strides: Vector,
+    position: Vector,
+    rotation: Vector,
+    weights: Vector,
+    along: Vector,
+    start: Vector,
+    tolerance: float,
+    stalled: float,
+    restarts: int,
+    seed: int,
+    once: bool,
+) -> tuple[Vector, float, float, int, int]:
+    """Return q (n,), the error that is left [m] and [rad], the number of steps, that of restarts.
+
+    The first five parameters are a ``Chain``, the next four a ``PoseTarget``. First a descent
+    within the limits from ``start`` (n,); where that misses by more than ``tolerance``, and not
+    ``once``, a free one from there, then from ``restarts`` points spread over the joints' ranges.
+    Among equals the first one counts. Revolute joints end within half a turn of ``start`` where
+    their limits allow it.
+    """
+    n, rows = start.size, np.empty((6, 3))
+    x, best = np.empty(n), np.empty(n)
+    for k in range(6):
+        for a in range(3):
+            rows[k, a] = weights[k] * along[a, k % 3]
+    for i in range(n):
+        best[i] = clip(start[i], lower[i], upper[i])
+    least, missed, turned, done, used = math.inf, math.inf, math.inf, 0, 0
+    for k in range(-1, 0 if once else restarts + 1):
+        begin(x, start, lower, upper, strides, k, seed)
+        cost, far, angle, steps = descend(
+            placements, slides, lower, upper, position, rotation, weights, rows, k >= 0,
+            tolerance, stalled, least, x,
+        )  # fmt: skip
+        done, used = done + steps, max(k, 0)
+        reached = max(far, angle) <= tolerance
+        if reached or math.sqrt(cost) < math.sqrt(least) - EQUAL:
+            least, missed, turned = cost, far, angle
+            for i in range(n):
+                best[i] = x[i]
+        if reached:
+            break
+    for i in range(n):
+        if slides[i] == 0.0:
+            near = best[i] - TURN * np.rint((best[i] - start[i]) / TURN)
+            best[i] = near if lower[i] <= near <= upper[i] else best[i]
+    return best, missed, turned, done, used
+
+
+@compiled
+def begin(
+    x: Vector, start: Vector, lower: Vector, upper: Vector, strides: Vector, k: int, seed: int
+) -> None:
+    """Write ``start``, or for k > 0 the k-th point of a sequence that fills all ranges evenly.
+
+    A range is half a turn to each side of the start where there is no limit.
+    """
+    for i in range(x.size):
+        low = lower[i] if math.isfinite(lower[i]) else start[i] - math.pi
+        high = upper[i] if math.isfinite(upper[i]) else start[i] + math.pi
+        share = 0.5 + k * strides[i] + seed * math.sqrt(2.5 + i)  # irrational for every i
+        x[i] = low + (share - math.floor(share)) * (high - low) if k > 0 else start[i]

@@ -1,0 +1,240 @@
+"""Joint motion that leaves a singular configuration by the second-order motion of the tool."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import clip, compiled, finite, minimum
+from arm_dynamics.core.small_matrices import applied, filtered_inverse, product, product_transposed
+
+LONGEST = 0.1
+"""Longest step [rad or m]."""
+FLAT = 0.01
+"""Negative curvature, as a fraction of the squared lost error, that is taken for none."""
+FADING = 0.01
+"""Negative curvature, as a fraction of ``weak`` times the lost error, that halves the step: it is
+continuous where the curvature changes its sign."""
+DECISIVE = 1e-6
+"""Distance [rad or m] from the singularity from which on the first-order motion selects the side.
+"""
+BLOCKING = 1e-6
+"""Component of a unit direction that counts as a motion of its joint."""
+TOUCHING = 1e-4
+"""Distance [rad or m] from a position limit that counts as being there."""
+KEPT = 0.1
+"""Component of the last direction within the present ones below which another one is chosen."""
+
+
+@compiled
+def escape(
+    rows: Vector,
+    jacobian: Vector,
+    error: Vector,
+    axis_weights: Vector,
+    posture: Vector,
+    q: Vector,
+    lower: Vector,
+    upper: Vector,
+    weak: float,
+    least: float,
+    last: Vector,
+    stopped: Vector,
+) -> tuple[Vector, float, Vector, float]:
+    """Return direction d (nv,), step along it [rad or m], lost error (k,) [m], its share [0, 1].
+
+    The damped pseudoinverse removes e_lost = L e, L = Σ (1 - σ²/weak²) u uᵀ over the singular
+    directions u of J with σ < ``weak``. The singular configuration is a saddle of |e|²/2 if
+
+        B = Jᵀ R J - e_lost · ∂J/∂q,  R = 1 - Σ (1 - σ⁸/weak⁸) u uᵀ,
+
+    has a negative eigenvalue μ; d is its eigenvector, and the quadratic model along d removes the
+    error e = |e_lost| after s = 2 e² / (g + √(g² + 2 |μ| e²)), g = dᵀ Jᵀ e_lost. No negative
+    eigenvalue: s = 0, and the configuration nearest to a target beyond the workspace is held.
+    Both signs of d approach the target at second order. The sign of g after J# (e - e_lost) is
+    taken, unless a position limit leaves less of s there than on the other side; without g the
+    sign toward the posture, else toward the middle of the position limits. A direction once
+    chosen is kept until g opposes it.
+    The step falls to 0 as the lost error falls to ``least``, and with the curvature. The share
+    does as the error along singular directions, whether lost or not, falls to ``least``.
+
+    Parameters: ``rows`` J (k, nv) of the controlled axes [m]; ``jacobian`` (6, nv) unscaled;
+    ``error`` e (k,) [m]; ``axis_weights`` (k, 6), which scale the jacobian to the rows;
+    ``posture`` q_ref - q (nv,); ``last`` (nv,), the direction of the last period or 0; ``stopped``
+    (nv,), 1 for joints that stay at their position limits.
+    Sources: S. Chiaverini, IEEE Trans. Robotics and Automation 13 (1997), 398, for singular
+    directions; D. Nenchev, Y. Tsumaki, M. Uchiyama, Int. J. Robotics Research 19 (2000), 159, for
+    second-order motion; J. Moré and D. Sorensen, Mathematical Programming 16 (1979), 1, for
+    directions of negative curvature at a saddle.
+    """
+    nowhere, nothing = np.zeros(q.size), np.zeros(error.size)
+    size = math.sqrt(np.dot(error, error))
+    if not least < size < math.inf or not finite(rows.ravel()):
+        return nowhere, 0.0, nothing, 0.0
+    J, still, last = rows.copy(), stopped.copy(), last * (1.0 - stopped)
+    for i in range(q.size):
+        if still[i] > 0.0:
+            J[:, i] *= 0.0
+    kept, lost, along = _split(J, error, weak)
+    if along <= least:
+        return nowhere, 0.0, nothing, 0.0
+    size, share = math.sqrt(np.dot(lost, lost)), 1.0 - least / along
+    if size <= least:
+        return last, 0.0, lost, share
+    bent, slope = second_order(jacobian, applied(axis_weights.T, lost)), applied(J.T, lost)
+    B = product(J.T, product(kept, J)) - bent
+    inverse, _ = filtered_inverse(J, weak)
+    coming = slope + applied(bent, applied(inverse, error - lost))  # once the rest is caught up
+    for _ in range(q.size):
+        d, curvature = _steepest(B, still, last)
+        depth = -curvature - FLAT * size * size
+        on = np.dot(d, last) > KEPT
+        if not on and np.dot(last, slope) > KEPT * weak * size:
+            return last, 0.0, lost, share  # far enough: the first-order motion does the rest
+        if depth <= 0.0:
+            break
+        g, ahead = np.dot(d, slope), np.dot(d, coming)
+        on = on and ahead > -KEPT * weak * size
+        chosen = _side(d, g, ahead, depth, size, posture, q, lower, upper, on)
+        if chosen != 0.0:
+            fading = (1.0 - least / size) * depth / (depth + FADING * weak * size)
+            step = min(_root(chosen * g, depth, size), LONGEST) * fading
+            step = min(step, _room(chosen * d, q, lower, upper))
+            return chosen * d, step, lost, share
+        for i in range(q.size):  # at a limit, and neither sign leads away from all of them
+            room = min(q[i] - lower[i], upper[i] - q[i])
+            if abs(d[i]) > BLOCKING and room <= TOUCHING:
+                still[i] = 1.0
+    return nowhere, 0.0, lost, share
+
+
+@compiled
+def pressed(pull: Vector, q: Vector, lower: Vector, upper: Vector, least: float) -> Vector:
+    """1 for joints that a pull (nv,) above ``least`` presses against their position limits."""
+    found = np.zeros(q.size)
+    for i in range(q.size):
+        outward = pull[i] if q[i] >= upper[i] else -pull[i] if q[i] <= lower[i] else 0.0
+        if outward > least:
+            found[i] = 1.0
+    return found
+
+
+@compiled
+def _split(J: Vector, error: Vector, weak: float) -> tuple[Vector, Vector, float]:
+    """Return R (k, k), L e (k,) and the length [m] of e along singular directions."""
+    squares, U = np.linalg.eigh(product_transposed(J, J))
+    kept, lost, square = np.eye(error.size), np.zeros(error.size), 0.0
+    for c in range(error.size):
+        share = 1.0 - max(squares[c], 0.0) / (weak * weak)
+        if share > 0.0:
+            along = np.dot(U[:, c].copy(), error)
+            square += along * along
+            for i in range(error.size):
+                lost[i] += share * along * U[i, c]
+                for j in range(error.size):
+                    kept[i, j] -= (1.0 - (1.0 - share) ** 4) * U[i, c] * U[j, c]
+    return kept, lost, math.sqrt(square)
+
+
+@compiled
+def second_order(jacobian: Vector, y: Vector) -> Vector:
+    """Σ y_i ∂²x_i/∂q² (nv, nv) of the tool's coordinates x (6,), for joints in a chain.
+
+    ∂²p/∂q_a∂q_b = ω_a × p_b and, symmetrized, ω_a × ω_b / 2 of the rotation, for a before b; ω and
+    p are columns of the Jacobian.
+    """
+    nv = jacobian.shape[1]
+    found = np.zeros((nv, nv))
+    for b in range(nv):
+        for a in range(b + 1):
+            value = 0.0
+            for i in range(3):
+                j, k = (i + 1) % 3, (i + 2) % 3
+                wj, wk = jacobian[3 + j, a], jacobian[3 + k, a]
+                value += y[i] * (wj * jacobian[k, b] - wk * jacobian[j, b])
+                value += 0.5 * y[3 + i] * (wj * jacobian[3 + k, b] - wk * jacobian[3 + j, b])
+            found[a, b] = found[b, a] = value
+    return found
+
+
+@compiled
+def _steepest(B: Vector, still: Vector, last: Vector) -> tuple[Vector, float]:
+    """Unit direction (nv,) of the most negative curvature without the still joints, and that.
+
+    Among those of negative curvature it is the one nearest to the ``last``.
+    """
+    n = still.size
+    free = B.copy()
+    for i in range(n):
+        if still[i] > 0.0:
+            free[i, :] *= 0.0
+            free[:, i] *= 0.0
+            free[i, i] = 1.0
+    values, vectors = np.linalg.eigh(free)
+    near, length = np.zeros(n), 0.0
+    for c in range(n):
+        if values[c] < 0.0:
+            along = np.dot(vectors[:, c].copy(), last)
+            length += along * along
+            near += along * vectors[:, c]
+    if length <= KEPT * KEPT:
+        return vectors[:, 0].copy(), values[0]
+    near /= math.sqrt(length)
+    return near, np.dot(near, applied(free, near))
+
+
+@compiled
+def _root(g: float, depth: float, size: float) -> float:
+    """s = 2 e² / (g + √(g² + 2 |μ| e²)), the first root of the quadratic model."""
+    return 2.0 * size * size / (g + math.sqrt(g * g + 2.0 * depth * size * size))
+
+
+@compiled
+def _room(d: Vector, q: Vector, lower: Vector, upper: Vector) -> float:
+    """Step along d [rad or m] until a joint is TOUCHING its limit."""
+    room = np.inf
+    for i in range(q.size):
+        if d[i] > BLOCKING:
+            room = minimum(room, (upper[i] - q[i]) / d[i])
+        elif d[i] < -BLOCKING:
+            room = minimum(room, (lower[i] - q[i]) / d[i])
+    return max(room - TOUCHING, 0.0)
+
+
+@compiled
+def _side(
+    d: Vector,
+    g: float,
+    coming: float,
+    depth: float,
+    size: float,
+    posture: Vector,
+    q: Vector,
+    lower: Vector,
+    upper: Vector,
+    kept: bool,
+) -> float:
+    """Sign of d: 1, -1, or 0 where position limits stop both; 1 if it is ``kept``."""
+    ahead, back = _room(d, q, lower, upper), _room(-d, q, lower, upper)
+    if kept:
+        return 1.0 if ahead > 0.0 else 0.0
+    sign, widest = 1.0, 0.0
+    toward, inward = np.dot(d, posture), 0.0
+    for i in range(q.size):
+        bounded = math.isfinite(upper[i] - lower[i])
+        middle = 0.5 * (lower[i] + upper[i]) if bounded else clip(0.0, lower[i], upper[i])
+        inward += d[i] * (middle - q[i])
+        if abs(d[i]) > widest + DECISIVE:
+            widest, sign = abs(d[i]), 1.0 if d[i] > 0.0 else -1.0
+    for preferred in (inward, toward, coming / depth):
+        if abs(preferred) > DECISIVE:
+            sign = 1.0 if preferred > 0.0 else -1.0
+    ahead = minimum(ahead / _root(g, depth, size), 1.0)
+    back = minimum(back / _root(-g, depth, size), 1.0)
+    if max(ahead, back) <= 0.0:
+        return 0.0
+    if sign > 0.0:
+        return -1.0 if back > ahead else 1.0
+    return 1.0 if ahead > back else -1.0

@@ -1,0 +1,118 @@
+"""All that a law of the tool asks of kinematics at one instant, in one pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.dynamics.kinematics import AXES, frame_number, jacobian
+from arm_dynamics.dynamics.rigid_body import mass_matrix
+from arm_dynamics.model.arm_argument import given_arm, takes_arm
+from arm_dynamics.model.arm_model import ArmModel
+
+SAMPLES, RANK, ALIVE = 16, 1e-6, 1e-9
+"""Poses that tell which axes a tool can move along, and what counts as none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToolMotion:
+    """Position (3,), rotation (3, 3), J (6, nv), twist J v (6,) and drift J̇ v (6,) of the tool.
+
+    In the base's axes at the tool's origin (LOCAL_WORLD_ALIGNED), linear parts first.
+    """
+
+    position: Vector
+    rotation: Vector
+    jacobian: Vector
+    twist: Vector
+    drift: Vector
+
+
+class Tool:
+    """The tool of one arm, for a caller that asks in every tick."""
+
+    def __init__(self, arm: ArmModel) -> None:
+        self._model, self._data = given_arm(arm).model, arm.model.createData()
+        self._number, self._nothing = frame_number(arm, None), np.zeros(arm.nv)
+
+    def motion(self, q: Vector, v: Vector) -> ToolMotion:
+        """At q and v (nv,), finite, which are not checked."""
+        model, scratch, number = self._model, self._data, self._number
+        pin.forwardKinematics(model, scratch, q, v, self._nothing)
+        pin.computeJointJacobians(model, scratch)
+        placed = pin.updateFramePlacement(model, scratch, number)
+        J = pin.getFrameJacobian(model, scratch, number, AXES).reshape(6, q.size)
+        drift = pin.getFrameClassicalAcceleration(model, scratch, number, AXES).vector
+        return ToolMotion(placed.translation.copy(), placed.rotation.copy(), J, J @ v, drift)
+
+
+@takes_arm
+def controlled_axes(arm: ArmModel) -> tuple[bool, ...]:
+    """Which of x, y, z, rx, ry, rz of the tool a law can ask for at once.
+
+    All that the arm moves at all, where it has a joint for each; else those of the position.
+    """
+    every = [jacobian(arm, q) for q in _poses(arm)]
+    alive = np.abs(every).max(axis=(0, 2)) > ALIVE
+    for chosen in (alive, alive & (np.arange(6) < 3)):
+        rank = max(np.linalg.matrix_rank(J[chosen], tol=RANK) for J in every)
+        if rank == chosen.sum():
+            return tuple(chosen.tolist())
+    return tuple((alive & _independent(every)).tolist())
+
+
+@takes_arm
+def tool_inertia(arm: ArmModel) -> Vector:
+    """diag (J M⁻¹ Jᵀ)⁻¹ (6,) [kg, kg·m²] of the controlled axes: the median over some poses.
+
+    0 for an axis that is not controlled.
+    """
+    on, found = np.array(controlled_axes(arm)), np.zeros(6)
+    every = []
+    for q in _poses(arm):
+        J = jacobian(arm, q)[on]
+        yielding = J @ np.linalg.solve(mass_matrix(arm, q), J.T)
+        every.append(np.diag(np.linalg.pinv(yielding, rcond=RANK, hermitian=True)))
+    found[on] = np.median(every, axis=0)
+    return frozen(found)
+
+
+@takes_arm
+def damping_rate(arm: ArmModel, damping: Vector) -> float:
+    """Largest eigenvalue [1/s] of M⁻¹ Jᵀ D J in some poses, D = diag(damping (6,)) at the tool."""
+    found = []
+    for q in _poses(arm):
+        J = jacobian(arm, q)
+        rates = np.linalg.eigvals(np.linalg.solve(mass_matrix(arm, q), J.T @ (damping * J.T).T))
+        found.append(float(rates.real.max()))
+    return max(found)
+
+
+@takes_arm
+def reach(arm: ArmModel) -> float:
+    """Offsets [m] of the joints after the first and of the tool, summed; 1 m where there are none.
+
+    No tool of revolute joints is further from its first joint; what slides is not counted.
+    """
+    placed = [*arm.model.jointPlacements[2:], arm.model.frames[frame_number(arm, None)].placement]
+    return float(sum(np.linalg.norm(p.translation) for p in placed)) or 1.0
+
+
+def _poses(arm: ArmModel) -> Vector:
+    """Some poses within the limits (n, nv), the same each time."""
+    middle = np.clip(0.0, arm.lower, arm.upper)
+    lower, upper = np.maximum(arm.lower, middle - np.pi), np.minimum(arm.upper, middle + np.pi)
+    return np.random.default_rng(0).uniform(lower, upper, (SAMPLES, arm.nv))
+
+
+def _independent(every: list[Vector]) -> Vector:
+    """Axes of the position taken one after the other while each adds a direction."""
+    taken = np.zeros(6, dtype=bool)
+    for axis in range(3):
+        taken[axis] = True
+        if max(np.linalg.matrix_rank(J[taken], tol=RANK) for J in every) < taken.sum():
+            taken[axis] = False
+    return taken

@@ -1,0 +1,245 @@
+"""CRC-16 of protocol 2.0: x¹⁶ + x¹⁵ + x² + 1, from 0, highest bit first.
+
+Source: e-manual, "CRC Calculation".
+
+Packets of Dynamixel protocol 2.0, built and taken apart; nothing here knows a port.
+
+    FF FF FD 00 | id | length (2) | instruction | parameters | CRC (2)
+
+``length`` counts from the instruction on. Within instruction and parameters FF FF FD is sent as
+FF FF FD FD, so that no header can appear there; status packets of fast reads alone are not
+stuffed. Source: e-manual, "DYNAMIXEL Protocol 2.0".
+
+Finds packets in whatever comes off a line: noise, echoes, halves, several at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+POLYNOMIAL = 0x8005
+
+
+def _remainder(byte: int) -> int:
+    value = byte << 8
+    for _ in range(8):
+        value = (value << 1) ^ (POLYNOMIAL if value & 0x8000 else 0)
+    return value & 0xFFFF
+
+
+_TABLE = tuple(_remainder(byte) for byte in range(256))
+
+
+def crc16(data: bytes, start: int = 0) -> int:
+    """The CRC of ``data``, going on from the CRC ``start`` of what came before it."""
+    crc = start
+    for byte in data:
+        crc = ((crc << 8) & 0xFF00) ^ _TABLE[(crc >> 8) ^ byte]
+    return crc
+
+
+HEADER = b"\xff\xff\xfd\x00"
+BROADCAST = 0xFE
+PING, READ, WRITE, REBOOT, STATUS = 0x01, 0x02, 0x03, 0x08, 0x55
+SYNC_READ, SYNC_WRITE, FAST_SYNC_READ, BULK_READ, FAST_BULK_READ = 0x82, 0x83, 0x8A, 0x92, 0x9A
+ALERT = 0x80
+"""Bit of a status packet's error: the motor's hardware error status is not 0."""
+
+_MARK, _STUFFED = b"\xff\xff\xfd", b"\xff\xff\xfd\xfd"
+STATUS_SIZE = 11
+"""Bytes of a status packet without parameters."""
+FAST_SIZE = 8
+"""Bytes of a fast status packet before its first motor's share."""
+SHARE_SIZE = 4
+"""Bytes that a motor's share of a fast status packet has besides its data: error, id, CRC."""
+
+
+class Packet(NamedTuple):
+    """One packet: ``error`` is 0 but in a status packet; ``raw`` are its bytes on the line."""
+
+    id: int
+    instruction: int
+    error: int
+    data: bytes
+    raw: bytes
+
+
+class Share(NamedTuple):
+    """What one motor answered."""
+
+    id: int
+    error: int
+    data: bytes
+
+
+def stuff(body: bytes) -> bytes:
+    """``body`` with FD after every FF FF FD."""
+    return body.replace(_MARK, _STUFFED)
+
+
+def unstuff(body: bytes) -> bytes:
+    """What ``stuff`` was given."""
+    return body.replace(_STUFFED, _MARK)
+
+
+def encode(id: int, instruction: int, parameters: bytes = b"") -> bytes:
+    """One packet."""
+    body = stuff(bytes((instruction,)) + parameters)
+    head = HEADER + bytes((id,)) + _word(len(body) + 2) + body
+    return head + _word(crc16(head))
+
+
+def ping(id: int) -> bytes:
+    """Ask for model number and firmware; to BROADCAST, all motors answer one after another."""
+    return encode(id, PING)
+
+
+def read(id: int, address: int, size: int) -> bytes:
+    """Ask one motor for ``size`` bytes from ``address`` on."""
+    return encode(id, READ, _word(address) + _word(size))
+
+
+def write(id: int, address: int, data: bytes) -> bytes:
+    """Have one motor take ``data`` from ``address`` on."""
+    return encode(id, WRITE, _word(address) + data)
+
+
+def reboot(id: int) -> bytes:
+    """Have one motor start anew."""
+    return encode(id, REBOOT)
+
+
+def read_each(addresses: Mapping[int, int], size: int, fast: bool = False) -> bytes:
+    """Ask motors for ``size`` bytes, each from its own address on; they answer in this order."""
+    if len(set(addresses.values())) == 1:
+        at = _word(next(iter(addresses.values())))
+        code = FAST_SYNC_READ if fast else SYNC_READ
+        return encode(BROADCAST, code, at + _word(size) + bytes(addresses))
+    wanted = (bytes((id,)) + _word(at) + _word(size) for id, at in addresses.items())
+    return encode(BROADCAST, FAST_BULK_READ if fast else BULK_READ, b"".join(wanted))
+
+
+def sync_write(address: int, size: int, data: Mapping[int, bytes]) -> bytes:
+    """Have motors take ``size`` bytes each at ``address``; none answers."""
+    each = b"".join(bytes((id,)) + value for id, value in data.items())
+    return encode(BROADCAST, SYNC_WRITE, _word(address) + _word(size) + each)
+
+
+def decode(raw: bytes) -> Packet | None:
+    """The packet that ``raw`` is from its header to its CRC, None where the CRC does not fit."""
+    if crc16(raw[:-2]) != int.from_bytes(raw[-2:], "little"):
+        return None
+    id, body = raw[4], raw[7:-2]
+    if id == BROADCAST and body[0] == STATUS:
+        return Packet(id, STATUS, body[1] if len(body) > 1 else 0, body[2:], raw)
+    body = unstuff(body)
+    if body[0] == STATUS and len(body) > 1:
+        return Packet(id, STATUS, body[1], body[2:], raw)
+    return Packet(id, body[0], 0, body[1:], raw)
+
+
+def shares(raw: bytes, size: int) -> Iterator[Share]:
+    """The motors' shares of a fast status packet, also of one that is cut off.
+
+    Each share ends with the CRC of all that came before it, so that those ahead of a silent
+    motor or of a disturbance are good.
+    """
+    crc, begin = crc16(raw[:FAST_SIZE]), FAST_SIZE
+    while len(raw) >= (end := begin + SHARE_SIZE + size):
+        crc = crc16(raw[begin : end - 2], crc)
+        if crc != int.from_bytes(raw[end - 2 : end], "little"):
+            return
+        yield Share(raw[begin + 1], raw[begin], raw[begin + 2 : end - 2])
+        crc, begin = crc16(raw[end - 2 : end], crc), end
+
+
+def fast_length(count: int, size: int) -> int:
+    """Bytes of the fast status packet of ``count`` motors."""
+    return FAST_SIZE + count * (SHARE_SIZE + size)
+
+
+def answers(packet: Packet, size: int, count: int) -> Sequence[Share]:
+    """What motors say in ``packet``; none where it is not an answer to a read of ``size``."""
+    if packet.instruction != STATUS:
+        return ()
+    if packet.id != BROADCAST:
+        return (Share(packet.id, packet.error, packet.data),)
+    end = fast_length(count, size)
+    if len(packet.raw) != end:
+        return ()
+    raw, step = packet.raw, SHARE_SIZE + size
+    return [
+        Share(raw[k + 1], raw[k], raw[k + 2 : k + 2 + size]) for k in range(FAST_SIZE, end, step)
+    ]
+
+
+def model_and_firmware(data: bytes) -> tuple[int, int]:
+    """What the answer to a ping says."""
+    return int.from_bytes(data[:2], "little"), data[2]
+
+
+def _word(value: int) -> bytes:
+    return value.to_bytes(2, "little")
+
+
+LONGEST = 6144
+"""Largest length that is believed [bytes]: a fast read of all motors that fit on a line."""
+_PREFIX = 7  # header, id and length
+
+
+class Parser:
+    """Bytes in any split in, good packets out; never raises.
+
+    A header that noise made up costs nothing that follows: packets are looked for behind it
+    while it waits for the bytes that it claims.
+    """
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self.heard = 0
+        """Bytes that came since ``clear``."""
+
+    def clear(self) -> None:
+        """Forget what came."""
+        self._bytes.clear()
+        self.heard = 0
+
+    def feed(self, data: bytes) -> list[Packet]:
+        """The packets that ``data`` completes."""
+        self.heard += len(data)
+        self._bytes += data
+        found: list[Packet] = []
+        while (packet := self._next()) is not None:
+            found.append(packet)
+        return found
+
+    def pending(self) -> bytes:
+        """What came from the first header on that is no packet yet."""
+        return bytes(self._bytes) if self._bytes.startswith(HEADER) else b""
+
+    def _next(self) -> Packet | None:
+        """Take the first good packet; drop what can not become one."""
+        keep = -1  # the first header that may still become a packet
+        at = self._bytes.find(HEADER)
+        while at >= 0:
+            end = self._end(at)
+            if end > len(self._bytes):
+                keep = at if keep < 0 else keep
+            elif end > 0 and (packet := decode(bytes(self._bytes[at:end]))) is not None:
+                del self._bytes[:end]
+                return packet
+            at = self._bytes.find(HEADER, at + 1)
+        del self._bytes[: keep if keep >= 0 else max(0, len(self._bytes) - len(HEADER) + 1)]
+        return None
+
+    def _end(self, at: int) -> int:
+        """Where the packet whose header is at ``at`` ends; 0 where there can be none."""
+        if len(self._bytes) < at + _PREFIX:
+            return len(self._bytes) + 1
+        length = int.from_bytes(self._bytes[at + 5 : at + _PREFIX], "little")
+        good = self._bytes[at + 4] in _IDS and 3 <= length <= LONGEST
+        return at + _PREFIX + length if good else 0
+
+
+_IDS = frozenset((*range(0xFD), BROADCAST))

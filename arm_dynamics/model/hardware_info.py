@@ -1,0 +1,109 @@
+"""How an arm's joints are wired to motors: read from the URDF's <ros2_control> block.
+
+In ``<hardware>``: params ``driver``, ``port``, ``baud`` ... ; in each ``<joint>``: ``id``,
+``motor`` (the maker's model name), ``sign``, ``offset``, ``ratio``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.model.xml_source import Node, parse
+
+if TYPE_CHECKING:
+    from arm_dynamics.model.arm_model import ArmModel
+
+NUMBERS = (
+    Parameter("id", None, "1", "number of the motor on its bus", lower=0, upper=2047),
+    Parameter("sign", 1.0, "1", "1 where motor and joint turn alike, else -1", lower=-1, upper=1),
+    Parameter("offset", 0.0, "rad", "joint position where the motor reads 0", -1e3, 1e3),
+    Parameter("ratio", 1.0, "1", "turns of the motor's shaft a turn of the joint", above=0),
+)
+NAMES = (*(parameter.name for parameter in NUMBERS), "motor")
+
+
+@dataclass(frozen=True, slots=True)
+class MotorWiring:
+    """One joint's motor: q = sign q_m / ratio + offset, τ = sign ratio τ_m; rad, N·m."""
+
+    joint: str
+    id: int
+    motor: str
+    sign: float = 1.0
+    offset: float = 0.0
+    ratio: float = 1.0
+
+    def position(self, shaft: float) -> float:
+        """Joint position [rad] of a shaft's position [rad]."""
+        return self.sign * shaft / self.ratio + self.offset
+
+    def velocity(self, shaft: float) -> float:
+        """Joint velocity [rad/s] of a shaft's velocity [rad/s]."""
+        return self.sign * shaft / self.ratio
+
+    def effort(self, shaft: float) -> float:
+        """Joint effort [N·m] of a shaft's effort [N·m]."""
+        return self.sign * shaft * self.ratio
+
+    def shaft_position(self, joint: float) -> float:
+        """Shaft position [rad] of a joint position [rad]."""
+        return self.sign * self.ratio * (joint - self.offset)
+
+    def shaft_velocity(self, joint: float) -> float:
+        """Shaft velocity [rad/s] of a joint velocity [rad/s]."""
+        return self.sign * self.ratio * joint
+
+    def shaft_effort(self, joint: float) -> float:
+        """Shaft effort [N·m] of a joint effort [N·m]."""
+        return self.sign * joint / self.ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Every joint's motor, in the arm's order, and the hardware's own settings as text."""
+
+    motors: tuple[MotorWiring, ...]
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def read_wiring(arm: ArmModel) -> Wiring:
+    """The wiring that the arm's URDF describes.
+
+    Raises ConfigError naming the joint that has no ``id`` or ``motor`` or a number out of its
+    range, and two joints that share an id.
+    """
+    controls = parse(arm.urdf).every("ros2_control")
+    blocks = {joint.get("name"): joint for block in controls for joint in block.every("joint")}
+    hardware = [found for block in controls for found in block.every("hardware")]
+    motors = tuple(_motor(name, blocks.get(name)) for name in arm.joint_names)
+    owners: dict[int, str] = {}
+    for motor in motors:
+        other = owners.setdefault(motor.id, motor.joint)
+        if other != motor.joint:
+            raise ConfigError(f"joints '{other}' and '{motor.joint}' both have motor id {motor.id}")
+    return Wiring(motors, MappingProxyType(_params(hardware[0] if hardware else None)))
+
+
+def _params(node: Node | None) -> dict[str, str]:
+    return {param.get("name") or "": param.text for param in (node.every("param") if node else ())}
+
+
+def _motor(joint: str, block: Node | None) -> MotorWiring:
+    given = {name: text for name, text in _params(block).items() if name in NAMES}
+    motor = given.pop("motor", "")
+    try:
+        numbers = complete(f"motor of joint '{joint}'", NUMBERS, given)  # type: ignore[arg-type]
+        if abs(numbers["sign"]) != 1 or numbers["id"] % 1:
+            raise InvalidValue(f"joint '{joint}': sign 1 or -1 and a whole id are expected")
+    except InvalidValue as error:
+        raise ConfigError(f"<ros2_control>: {error}") from error
+    if not motor:
+        raise ConfigError(f"<ros2_control> joint '{joint}': <param name=\"motor\"> is missing")
+    return MotorWiring(
+        joint, int(numbers["id"]), motor, numbers["sign"], numbers["offset"], numbers["ratio"]
+    )

@@ -1,0 +1,173 @@
+"""XML read with the line of every element, so that a fault can point into the file.
+
+Document type declarations are rejected: a URDF needs none, and entities in them can expand
+without bound. So are elements nested deeper than any URDF's, and bytes that are no text outside
+of comments.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from xml.parsers import expat
+
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+
+MOST_NESTED = 100
+"""Elements in elements; a URDF has some 6."""
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_DECLARED = re.compile(r"""(<\?xml[^>]*?\sencoding\s*=\s*)(?:"([^">]*)"|'([^'>]*)')""")
+_ENCODINGS = ("utf-8", "utf-16", "ascii", "iso8859-1", "iso8859-15", "cp1252")
+
+
+class BadXml(ArmDynamicsError):
+    """Text that is not well-formed XML, or that carries a document type declaration."""
+
+    def __init__(self, line: int, problem: str, remedy: str) -> None:
+        super().__init__(f"line {line}: {problem}; {remedy}")
+        self.line, self.problem, self.remedy = line, problem, remedy
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Node:
+    """One element: tag, attributes, own text, children, and the line of its start tag."""
+
+    tag: str
+    line: int
+    attributes: dict[str, str]
+    text: str
+    children: tuple[Node, ...]
+
+    def get(self, attribute: str) -> str | None:
+        """The attribute's text, or None."""
+        return self.attributes.get(attribute)
+
+    def first(self, tag: str) -> Node | None:
+        """The first child with this tag, or None."""
+        return next((child for child in self.children if child.tag == tag), None)
+
+    def every(self, tag: str) -> tuple[Node, ...]:
+        """All children with this tag."""
+        return tuple(child for child in self.children if child.tag == tag)
+
+    def walk(self) -> Iterator[Node]:
+        """The node and all below it, in document order."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
+
+
+def read_text(path: Path) -> str:
+    """Return an XML file's text, decoded as its byte order mark or its declaration says.
+
+    UTF-8 without either. Bytes that are no UTF-8 become U+FFFD, which ``parse`` rejects outside of
+    comments. The text's own declaration says UTF-8 then, as which it travels on. Raises ConfigError
+    for a file that cannot be read, and for an encoding that is unknown or does not fit.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    mark = next((name for start, name in _MARKS.items() if data.startswith(start)), "")
+    declared = "" if mark else _declared(data[:200].decode("latin-1"))
+    try:
+        encoding = codecs.lookup(mark or declared or "utf-8").name
+    except (LookupError, ValueError):
+        encoding = ""
+    if not mark and encoding not in _ENCODINGS:
+        said = f"{path}: encoding = '{declared}'; expected one of {', '.join(_ENCODINGS)}"
+        raise ConfigError(f"{said}; save the file as UTF-8")
+    try:
+        text = data.decode(encoding, "replace" if encoding.startswith("utf-8") else "strict")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not {encoding}: {error}; save the file as UTF-8") from error
+    return text if encoding == "utf-8" else _DECLARED.sub(r'\1"UTF-8"', text, count=1)
+
+
+def _declared(start: str) -> str:
+    found = _DECLARED.match(start)
+    return (found[2] or found[3] or "") if found else ""
+
+
+@lru_cache(maxsize=2)  # the audit, the model and the wiring are of the same text
+def parse(text: str) -> Node:
+    """Return the root element of ``text``; raise BadXml with the line of what stops it."""
+    builder = _Builder()
+    parser = builder.parser
+    try:
+        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+    except expat.ExpatError as error:
+        problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
+        raise BadXml(error.lineno, problem, "close and quote every tag and attribute") from error
+    _check_namespaces(text)
+    return builder.done[0]
+
+
+def _check_namespaces(text: str) -> None:
+    """Reject prefixes that are not declared, which expat accepts where names stay as written."""
+    try:
+        expat.ParserCreate("utf-8", " ").Parse(text.encode("utf-8", "surrogatepass"), True)
+    except expat.ExpatError as error:
+        problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
+        remedy = 'declare it (xmlns:…="…") or remove it; expand xacro first'
+        raise BadXml(error.lineno, problem, remedy) from error
+
+
+@dataclass(slots=True)
+class _Open:
+    tag: str
+    line: int
+    attributes: dict[str, str]
+    text: list[str] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
+
+
+class _Builder:
+    """Expat's handlers; the outermost finished element ends in ``done``."""
+
+    def __init__(self) -> None:
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._characters
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.open: list[_Open] = []
+        self.done: list[Node] = []
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self.parser.CurrentLineNumber
+        if len(self.open) == MOST_NESTED:
+            problem = f"elements are nested more than {MOST_NESTED} deep"
+            raise BadXml(line, problem, "close the elements before it: a URDF nests some 6")
+        if any(_UNKNOWN in text for pair in attributes.items() for text in pair):
+            self._undecodable(line)
+        self.open.append(_Open(tag, line, attributes))
+
+    def _end(self, _tag: str) -> None:
+        it = self.open.pop()
+        node = Node(it.tag, it.line, it.attributes, "".join(it.text).strip(), tuple(it.children))
+        (self.open[-1].children if self.open else self.done).append(node)
+
+    def _characters(self, text: str) -> None:
+        if _UNKNOWN in text:
+            self._undecodable(self.parser.CurrentLineNumber)
+        self.open[-1].text.append(text)
+
+    def _undecodable(self, line: int) -> None:
+        problem = "has bytes that are not UTF-8"
+        raise BadXml(line, problem, 'save the file as UTF-8, or declare encoding="ISO-8859-1"')
+
+    def _refuse(self, *_declaration: object) -> None:
+        line = self.parser.CurrentLineNumber
+        raise BadXml(line, "<!DOCTYPE> is rejected: entities can expand without bound", "remove it")

@@ -1,0 +1,1 @@
+"""The published gain search of five_dof, reproduced."""

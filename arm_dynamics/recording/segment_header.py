@@ -1,0 +1,152 @@
+"""From where a recording goes on: arm, time step and state, as text and back, to the last bit."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from importlib.metadata import PackageNotFoundError, version
+from math import isfinite, nan
+from types import MappingProxyType
+from typing import Any
+
+from arm_dynamics.core.arrays import frozen, scalar, vector
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, RecordingRefused
+from arm_dynamics.core.state import State
+from arm_dynamics.model.arm_model import ArmModel, Joint, Payload
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.simulation.forward_model import pack_state, unpack_state
+from arm_dynamics.simulation.simulation import Simulation
+
+FORMAT = "arm_dynamics recording 1"
+LIBRARIES = ("arm_dynamics", "numpy", "pin", "numba")
+"""What may change the last bit of a result."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """An arm that goes on from ``start`` by periods of ``steps`` time steps of dt [s]."""
+
+    arm: ArmModel
+    dt: float
+    steps: int
+    method: str
+    start: State
+
+    @classmethod
+    def of(cls, simulation: Simulation, start: State) -> Segment:
+        """The simulation as it is, from ``start`` on."""
+        arm = simulation.arm
+        start = unpack_state(arm, pack_state(arm, start), start.time)
+        method = simulation.plant.integrator.name
+        return cls(arm, simulation.dt, simulation.steps, method, start)
+
+
+def write(segment: Segment) -> str:
+    """The segment as JSON; numbers that are not finite are strings there ("inf")."""
+    start = segment.start
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "arm": _plain(_arm(segment.arm)),
+            "dt": segment.dt,
+            "steps": segment.steps,
+            "method": segment.method,
+            "start": _plain({"time": start.time, "q": start.q, "v": start.v, "act": start.act}),
+            "versions": {name: _version(name) for name in LIBRARIES},
+        },
+        allow_nan=False,
+    )
+
+
+def read(text: str) -> Segment:
+    """The segment of a JSON text; raises RecordingRefused for one that ``write`` did not write."""
+    try:
+        given = json.loads(text)
+        if given["format"] != FORMAT:
+            raise InvalidValue(f"format '{given['format']}' given, '{FORMAT}' expected")
+        arm, start = _read_arm(given["arm"]), given["start"]
+        state = State(
+            scalar("time", start["time"]),
+            vector("q", _floats(start["q"]), arm.nv),
+            vector("v", _floats(start["v"]), arm.nv),
+            frozen([nan] * arm.nv),
+            vector("act", _floats(start["act"]), arm.na),
+        )
+        dt, steps = scalar("dt [s]", given["dt"], above=0), int(given["steps"])
+        return Segment(arm, dt, steps, str(given["method"]), state)
+    except (  # a text that is deeper, or numbers that are larger, than any that was written
+        *(ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError),
+        *(OverflowError, RecursionError),
+    ) as error:
+        raise RecordingRefused(f"its description cannot be read: {error!r}") from error
+
+
+def require_recordable(arm: ArmModel) -> None:
+    """Raise RecordingRefused for an arm whose links are not those of its URDF."""
+    if _read_arm(_arm(arm)).links != arm.links:
+        raise RecordingRefused(
+            f"arm '{arm.name}' cannot be recorded: its links are no longer those of its URDF"
+        )
+
+
+def _arm(arm: ArmModel) -> dict[str, Any]:
+    return {
+        "name": arm.name,
+        "urdf": arm.urdf,
+        "tool_frame": arm.tool_frame,
+        "locked": list(arm.locked),
+        "gravity": arm.gravity,
+        "payload": {"mass": arm.payload.mass, "centre": arm.payload.centre},
+        "joints": [{f.name: getattr(joint, f.name) for f in fields(Joint)} for joint in arm.joints],
+    }
+
+
+def _read_arm(given: Mapping[str, Any]) -> ArmModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is doubtful was said when the arm was loaded
+        arm = parse_arm(given["urdf"], lock=given["locked"])
+    payload = Payload(
+        scalar("payload mass [kg]", given["payload"]["mass"], lower=0),
+        vector("payload centre", _floats(given["payload"]["centre"]), 3),
+    )
+    return replace(
+        arm,
+        name=given["name"],
+        tool_frame=given["tool_frame"],
+        gravity=vector("gravity", _floats(given["gravity"]), 3),
+        payload=payload,
+        joints=tuple(_read_joint(joint) for joint in given["joints"]),
+    )
+
+
+def _read_joint(given: Mapping[str, Any]) -> Joint:
+    texts = ("name", "kind", "actuator")
+    values: dict[str, Any] = {
+        k: x if k in texts else float(x) for k, x in given.items() if k != "constants"
+    }
+    constants = MappingProxyType({k: float(x) for k, x in given["constants"].items()})
+    return Joint(**values, constants=constants)
+
+
+def _plain(value: Any) -> Any:
+    """``value`` in JSON's own types."""
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "__iter__"):
+        return [_plain(entry) for entry in value]
+    return float(value) if isfinite(value) else str(float(value))
+
+
+def _floats(values: list[Any]) -> list[float]:
+    return [float(x) for x in values]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

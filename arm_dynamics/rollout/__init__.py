@@ -1,9 +1,0 @@
-"""Many arms at once: one straight-line kernel an arm, traced from the plant's own laws."""
-
-from arm_dynamics.rollout.batch import Batch
-from arm_dynamics.rollout.closed_loop import rollout_closed_loop
-from arm_dynamics.rollout.reference_table import Noise
-from arm_dynamics.rollout.rollout import rollout
-from arm_dynamics.rollout.simulate import simulate
-
-__all__ = ["Batch", "Noise", "rollout", "rollout_closed_loop", "simulate"]

@@ -1,0 +1,146 @@
+"""A slow tour of an arm around its initial pose, which a page may stop and start.
+
+The tour of ``arm-dynamics sim`` as another node sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros import qos
+from arm_dynamics.ros.conversions import doubles
+from arm_dynamics.ros.decode import listen
+from arm_dynamics.ros.diagnostics import Throttle
+from arm_dynamics.ros.remote import Remote
+
+TOPIC = "joint_controller/joint_trajectory"
+TRACKING = "joint_controller/tracking"
+INTERRUPTED = (
+    "took_over",
+    "trajectory_refused",
+    "path_tolerance_violated",
+    "goal_tolerance_violated",
+)
+"""Events of the controller after which the round that was sent is not followed to its end."""
+
+STOP = 0.5
+"""Time [s] in which the arm comes to rest when the tour is stopped."""
+
+
+class Tour:
+    """Sends one round after the other to ``joint_controller``, each from where the arm is led.
+
+    ``~/tour`` starts and stops it; the latched ``~/tour_running`` says which.
+    """
+
+    def __init__(self, node: Node, arm: ArmModel, *, running: bool) -> None:
+        self._node, self._arm = node, arm
+        self._reference: Vector | None = None
+        self._velocity = np.zeros(arm.nv)
+        self._next, self._interrupted = 0.0, tuple(0.0 for _ in INTERRUPTED)
+        self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
+        self._tracking: Any = None
+        self._state = node.create_publisher(Bool, "~/tour_running", qos.LATCHED)
+        self._service = node.create_service(SetBool, "~/tour", self._on_request)
+        self.running = False
+        self._run(running)
+
+    def _run(self, running: bool) -> None:
+        if running and self._tracking is None:
+            refuse = partial(Throttle(self._node.get_logger()).warn, TRACKING)
+            take = self._note
+            self._tracking = listen(self._node, JointTrajectory, TRACKING, take, qos.VIEW, refuse)
+        if self.running and not running and self._reference is not None:
+            end = stop_waypoint(self._arm, self._reference, self._velocity)
+            self._publisher.publish(message(self._arm.joint_names, [end]))
+        self.running, self._next = running, 0.0
+        self._state.publish(Bool(data=running))
+
+    def _on_request(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if request.data != self.running:
+            self._run(request.data)
+        response.success = True
+        response.message = "tour running" if self.running else "tour stopped"
+        return response
+
+    def go_on(self, simulated: float, *interrupted: float) -> None:
+        """Send a round when the last one is over at ``simulated`` time [s], or was interrupted.
+
+        ``interrupted``: how often each event of INTERRUPTED occurred.
+        """
+        if not self.running:
+            return
+        if interrupted != self._interrupted:
+            self._interrupted, self._next = interrupted, simulated
+            return  # the reference that is known may be the one before
+        if simulated < self._next or self._reference is None:
+            return
+        points = walk(self._arm, self._reference)
+        self._publisher.publish(message(self._arm.joint_names, points))
+        self._next = simulated + points[-1].time
+
+    def _note(self, tracking: JointTrajectory) -> None:
+        reference = tracking.points[0].positions if tracking.points else []
+        if len(reference) == self._arm.nv:
+            self._reference = frozen(reference)
+            self._velocity = np.array(tracking.points[0].velocities or np.zeros(self._arm.nv))
+
+
+def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
+    """Where joints at ``q`` with velocity ``v`` (nv,) come to rest within STOP, in their limits."""
+    inside = np.clip(q + STOP / 3 * v, arm.lower, arm.upper)
+    return Waypoint(STOP, frozen(inside), frozen(np.zeros(q.size)))
+
+
+def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:
+    """Waypoints with velocities as ROS has them, to begin on arrival."""
+    found = JointTrajectory(joint_names=list(names))
+    for waypoint in points:
+        assert waypoint.v is not None
+        point = JointTrajectoryPoint(positions=doubles(waypoint.q), velocities=doubles(waypoint.v))
+        seconds = round(waypoint.time * 1e9)
+        point.time_from_start.sec, point.time_from_start.nanosec = divmod(seconds, 10**9)
+        found.points.append(point)
+    return found
+
+
+class RemoteTour:
+    """The tour of ``arm-dynamics sim``, where this run has one."""
+
+    def __init__(self, node: Node) -> None:
+        self.running: bool | None = None
+        """Whether it runs; None where there is none."""
+        self._remote = Remote(node, SetBool, "sim/tour")
+        self._asked: Any = None
+        listen(node, Bool, "sim/tour_running", self._note, qos.LATCHED, lambda _: None)
+
+    def set(self, running: bool) -> str:
+        """Start or stop it; its answer."""
+        return self._remote.do(SetBool.Request(data=running))
+
+    def end(self) -> bool:
+        """Have it stopped; whether it is. Never waits: ask again.
+
+        Before its state is known it counts as running where its service is there.
+        """
+        if not (self._remote.ready if self.running is None else self.running):
+            self._asked = None
+            return True
+        if self._asked is None or self._asked.done():
+            self._asked = self._remote.ask(SetBool.Request(data=False))
+        return False
+
+    def _note(self, message: Bool) -> None:
+        self.running = message.data

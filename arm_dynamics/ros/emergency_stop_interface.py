@@ -1,0 +1,114 @@
+"""An emergency stop from a service, a topic, a browser (through the topic) or a signal.
+
+Requests of an emergency stop by a button of a display.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.ros import qos
+from arm_dynamics.ros.decode import decode
+from arm_dynamics.ros.diagnostics import Status
+from arm_dynamics.ros.loop_requests import Requests
+from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.safety.events import Events
+
+TOPIC = "emergency_stop"
+# A reliable reader is sent lost messages again; only a best-effort one hears every publisher.
+READERS = (
+    QoSProfile(depth=10),
+    QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
+)
+
+
+class EmergencyStop:
+    """Calls ``engage(source)`` and ``reset()`` in the loop's thread; both say what they did.
+
+    ``~/emergency_stop`` and ``~/reset_emergency_stop`` answer with these words, or with those
+    of the error that ``reset`` raises. On the topic only true counts: false resets nothing.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        requests: Requests,
+        events: Events,
+        engage: Callable[[str], str],
+        reset: Callable[[], str],
+    ) -> None:
+        self._requests, self._engage, self._reset = requests, engage, reset
+        self._boxes = [Mailbox(node, Bool, TOPIC, reader) for reader in READERS]
+        self._events = events
+        self._signalled = False
+        signal.signal(signal.SIGUSR1, self._on_signal)
+        node.create_service(Trigger, "~/emergency_stop", self._on_stop)
+        node.create_service(Trigger, "~/reset_emergency_stop", self._on_reset)
+
+    def look(self) -> None:
+        """Engage where topic or signal asked for it since the last look; from the loop."""
+        if self._signalled:
+            self._signalled = False
+            self._engage("signal SIGUSR1")
+        pressed = [self._pressed(box) for box in self._boxes]  # every box is emptied
+        if any(pressed):
+            self._engage(f"topic {TOPIC}")
+
+    def _on_signal(self, *_: object) -> None:
+        self._signalled = True
+
+    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(lambda: self._engage("service"), response)
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(self._reset, response)
+
+    def _answer(self, work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message = self._requests.ask(work)
+            response.success = True
+        except ArmDynamicsError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _pressed(self, box: Mailbox) -> bool:
+        """Whether a true is among the messages that wait; empties the box."""
+        pressed = False
+        for taken in box.take():
+            try:
+                pressed |= decode(taken.data, Bool).data
+            except InvalidValue as error:
+                self._events.report("emergency_stop_refused", f"{box.topic}: {error}")
+        return pressed
+
+
+PRESSED = 3.0
+"""Time [s] for which a pressed button is repeated: its subscriber may not be discovered yet."""
+
+
+class StopRequest:
+    """Publishes ``emergency_stop`` after ``press`` until an arm reports that it is engaged."""
+
+    def __init__(self, node: Node, status: Status) -> None:
+        self._publisher = node.create_publisher(Bool, TOPIC, qos.STREAM)
+        self._status, self._until = status, 0.0
+
+    def press(self) -> None:
+        """Publish at once; from any thread."""
+        self._publisher.publish(Bool(data=True))
+        self._until = time.monotonic() + PRESSED
+
+    def look(self) -> None:
+        """Publish again where no arm has reported the stop; from the display's loop."""
+        if self._status.stopped:
+            self._until = 0.0  # a reset that follows must not be undone
+        elif time.monotonic() < self._until:
+            self._publisher.publish(Bool(data=True))

@@ -1,0 +1,187 @@
+"""ROS parameters from the package's own descriptions: ranges and texts are written once.
+
+Parameters given at the start that a node does not have: misspelt ones are rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from math import inf, isinf
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from arm_dynamics.control.config import NEAR, is_gain
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.model.audit.fault import suggest
+
+DOUBLE, DOUBLES = RosParameter.Type.DOUBLE, RosParameter.Type.DOUBLE_ARRAY
+LARGEST = 1e15
+"""Stands for infinity: ROS tools show ranges as sliders, and `ros2 param load` reads this number's
+text as a number. Of inf and 1e+30 it makes strings: YAML 1.1 wants a point in a number."""
+
+
+def declare_fixed(node: Node, name: str, default: Any, description: str) -> Any:
+    """Declare a parameter that is set at the start only; return its value."""
+    descriptor = ParameterDescriptor(description=description, read_only=True)
+    return _declare(node, name, default, descriptor)
+
+
+def declare_live(node: Node, name: str, default: Any, description: str) -> Any:
+    """Declare a parameter that may change while the node runs; return its value."""
+    return _declare(node, name, default, ParameterDescriptor(description=description))
+
+
+def declare_list(
+    node: Node, name: str, description: str, *, read_only: bool = False
+) -> list[float]:
+    """Declare a list of numbers, empty unless given at the start; return it."""
+    # rclpy takes an empty list for bytes and `ros2 param set` for booleans: no type is fixed.
+    # Nor may it stay without a value: nobody could then get any parameter of the node.
+    terms = {"description": description, "dynamic_typing": True}
+    value = _declare(node, name, [], ParameterDescriptor(**terms))
+    if not value:
+        node.set_parameters([RosParameter(name, RosParameter.Type.DOUBLE_ARRAY, [])])
+    node.set_descriptor(name, ParameterDescriptor(**terms, read_only=read_only))
+    return list(value or ())  # an empty list in a file comes as None
+
+
+def declare_number(
+    node: Node, name: str, parameter: Parameter, default: float, *, anew: bool = False
+) -> float:
+    """Declare a live number with its unit and range; return its value, checked.
+
+    With ``anew`` what was given at the start does not count.
+    """
+    lower = max(parameter.lower, parameter.above)  # the check refuses ``above`` itself
+    descriptor = ParameterDescriptor(
+        description=f"{parameter.description} [{parameter.unit}], {parameter.allowed}",
+        floating_point_range=[
+            # A whole number here would reach the message as garbage.
+            FloatingPointRange(
+                from_value=float(max(lower, -LARGEST)),
+                to_value=float(min(parameter.upper, LARGEST)),
+                step=0.0,
+            )
+        ],
+    )
+    given = node._parameter_overrides.get(name)  # rclpy shows them nowhere else
+    if given is not None and given.type_ == DOUBLE and isinf(given.value):
+        node._parameter_overrides[name] = RosParameter(name, DOUBLE, bounded(given.value))
+    value = _declare(node, name, bounded(float(default)), descriptor, anew)
+    return parameter.check(node.get_name(), value)
+
+
+def _declare(
+    node: Node, name: str, default: Any, descriptor: ParameterDescriptor, anew: bool = False
+) -> Any:
+    """The value in force; raises ConfigError for one of a wrong type or out of its range."""
+    try:
+        return node.declare_parameter(name, default, descriptor, ignore_override=anew).value
+    except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+        raise ConfigError(f"{node.get_name()}: {error}") from error
+
+
+def bounded(value: float) -> float:
+    """A number as parameters have it: within ±``LARGEST``, which stands for infinity."""
+    return min(max(value, -LARGEST), LARGEST)
+
+
+def unbounded(value: float) -> float:
+    """The number that a parameter stands for: ``LARGEST`` is infinity."""
+    return inf if value >= LARGEST else value
+
+
+def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, float]]:
+    """Those named ``<prefix>.<joint>.<name>``, as joint → name → value."""
+    found: dict[str, dict[str, float]] = {}
+    for full_name, value in values.items():
+        head, _, rest = full_name.partition(".")
+        joint, _, name = rest.rpartition(".")
+        if head == prefix and joint:
+            found.setdefault(joint, {})[name] = unbounded(float(value))
+    return found
+
+
+def take_numbers_as_text(node: Node) -> None:
+    """Take text for numbers that are set: `ros2 param load` makes it of 1e-05 and inf."""
+
+    def numbers(given: list[RosParameter]) -> list[RosParameter]:
+        return [
+            _as_number(one, node.describe_parameter(one.name))
+            if node.has_parameter(one.name)
+            else one
+            for one in given
+        ]
+
+    node.add_pre_set_parameters_callback(numbers)
+
+
+def _as_number(given: RosParameter, descriptor: ParameterDescriptor) -> RosParameter:
+    """What reads as the number or the numbers that were declared; anything else as it is."""
+    text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
+    try:
+        if declared == DOUBLE.value and (text or given.type_ == DOUBLE):
+            value = float(given.value)
+            return RosParameter(given.name, DOUBLE, bounded(value) if isinf(value) else value)
+        if text and (declared == DOUBLES.value or descriptor.dynamic_typing):
+            values = [float(number) for number in given.value.strip("[] ").split(",")]
+            return RosParameter(given.name, DOUBLES, values)
+    except ValueError:
+        pass
+    return given
+
+
+def result(error: ArmDynamicsError | None) -> SetParametersResult:
+    """Success, or a refusal with the error's words."""
+    return SetParametersResult(successful=error is None, reason=str(error or ""))
+
+
+FOREIGN = ("qos_overrides",)
+"""Groups that rclpy declares as it needs them."""
+
+
+def require_declared(node: Node, *only: str) -> None:
+    """Raise ConfigError for a parameter that was given at the start and is nearly one of the node.
+
+    That is one of a group that the node has (``gains``, ``safety`` ...) or one like another name.
+    Gains of other registered controllers wait for those, and those of locked joints are ignored.
+    The rest is of other nodes: ROS gives a node what stands under ``/**``, or on the command line
+    of a process, for all. ``only``: groups.
+    """
+    given = getattr(node, "_parameter_overrides", {})  # rclpy shows them nowhere else
+    declared = node._parameters
+    groups = {name.partition(".")[0] for name in declared if "." in name} - {*FOREIGN}
+    locked = declared["lock"].value if "lock" in declared else ()
+    for name in given:
+        head, _, rest = name.partition(".")
+        if (
+            (only and head not in only)
+            or name in declared
+            or head in FOREIGN
+            or ("." in rest and rest.rpartition(".")[0] in locked)
+            or (head == "gains" and _waits(rest, declared))
+        ):
+            continue
+        if rest and head in groups:
+            siblings = [other for other in declared if other.startswith(f"{head}.")]
+            raise ConfigError(
+                f"{node.get_name()}: {name} is not a parameter; {suggest(name, siblings, 'known')}"
+            )
+        near = get_close_matches(name, declared, n=1, cutoff=NEAR)
+        if near:
+            raise ConfigError(
+                f"{node.get_name()}: {name} is not a parameter; did you mean '{near[0]}'?"
+            )
+
+
+def _waits(rest: str, declared: Collection[str]) -> bool:
+    """Whether ``<group>.<gain>`` is another controller's, of a group that the node has or may."""
+    group, _, gain = rest.rpartition(".")
+    groups = {name.split(".", 1)[1].rpartition(".")[0] for name in declared if name[:6] == "gains."}
+    return (group in groups or group == "law") and is_gain(group, gain)

@@ -1,0 +1,235 @@
+"""How much of its effort a warm motor may still give.
+
+The last stretch before a position limit: efforts that push on fade, and a damper brakes.
+
+What is left of a wanted command within the limits of position, speed, effort and its rate.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import (
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    clip,
+    compiled,
+    compiled_for,
+    maximum,
+    minimum,
+    where,
+)
+from arm_dynamics.core.small_matrices import solve_positive
+from arm_dynamics.core.timing import LoopTiming
+from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.controlled_stop import reaction_time
+from arm_dynamics.safety.safety_settings import SafetySettings
+
+
+@compiled_for(NUMBER, NUMBER, NUMBER, NUMBER)
+def derated_share(temperature: float, start: float, hottest: float, least: float) -> float:
+    """s = clip(1 - (1 - least) (T - start) / (hottest - start), least, 1).
+
+    Temperatures [°C]; 1 for a motor that does not tell its own (NaN).
+    """
+    fallen = (1.0 - least) * (temperature - start) / (hottest - start)
+    return where(fallen > 0.0, clip(1.0 - fallen, least, 1.0), 1.0)
+
+
+FADE = 0.1
+"""Share of a velocity limit over which efforts that speed a joint up are faded out."""
+LARGEST_STEP = 0.5
+"""Most that the damper may take of a joint's speed in one cycle: beyond 1 it would swing."""
+
+BRAKING = 0.02
+"""Time constant [s] at which a speed beyond its limit is braked, if a cycle can follow."""
+
+
+@compiled
+def speed_brake(inertia: float, dt: float) -> float:
+    """B = m / BRAKING,  B <= LARGEST_STEP m / dt [N·m·s/rad]."""
+    return minimum(inertia / BRAKING, LARGEST_STEP * inertia / maximum(dt, 1e-6))
+
+
+@compiled
+def room_share(room: float, zone: float) -> float:
+    """s = clip(room / zone, 0, 1), of the way that is left; without a zone 1 up to the limit."""
+    return where(zone > 0.0, clip(room / maximum(zone, 1e-12), 0.0, 1.0), where(room > 0, 1.0, 0.0))
+
+
+@compiled
+def zone_damping(inertia: float, push: float, speed: float, zone: float, dt: float) -> float:
+    """D = m r + k / r,  k = u / z,  r = max(V / z, sqrt(k / m)),  D <= LARGEST_STEP m / dt.
+
+    With u (1 - x / z) pushing on, x the way into the zone,  m x'' + D x' + k x = k z  has the
+    real roots -r and -k / (m r): a joint that enters at no more than V approaches x = z and never
+    passes it. Inertia m [kg·m²], strongest push u [N·m] beyond the weight, V [rad/s], zone z
+    [rad], cycle dt [s]; returns [N·m·s/rad].
+    """
+    stiffness = push / maximum(zone, 1e-12)
+    root = maximum(speed / maximum(zone, 1e-12), math.sqrt(stiffness / inertia))
+    wanted = inertia * root + stiffness / root
+    return where(zone > 0.0, minimum(wanted, LARGEST_STEP * inertia / maximum(dt, 1e-6)), 0.0)
+
+
+@compiled
+def faded_effort(
+    wanted: float,
+    weight: float,
+    v: float,
+    below: float,
+    above: float,
+    speed: float,
+    damping: float,
+    brake: float,
+) -> float:
+    """τ = g + s (τ* - g) - D v - B v_over: what drives a joint on fades, never its weight g.
+
+    s is the share of room left on the side that τ* - g pushes to (``below``, ``above``), or of
+    speed, clip((V - |v|) / (FADE V), 0, 1), if that is less and it speeds the joint up. D acts
+    on a joint that moves on in a zone, B [N·m·s/rad] on v_over, its speed
+    beyond V. Efforts [N·m], speed limit V and v [rad/s].
+    """
+    push = wanted - weight
+    slack = clip((speed - abs(v)) / (FADE * speed), 0.0, 1.0)
+    room = where(push > 0.0, above, below)
+    share = where(push * v > 0.0, minimum(room, slack), room)
+    ahead = where(v > 0.0, above, below)
+    over = v - clip(v, -speed, speed)
+    return weight + share * push - where(ahead < 1.0, damping, 0.0) * v - brake * over
+
+
+LARGEST_SPEED = 100.0
+"""Speed [rad/s or m/s] taken where a joint has no velocity limit."""
+LONGEST = 0.05
+"""Longest time [s] that a change of a command is reckoned over: a host that stood still."""
+LOWER, UPPER, SPEED, EFFORT = 0, 1, 2, 3
+
+
+@compiled_for(VECTOR, VECTOR, MATRIX, NUMBER)
+def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
+    """Whether any joint is in a zone before a limit (``table`` (4, nv)) or nearly at its speed."""
+    near = 0
+    for i in range(q.size):
+        near += q[i] < table[LOWER, i] + zone or q[i] > table[UPPER, i] - zone
+        near += abs(v[i]) > (1.0 - FADE) * table[SPEED, i]
+    return near > 0
+
+
+@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, NUMBER, NUMBER, VECTOR_OUT)
+def fade_efforts(
+    wanted: Vector, q: Vector, v: Vector, weight: Vector, M: Vector, table: Vector,
+    zone: float, dt: float, out: Vector,
+) -> None:  # fmt: skip
+    """``faded_effort`` of every joint, into ``out`` (nv,).
+
+    D <= m / dt and B <= LARGEST_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
+    is above 1.5 then, however the joints are coupled (column sums); dampers are unstable from 2.
+    """
+    inverse = solve_positive(M, np.eye(q.size))
+    for i in range(q.size):
+        coupled = 0.0
+        for j in range(q.size):
+            coupled += abs(inverse[i, j])
+        push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (coupled * maximum(dt, 1e-6))
+        damping = minimum(zone_damping(M[i, i], push, table[SPEED, i], zone, dt), most)
+        below = room_share(q[i] - table[LOWER, i], zone)
+        above = room_share(table[UPPER, i] - q[i], zone)
+        speed, brake = table[SPEED, i], minimum(speed_brake(M[i, i], dt), LARGEST_STEP * most)
+        out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping, brake)
+
+
+@compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, NUMBER, VECTOR_OUT)
+def bound_efforts(
+    wanted: Vector, last: Vector, temperature: Vector, table: Vector, hot: Vector, step: float,
+    out: Vector,
+) -> None:  # fmt: skip
+    """τ = clip(clip(τ*, ±s(T) τmax), last ± step τmax) of every joint, into ``out`` (nv,)."""
+    for i in range(wanted.size):
+        limit = table[EFFORT, i]
+        share = derated_share(temperature[i], hot[0], hot[1], hot[2])
+        held = clip(wanted[i], -share * limit, share * limit)
+        out[i] = clip(held, last[i] - step * limit, last[i] + step * limit)
+
+
+class Limits:
+    """Keeps commands within an arm's limits; remembers what was sent last.
+
+    Efforts change by no more than ``effort_rate`` limits a second, whatever else is wanted:
+    derating and the soft zone come before. A position goal moves no faster than the velocity
+    limit, and from beyond a position limit inward alone; a velocity fades toward a position limit.
+    """
+
+    def __init__(self, arm: ArmModel, settings: SafetySettings, delay: float = 0.0) -> None:
+        """``delay`` [periods] from a measurement to its command: dampers are weaker for it."""
+        self.arm = arm
+        self.settings = s = settings
+        self._late = reaction_time(LoopTiming(1.0, delay))
+        speed = s.velocity_share * np.minimum(arm.velocity_limit, LARGEST_SPEED)
+        self.table = np.array([arm.lower, arm.upper, speed, s.effort_share * arm.effort_limit])
+        self.last: Vector = np.zeros(arm.nv)
+        self._hot = np.array([s.derate_from, s.hottest, s.derate_to])
+        self._apply = {"effort": self._effort, "position": self._position, "velocity": self._speed}
+
+    def start(self, value: Vector) -> None:
+        """Go on from ``value`` (nv,), what the motors have now."""
+        self.last = np.array(value, float)
+
+    def apply(
+        self, interface: str, wanted: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
+    ) -> Vector:
+        """What may be sent instead of ``wanted`` (nv,), dt [s] after the last."""
+        dt = min(max(dt, 0.0), LONGEST)
+        self.last = self._apply[interface](wanted, q, v, temperature, dt)
+        return self.last
+
+    def effort_bound(self, temperature: Vector) -> Vector:
+        """s(T) τmax (nv,) [N·m]."""
+        shares = [derated_share(t, *self._hot.tolist()) for t in temperature.tolist()]
+        bound: Vector = np.array(shares) * self.table[EFFORT]
+        return bound
+
+    def carried(self, q: Vector, temperature: Vector) -> Vector:
+        """clip(g(q), ±s(T) τmax) (nv,) [N·m]."""
+        bound = self.effort_bound(temperature)
+        held: Vector = np.minimum(np.maximum(gravity(self.arm, q), -bound), bound)
+        return held
+
+    def _effort(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
+        out, zone = np.empty(q.size), self.settings.soft_zone
+        if near_limits(q, v, self.table, zone):
+            weight, M = gravity(self.arm, q), mass_matrix(self.arm, q)
+            fade_efforts(wanted, q, v, weight, M, self.table, zone, self._late * dt, out)
+            wanted = out
+        step = self.settings.effort_rate * dt
+        bound_efforts(wanted, self.last, warm, self.table, self._hot, step, out)
+        return out
+
+    def _position(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
+        lower, upper, speed, _ = self.table
+        step = speed * dt
+        near = np.minimum(np.maximum(wanted, self.last - step), self.last + step)
+        outer = np.minimum(lower, self.last), np.maximum(upper, self.last)  # may be led back
+        held: Vector = np.minimum(np.maximum(near, outer[0]), outer[1])
+        return held
+
+    def _speed(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
+        out = np.empty(q.size)
+        fade_speeds(wanted, q, self.table, self.settings.soft_zone, out)
+        return out
+
+
+@compiled_for(VECTOR, VECTOR, MATRIX, NUMBER, VECTOR_OUT)
+def fade_speeds(wanted: Vector, q: Vector, table: Vector, zone: float, out: Vector) -> None:
+    """v = clip(v*, -s_below V, s_above V), s the share of room left, into ``out`` (nv,)."""
+    for i in range(q.size):
+        below = room_share(q[i] - table[LOWER, i], zone)
+        above = room_share(table[UPPER, i] - q[i], zone)
+        speed = table[SPEED, i]
+        out[i] = minimum(maximum(wanted[i], -below * speed), above * speed)

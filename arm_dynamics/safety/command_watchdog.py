@@ -1,0 +1,162 @@
+"""The last look at a command before it is written.
+
+Which command an arm obeys: the last good one while it is young, else a safe stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from arm_dynamics.core.arrays import frozen, scalar
+from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.state import INTERFACES, Command, State, require_command
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.controlled_stop import SafeStop, Stop
+from arm_dynamics.safety.events import Events
+
+UNITS = {"effort": "N·m", "voltage": "V", "position": "rad", "velocity": "rad/s"}
+
+
+class Guard:
+    """Refuses what is not finite, clamps what is beyond the limits, counts both."""
+
+    def __init__(self, arm: ArmModel, events: Events, also: Collection[str] = ()) -> None:
+        """``also`` are interfaces taken by other means than the arm's actuators."""
+        self.arm = arm
+        self.events = events
+        self._limits = {
+            interface: frozen([a.command_limit(a.taken(interface)) for a in arm.actuators])
+            for interface in INTERFACES
+            if interface in also or all(a.taken(interface) in a.interfaces for a in arm.actuators)
+        }
+
+    def check_state(self, state: State) -> bool:
+        """Whether a measured state has a finite number for every joint; an event if not."""
+        if not state.q.size == state.v.size == self.arm.nv:
+            sizes = f"{state.q.size} positions and {state.v.size} velocities"
+            self.events.report("state_refused", f"{sizes} measured for {self.arm.nv} joints")
+            return False
+        bad = ~(np.isfinite(state.q) & np.isfinite(state.v))
+        if bad.any():
+            joint = self.arm.joint_names[int(np.flatnonzero(bad)[0])]
+            self.events.report("state_refused", f"joint '{joint}': measured state is not finite")
+        return not bad.any()
+
+    def check_command(self, command: Command, source: Callable[[], str] | None = None) -> Command:
+        """The command within the motors' limits, never to change again.
+
+        Raises CommandRefused, after counting it, for a wrong size, a non-finite entry or an
+        interface that a joint does not take; the message begins with ``source()``.
+        """
+        try:
+            command = require_command(command)
+            checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
+            self._require_taken(command.interface)
+        except (InvalidValue, UnknownName) as error:
+            text = str(error) if source is None else f"{source()}: {error}"
+            self.events.report("command_refused", text)
+            raise CommandRefused(text) from error
+        return self._within_limits(checked)
+
+    def _require_taken(self, interface: str) -> None:
+        if interface in self._limits:
+            return
+        for actuator in self.arm.actuators:
+            if interface not in actuator.interfaces:
+                kind = f"interface of joint '{actuator.joint}'"
+                raise UnknownName(kind, interface, actuator.interfaces)
+
+    def _within_limits(self, command: Command) -> Command:
+        limit = self._limits[command.interface]
+        if not (np.abs(command.value) > limit).any():
+            return command
+        joint = int(np.argmax(np.abs(command.value) - limit))
+        interface = self.arm.actuators[joint].taken(command.interface)
+        self.events.report(
+            f"{interface}_clamped",
+            f"joint '{self.arm.joint_names[joint]}': {interface} {command.value[joint]:.4g}"
+            f" {UNITS[interface]} clamped to the limit {limit[joint]:.4g}",
+        )
+        value = np.minimum(np.maximum(command.value, -limit), limit)
+        return Command.checked(command.interface, value, self.arm.nv, command.stamp)
+
+
+class CommandWatch:
+    """Accepts commands, refuses bad ones, and stops the arm when they no longer come.
+
+    A refused command does not renew the watch: the last good one decays as if nothing had
+    arrived. Before the first command the arm is held where it is.
+    """
+
+    def __init__(
+        self,
+        arm: ArmModel,
+        timeout: float = 0.1,
+        events: Events | None = None,
+        *,
+        also: Collection[str] = (),
+        stop: Callable[[State], Stop] | None = None,
+    ) -> None:
+        """``also`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
+        self.arm = arm
+        self.timeout = scalar("command timeout [s]", timeout, above=0)
+        self.events = events or Events()
+        self.accepted = 0
+        self._guard = Guard(arm, self.events, also)
+        self._accepted: Command | None = None
+        self._since = 0.0
+        self._stop: Stop | None = None
+        self._begin = stop or (lambda state: SafeStop(self.arm, state, state.tau))
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the arm is under the safe stop instead of a command."""
+        return self._stop is not None
+
+    @property
+    def commanded(self) -> bool:
+        """Whether a command is in force."""
+        return self._accepted is not None
+
+    def age(self, now: float) -> float:
+        """How long ago [s] the command in force came; 0 without one."""
+        return 0.0 if self._accepted is None else now - self._since
+
+    def offer(self, command: Command, now: float) -> bool:
+        """Take a command that arrived at ``now`` [s]; False when it was refused."""
+        try:
+            self._accepted = self._guard.check_command(command)
+        except CommandRefused:
+            return False
+        self._since, self._stop = now, None
+        self.accepted += 1
+        return True
+
+    def refuse(self, message: str) -> None:
+        """Count a command that could not even be read."""
+        self.events.report("command_refused", message)
+
+    def command(self, state: State) -> Command:
+        """What the motors get at this state."""
+        if self._accepted is not None and state.time - self._since <= self.timeout:
+            return self._accepted
+        if self._stop is None:
+            self._begin_stop(state)
+        assert self._stop is not None
+        return self._stop.command(state)
+
+    def restart(self) -> None:
+        """Forget commands and stop, as after a reset of the arm's state."""
+        self._accepted = self._stop = None
+
+    def _begin_stop(self, state: State) -> None:
+        if self._accepted is not None:
+            age = state.time - self._since
+            self.events.report(
+                "command_timeout",
+                f"no command for {age:.3f} s (limit {self.timeout:g} s): stopping",
+            )
+        self._stop = self._begin(state)
+        self._accepted = None

@@ -1,0 +1,248 @@
+"""How an arm comes to rest when nobody commands it.
+
+How an arm stops: hold its place, damp, come to a rest without stiffness, or let go.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.state import MIXED, Command, State
+from arm_dynamics.core.timing import UNTIMED, LoopTiming
+from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix, rnea
+from arm_dynamics.model.arm_model import ArmModel
+
+STOP_TIME = 0.1
+"""Time constant [s] at which the velocity decays."""
+RAMP = 0.02
+"""Time [s] over which the last command gives way to the stop."""
+BANDWIDTH = 20.0
+"""Natural frequency [rad/s] that holds the stopping path against model error."""
+FASTEST = 100.0
+"""Highest natural frequency [rad/s] that a control period of some milliseconds allows."""
+REACTION = 0.8
+"""Fraction of 1 / T that is the largest stable rate of a loop of period T, with a margin."""
+LATE = 1.4
+"""Factor on the delay: (1 + LATE d) T is the period of a loop as fast, but without delay."""
+GRIP = 0.4
+"""Stiffness per effort limit [1/rad]: a light wrist must hold a load it knows nothing of."""
+
+
+class SafeStop:
+    """A ramped stop with gravity held.
+
+    Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
+    effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
+    blended from the last command over RAMP. T is shortened per joint so that the path ends
+    short of its limit. A joint that goes where it is told is held at q0.
+    K = w² M_ii, or GRIP of the effort limit where that is more and not
+    faster than FASTEST, and no faster than ``largest_rate``; D = 1.6 sqrt(K M_ii).
+    Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
+    """
+
+    def __init__(
+        self,
+        arm: ArmModel,
+        state: State,
+        last_effort: Vector,
+        bounds: tuple[Vector, Vector] | None = None,
+        timing: LoopTiming = UNTIMED,
+    ) -> None:
+        """``bounds``: positions (nv,), (nv,) that the path stays between, by default the limits.
+
+        ``timing`` of the loop: a slow or late one gets no more stiffness than is stable.
+        """
+        self.arm = arm
+        self._start = state
+        self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
+        self._lower, self._upper = bounds or (arm.lower, arm.upper)
+        self._rest = np.clip(state.q, self._lower, self._upper)
+        self._times = self._stop_times(state)
+        M = mass_matrix(arm, state.q)
+        m = np.diag(M)
+        stiff = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
+        self._K = np.minimum(stiff, largest_rate(M, timing) ** 2 * m)
+        self._D = 1.6 * np.sqrt(self._K * m)
+        self._told = np.array([actuator.prescribes for actuator in arm.actuators])
+        forced = MIXED if self._told.any() else "effort"
+        self._interface = "position" if self._told.all() else forced
+
+    def command(self, state: State) -> Command:
+        """Command (nv,): efforts [N·m] within the limits, positions where these are taken."""
+        q_d, v_d = self.path(state.time)
+        hold = rnea(self.arm, state.q, state.v, -v_d / self._times)
+        hold = hold + self._K * (q_d - state.q) + self._D * (v_d - state.v)
+        share = min(1.0, max(0.0, (state.time - self._start.time) / RAMP))
+        tau = (1 - share) * self._last + share * hold
+        limit = self.arm.effort_limit
+        value = np.where(self._told, self._start.q, np.clip(tau, -limit, limit))
+        return Command.checked(self._interface, value, self.arm.nv, state.time)
+
+    def path(self, time: float) -> tuple[Vector, Vector]:
+        """Where the stop means the arm to be at ``time`` [s]: q_d and v_d, each (nv,)."""
+        decay = np.exp(-(time - self._start.time) / self._times)
+        way = self._start.v * self._times * (1 - decay)
+        return np.clip(self._rest + way, self._lower, self._upper), self._start.v * decay
+
+    def _stop_times(self, state: State) -> Vector:
+        """T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""
+        ahead = np.where(state.v > 0, self._upper - self._rest, self._rest - self._lower)
+        speed = np.maximum(np.abs(state.v), 1e-6)
+        return np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)
+
+
+def reaction_time(timing: LoopTiming) -> float:
+    """(1 + LATE d) T [s]: the period that a loop without delay may have, to be as slow."""
+    return (1 + LATE * timing.delay) * timing.period
+
+
+def largest_rate(M: Vector, timing: LoopTiming) -> float:
+    """w = REACTION / (λ (1 + LATE d) T) [rad/s],  λ the largest eigenvalue of M⁻¹ diag(M).
+
+    Gains K = w² M_ii, D = 1.6 w M_ii are stable in a loop of period T [s] whose commands come d
+    periods after their measurement, with a gain margin of 1.5: of x'' = -λ (w² x + 1.6 w x'), its
+    effort constant over T, the fastest of the coupled joints of the mass matrix M (nv, nv),
+    Jury's criterion requires 1.6 w λ T < 2 for d = 0, some 1 for d = 1. Infinite for T = 0.
+    """
+    if timing.period <= 0:
+        return float("inf")
+    fastest = np.linalg.eigvals(np.linalg.solve(M, np.diag(np.diag(M)))).real.max()
+    return REACTION / (float(fastest) * reaction_time(timing))
+
+
+RAMP_ENDS = 0.5
+"""Time [s] after which a ramped stop has ended: e^-5 of the speed is left."""
+
+SAG = 0.1
+"""Way [rad] that a position servo may stand behind its goal under its load."""
+
+
+class Stop(Protocol):
+    """One stop, from the state that it began at."""
+
+    def command(self, state: State) -> Command:
+        """What the motors get at this state."""
+
+    def path(self, time: float) -> tuple[Vector, Vector]:
+        """Where the stop means the arm to be at ``time`` [s]: q and v, each (nv,)."""
+
+
+class Damp:
+    """τ = -D v,  D = ``damping`` at the start: the arm sinks slowly under its weight."""
+
+    def __init__(self, arm: ArmModel, state: State, timing: LoopTiming = UNTIMED) -> None:
+        self.arm = arm
+        self._start = state
+        self._D = damping(arm, state, timing)
+
+    def command(self, state: State) -> Command:
+        """Efforts (nv,) [N·m]."""
+        return Command("effort", -self._D * state.v, state.time)
+
+    def path(self, time: float) -> tuple[Vector, Vector]:
+        """Where it began, at rest: a joint that is not seen gets no effort."""
+        return self._start.q, np.zeros(self.arm.nv)
+
+
+class Ramp:
+    """``SafeStop`` until RAMP_ENDS, then gravity held without stiffness: τ = g(q) - D v."""
+
+    def __init__(self, arm: ArmModel, state: State, timing: LoopTiming = UNTIMED) -> None:
+        self.arm = arm
+        self._start = state
+        self._stop = safe_stop(arm, state, state.tau, timing)
+        self._D = damping(arm, state, timing)
+
+    def command(self, state: State) -> Command:
+        """Efforts (nv,) [N·m]."""
+        if state.time - self._start.time < RAMP_ENDS:
+            return self._stop.command(state)
+        return Command("effort", gravity(self.arm, state.q) - self._D * state.v, state.time)
+
+    def path(self, time: float) -> tuple[Vector, Vector]:
+        """The path of the ramp, at rest after its end."""
+        return self._stop.path(time)
+
+
+class HoldPosition:
+    """Goals stay where they were sent last, no further than SAG from where the arm is.
+
+    A servo that carries a weight stands a little behind its goal; one that is blocked, far.
+    """
+
+    def __init__(self, arm: ArmModel, state: State, goal: Vector) -> None:
+        self._start = state
+        self._goal = np.minimum(np.maximum(goal, state.q - SAG), state.q + SAG)
+        self._rest = np.zeros(arm.nv)
+
+    def command(self, state: State) -> Command:
+        """Positions (nv,) [rad]."""
+        return Command("position", self._goal, state.time)
+
+    def path(self, time: float) -> tuple[Vector, Vector]:
+        """Where it began, at rest."""
+        return self._start.q, self._rest
+
+
+class HoldStill:
+    """v = v0 e^(-s / STOP_TIME): the last velocity goals decay."""
+
+    def __init__(self, arm: ArmModel, state: State, goal: Vector) -> None:
+        self._start, self._goal = state, goal.copy()
+
+    def command(self, state: State) -> Command:
+        """Velocities (nv,) [rad/s]."""
+        return Command("velocity", self.path(state.time)[1], state.time)
+
+    def path(self, time: float) -> tuple[Vector, Vector]:
+        """q = q0 + v0 T (1 - e^(-s / T)) and v."""
+        decay = float(np.exp(-max(0.0, time - self._start.time) / STOP_TIME))
+        return self._start.q + self._goal * STOP_TIME * (1 - decay), self._goal * decay
+
+
+def begin_stop(
+    policy: str,
+    interface: str,
+    arm: ArmModel,
+    state: State,
+    last: Vector,
+    timing: LoopTiming = UNTIMED,
+) -> Stop:
+    """The stop of ``policy`` on ``interface``, from ``state`` after the ``last`` command (nv,).
+
+    ``timing`` is that of the loop: gains are no higher than is stable.
+    """
+    if interface == "position":
+        return HoldPosition(arm, state, last)
+    if interface == "velocity":
+        return HoldStill(arm, state, last)
+    if policy == "damp":
+        return Damp(arm, state, timing)
+    return Ramp(arm, state, timing) if policy == "ramp" else safe_stop(arm, state, last, timing)
+
+
+def damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
+    """D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w the ``largest_rate`` of the loop."""
+    M = mass_matrix(arm, state.q)
+    found: Vector = np.diag(M) * min(1 / STOP_TIME, largest_rate(M, timing))
+    return found
+
+
+def safe_stop(arm: ArmModel, state: State, last: Vector, timing: LoopTiming) -> SafeStop:
+    """One that leads no joint back that begins beyond its limit: a hand may be in between."""
+    bounds = np.minimum(arm.lower, state.q), np.maximum(arm.upper, state.q)
+    return SafeStop(arm, state, last, bounds, timing)
+
+
+def require_policy(policy: str, interface: str) -> None:
+    """Raises ConfigError for a stop that motors on ``interface`` cannot make."""
+    allowed = ("hold", "disable")
+    if interface in ("position", "velocity") and policy not in allowed:
+        raise ConfigError(
+            f"stop policy '{policy}' sets efforts, which motors on interface '{interface}' do not"
+            f" take; allowed: {', '.join(allowed)}"
+        )

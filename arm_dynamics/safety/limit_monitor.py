@@ -1,0 +1,108 @@
+"""What must not go on: each reading of the joints against the limits that trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import MATRIX, VECTOR, compiled_for
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.command_limiter import LOWER, SPEED, UPPER, Limits
+from arm_dynamics.safety.events import Trip
+from arm_dynamics.safety.feedback_checks import Flags
+from arm_dynamics.safety.safety_settings import SafetySettings
+
+
+@compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR)
+def within(q: Vector, v: Vector, warm: Vector, table: Vector, margins: Vector) -> bool:
+    """Whether position, speed and temperature of every joint are below what trips."""
+    bad = 0
+    for i in range(q.size):
+        bad += q[i] < table[LOWER, i] - margins[0] or q[i] > table[UPPER, i] + margins[0]
+        bad += abs(v[i]) > margins[1] * table[SPEED, i]
+        bad += warm[i] >= margins[2]
+    return bad == 0
+
+
+class Judgement:
+    """Finds trips in what the joints tell; NaN, for what is not told, never trips."""
+
+    def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
+        self.arm = arm
+        self.settings = s = settings
+        self.table = Limits(arm, settings).table
+        self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.hottest])
+        self._behind: Vector = np.full(arm.nv, np.inf)
+        self._outside = False  # whether a joint is being led back
+
+    def faults(
+        self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()
+    ) -> list[Trip]:
+        """Motors that tripped by themselves, and those that lost their torque."""
+        names, found = self.arm.joint_names, []
+        if any(fault):
+            found = [
+                Trip("fault", n, 1, 0, "", time, w) for n, w in zip(names, fault, strict=True) if w
+            ]
+        if False in enabled:
+            off = [n for n, on in zip(names, enabled, strict=True) if on is False]
+            found += [Trip("torque_lost", n, 0, 1, "", time) for n in off]
+        return found
+
+    def limits(self, time: float, q: Vector, v: Vector, temperature: Vector) -> list[Trip]:
+        """Joints (nv,) beyond a limit of position, speed or temperature."""
+        if self._outside:
+            self._narrow(q)
+        if within(q, v, temperature, self.table, self._margins):
+            return []
+        return list(self._beyond(time, q, v, temperature))
+
+    def following(self, time: float, q: Vector, goal: Vector) -> list[Trip]:
+        """Joints that were too far from their goal (nv,) [rad] for too long."""
+        s, error = self.settings, np.abs(goal - q)
+        self._behind = np.where(error > s.following_error, np.minimum(self._behind, time), np.inf)
+        late = _where(time - self._behind > s.following_time)
+        limit = s.following_error
+        return [self._trip("following_error", i, error[i], limit, "rad", time) for i in late]
+
+    def restart(self, q: Vector) -> None:
+        """Begin at q (nv,): joints beyond a limit, by ``take_up`` at most, may be led back.
+
+        lower = clip(q, q_min - take_up, q_min), and the same above: what is gained is not lost
+        again, and further out trips.
+        """
+        arm, way = self.arm, self.settings.take_up
+        self._behind = np.full(arm.nv, np.inf)
+        self.table[LOWER] = np.minimum(np.maximum(q, arm.lower - way), arm.lower)
+        self.table[UPPER] = np.maximum(np.minimum(q, arm.upper + way), arm.upper)
+        self._outside = bool(((q < arm.lower) | (q > arm.upper)).any())
+
+    def _narrow(self, q: Vector) -> None:
+        """Follow joints that are led back."""
+        lower, upper = self.table[LOWER], self.table[UPPER]
+        self.table[LOWER] = np.minimum(np.fmax(lower, q), self.arm.lower)
+        self.table[UPPER] = np.maximum(np.fmin(upper, q), self.arm.upper)
+        self._outside = bool((lower < self.arm.lower).any() or (upper > self.arm.upper).any())
+
+    def _beyond(self, time: float, q: Vector, v: Vector, warm: Vector) -> Iterator[Trip]:
+        margin, factor, hottest = self._margins.tolist()
+        lower, upper = self.table[LOWER] - margin, self.table[UPPER] + margin
+        for i in _where((q < lower) | (q > upper)):
+            limit = lower[i] if q[i] < lower[i] else upper[i]
+            yield self._trip("position", i, q[i], limit, self.arm.joints[i].unit, time)
+        fastest = factor * self.table[SPEED]
+        for i in _where(np.abs(v) > fastest):
+            unit = f"{self.arm.joints[i].unit}/s"
+            yield self._trip("velocity", i, v[i], fastest[i], unit, time)
+        for i in _where(warm >= hottest):
+            yield self._trip("temperature", i, warm[i], hottest, "°C", time)
+
+    def _trip(self, kind: str, i: int, value: float, limit: float, unit: str, time: float) -> Trip:
+        return Trip(kind, self.arm.joint_names[i], float(value), float(limit), unit, time)
+
+
+def _where(flags: Flags) -> list[int]:
+    found: list[int] = np.flatnonzero(flags).tolist()
+    return found

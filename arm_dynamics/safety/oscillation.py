@@ -1,0 +1,160 @@
+"""Efforts that go from one end of their range to the other, again and again.
+
+A held or stopped arm must come to rest: each joint's reversals at speed are counted.
+
+A reversal of a swing that decays quickly does not count: the arm comes to rest by itself, as a
+hanging arm under damping does, and without torque it would swing on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.compiled_math import NUMBER, VECTOR, VECTOR_OUT, compiled_for, maximum
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.events import Trip
+from arm_dynamics.safety.safety_settings import SafetySettings
+
+END = 0.7
+"""Share of the effort limit that counts as the end of the range."""
+WINDOW = 1.0
+"""Time [s] in which turns are counted."""
+
+
+@compiled_for(VECTOR, VECTOR, VECTOR_OUT, VECTOR_OUT)
+def count_turns(effort: Vector, end: Vector, side: Vector, turns: Vector) -> float:
+    """Count joints whose effort is at the other ``end`` (nv,) than before; the largest count."""
+    most = 0.0
+    for i in range(effort.size):
+        at = 1.0 * (effort[i] >= end[i]) - 1.0 * (effort[i] <= -end[i])
+        if at != 0.0:
+            turns[i] += at == -side[i]
+            side[i] = at
+        most = maximum(most, turns[i])
+    return most
+
+
+class Swinging:
+    """Trips a loop whose gains are too high for its delay.
+
+    It swings at a few hertz with all that the motors have, and below the limit of velocity, where
+    nothing else tells of it.
+    """
+
+    def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
+        self.arm, self.most = arm, settings.swing_turns
+        self._end = frozen(END * settings.effort_share * arm.effort_limit)
+        self.restart(0.0)
+
+    def restart(self, time: float) -> None:
+        """Count from ``time`` [s] on."""
+        self._since = time
+        self._side: Vector = np.zeros(self.arm.nv)
+        self._turns: Vector = np.zeros(self.arm.nv)
+
+    def look(self, time: float, effort: Vector) -> list[Trip]:
+        """Joints whose efforts (nv,) [N·m] turned ``swing_turns`` times within WINDOW."""
+        if time - self._since > WINDOW:
+            self._since = time
+            self._turns[:] = 0.0
+        if count_turns(effort, self._end, self._side, self._turns) < self.most:
+            return []
+        said = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
+        return [
+            Trip("swinging", self.arm.joint_names[i], turns, self.most, "turns", time, said)
+            for i, turns in enumerate(self._turns.tolist())
+            if turns >= self.most
+        ]
+
+
+SPEED = 0.4
+"""Speed [rad/s or m/s] between which, in both directions, a reversal counts."""
+GRACE = 0.25
+"""Time [s] that each stage of a stop has to brake the arm before reversals count."""
+REVERSALS = 2
+"""Reversals of one joint, in one stage of a stop, that are an oscillation."""
+KEPT = 0.8
+"""Share of a swing's peak speed that the next one has at least, or the swing decays quickly."""
+PAUSE = 0.5
+"""Time [s] without a reversal after which the count starts again: a push, not an oscillation."""
+SOFTER = (1.0, 5.0)
+"""Factor on the control period that each stage of a stop assumes; after the last: torque off."""
+
+
+@compiled_for(VECTOR, NUMBER, VECTOR_OUT, VECTOR_OUT, VECTOR_OUT, VECTOR_OUT)
+def count_reversals(
+    v: Vector, fast: float, side: Vector, count: Vector, peak: Vector, before: Vector
+) -> float:
+    """Count joints faster than ``fast``, the other way round than before; 1 where any is new.
+
+    ``peak`` and ``before`` are the largest speeds since a joint's last reversal and up to it: of a
+    swing that kept less than KEPT of the one before, the end does not count. A velocity that is NaN
+    counts as none.
+    """
+    new = 0.0
+    for i in range(v.size):
+        at = 1.0 * (v[i] >= fast) - 1.0 * (v[i] <= -fast)
+        if at != 0.0:
+            if at == -side[i]:
+                turned = 1.0 * (peak[i] >= KEPT * before[i])
+                count[i] += turned
+                new = maximum(new, turned)
+                before[i], peak[i] = peak[i], 0.0
+            side[i] = at
+            peak[i] = maximum(peak[i], abs(v[i]))
+    return new
+
+
+class Settling:
+    """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER is then the next one.
+
+    Measured by velocities alone: it does not matter which effort or which trip came first.
+    """
+
+    def __init__(self, arm: ArmModel) -> None:
+        self.arm = arm
+        self.stage = 0
+        self.begin(0.0)
+
+    @property
+    def softer(self) -> float:
+        """Factor on the control period that the stop in force assumes."""
+        return SOFTER[min(self.stage, len(SOFTER) - 1)]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no softer stop is left."""
+        return self.stage >= len(SOFTER)
+
+    def restart(self, time: float) -> None:
+        """Torque on, or a command: the stiffest stop is the next one."""
+        self.stage = 0
+        self.begin(time)
+
+    def begin(self, time: float) -> None:
+        """Count from ``time`` [s] on."""
+        self._begun = self._last = time
+        self._side: Vector = np.zeros(self.arm.nv)
+        self._count: Vector = np.zeros(self.arm.nv)
+        self._peak: Vector = np.zeros(self.arm.nv)
+        self._before: Vector = np.zeros(self.arm.nv)
+
+    def look(self, time: float, v: Vector) -> list[Trip]:
+        """Joints (nv,) that reversed REVERSALS times, none of them PAUSE after the one before."""
+        if time - self._begun < GRACE:
+            return []
+        if time - self._last > PAUSE:
+            self._last = time
+            self._count[:] = 0.0
+        if count_reversals(v, SPEED, self._side, self._count, self._peak, self._before):
+            self._last = time
+        found = np.flatnonzero(self._count >= REVERSALS).tolist()
+        if found:
+            self.stage += 1
+            self.begin(time)
+        said = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
+        name = self.arm.joint_names
+        return [
+            Trip("swinging", name[i], REVERSALS, REVERSALS, "reversals", time, said) for i in found
+        ]

@@ -1,0 +1,1 @@
+"""The simulated arm: plant, motors, integrators, forward model and linearization."""

@@ -1,0 +1,237 @@
+"""A brushed DC motor behind a gear: volts (or a current loop's effort) in, torque out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan, tanh
+from typing import ClassVar
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector, scalar, vector
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.simulation.actuators import dc_motor_constants, dc_motor_equations
+from arm_dynamics.simulation.actuators.actuator import ActState, Actuator, Contradiction
+from arm_dynamics.simulation.actuators.gearing import require_engaged_stable
+
+
+class DcMotor(Actuator):
+    """Brushed DC motor with gear; friction with stiction; optional own states.
+
+    inductance > 0 adds the winding's current, thermal_resistance > 0 its temperature,
+    backlash > 0 the rotor's speed and its gap to the joint. Raises InvalidValue for constants
+    that contradict each other. The equations are in ``dc_motor_equations``. In SI units a motor
+    that neither creates nor loses energy in its conversion has ke = kt; others are accepted.
+    """
+
+    interfaces: ClassVar[tuple[str, ...]] = ("effort", "voltage")
+    kernel: ClassVar[int] = 2
+    parameters: ClassVar[tuple[Parameter, ...]] = dc_motor_constants.PARAMETERS
+
+    def __init__(self, joint: str, effort_limit: float, constants: Mapping[str, float]) -> None:
+        super().__init__(joint, effort_limit, constants)
+        self._packed = np.array(self.packed())
+        self._slots = list(self.slots)
+
+    @classmethod
+    def contradictions(cls, constants: Mapping[str, float]) -> Iterator[Contradiction]:
+        """Stiction below Coulomb, play without stiffness, derating without limits."""
+        return dc_motor_constants.contradictions(constants)
+
+    def effort(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
+    ) -> float:
+        """Torque at the joint [N·m] for volts or N·m.
+
+        Raises UnknownName for another interface, InvalidValue for what is no finite number.
+        """
+        return dc_motor_equations.dc_motor_effort(
+            *self._asked(interface, value, v, act), self._packed
+        )
+
+    def computed_effort(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
+    ) -> float:
+        """Torque at the joint [N·m] that the command asks for, before any limit."""
+        return dc_motor_equations.dc_motor_asked(
+            *self._asked(interface, value, v, act), self._packed
+        )
+
+    def voltage_for(self, effort: float, v: float, temperature: float = 25.0) -> float:
+        """Voltage [V] whose settled ``effort`` is this [N·m], else the nearest reachable one.
+
+        The inverse of ``effort`` without own states but a winding of ``temperature`` [°C]; v
+        [rad/s]. See ``dc_motor_equations.voltage_for_effort``; ``effort_range`` tells the reach.
+        Raises InvalidValue for what is no finite number.
+        """
+        effort, v = scalar("effort [N·m]", effort), scalar("v [rad/s]", v)
+        temperature = scalar("temperature [°C]", temperature)
+        return dc_motor_equations.voltage_for_effort(effort, v, temperature, self._packed)
+
+    def voltage(self, interface: str, value: float, v: float, act: Sequence[float] = ()) -> float:
+        """Voltage [V] at the motor: the commanded one, or ``voltage_for`` the commanded effort.
+
+        Within the supply; v [rad/s]. The winding's transient is left out.
+        """
+        if interface == "voltage":
+            supply = self.constants["supply_voltage"]
+            return min(max(value, -supply), supply)
+        return self.voltage_for(value, v, float(self._own(act)[dc_motor_equations.TEMPERATURE]))
+
+    def temperature(self, act: Sequence[float] = ()) -> float:
+        """Winding temperature [°C]; NaN without a thermal model."""
+        thermal = dc_motor_equations.TEMPERATURE in self._slots
+        return float(self._own(act)[dc_motor_equations.TEMPERATURE]) if thermal else nan
+
+    def effort_range(self, v: float, temperature: float = 25.0) -> tuple[float, float]:
+        """Least and largest settled effort [N·m] at speed v [rad/s] and winding temperature [°C].
+
+        Supply voltage and current limit bound it; infinite without either.
+        """
+        v, temperature = scalar("v [rad/s]", v), scalar("temperature [°C]", temperature)
+        return (
+            dc_motor_equations.extreme_effort(-1.0, v, temperature, self._packed),
+            dc_motor_equations.extreme_effort(1.0, v, temperature, self._packed),
+        )
+
+    @property
+    def states(self) -> tuple[ActState, ...]:
+        """Current, temperature, rotor speed and gap, as far as the constants call for them."""
+        every = (
+            ActState("current", "A"),
+            ActState("temperature", "°C", self.constants["ambient_temperature"]),
+            ActState("rotor_velocity", "rad/s", 0.0, 1),
+            ActState("gap", "rad", 0.0, 2),
+        )
+        return tuple(every[slot] for slot in self.slots)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """CURRENT, TEMPERATURE, ROTOR and GAP, those that ``states`` lists."""
+        c = self.constants
+        present = (c["inductance"], c["thermal_resistance"], c["backlash"], c["backlash"])
+        return tuple(slot for slot, size in enumerate(present) if size > 0)
+
+    def rates(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float]
+    ) -> tuple[Sequence[float], Sequence[float]]:
+        """λ and n of ż = n - λ z, see ``dc_motor_rates``."""
+        rate, source = np.zeros(4), np.zeros(4)
+        asked = self._asked(interface, value, v, act)
+        dc_motor_equations.dc_motor_rates(*asked, self._packed, rate, source)
+        return rate[self._slots].tolist(), source[self._slots].tolist()
+
+    def dry(self, v: float, effort: float) -> tuple[float, float]:
+        """Largest dry friction at the joint [N·m] against forward and against backward motion."""
+        return (
+            dc_motor_equations.dc_motor_dry(1.0, v, effort, self._packed),
+            dc_motor_equations.dc_motor_dry(-1.0, v, effort, self._packed),
+        )
+
+    def rub(
+        self, before: Sequence[float], act: Sequence[float], decay: Sequence[float], dt: float
+    ) -> Sequence[float]:
+        """Own states after dt [s] of dry friction on the rotor, see ``rotor_after_friction``."""
+        own, rotor = self._own(act), self._slots.index(dc_motor_equations.ROTOR)
+        dc_motor_equations.rotor_after_friction(before[rotor], decay[rotor], own, self._packed, dt)
+        after: list[float] = own[self._slots].tolist()
+        return after
+
+    def command_limit(self, interface: str) -> float:
+        """The effort limit [N·m], or the supply voltage [V]."""
+        return self.constants["supply_voltage"] if interface == "voltage" else self.effort_limit
+
+    def step_damping(self, dt: float) -> float:
+        """N² (fv + Kt Ke / R tanh(dt R / 2L)) [N·m·s/rad]; none where play parts the rotor.
+
+        The hyperbolic tangent is what relaxing the current exactly, before the joint moves,
+        leaves of the back-EMF's damping: dt step_damping < 2 M is where a step turns unstable.
+        """
+        return 0.0 if self._play else self.viscous_friction + self._step_braking(dt)
+
+    def winding_damping(self, dt: float) -> float:
+        """The share of ``step_damping`` that comes through a current of its own."""
+        own = self.constants["inductance"] > 0 and not self._play
+        return self._step_braking(dt) if own else 0.0
+
+    def require_stable(self, compliance: float, dt: float) -> None:
+        """Refuse, as InvalidValue, a gear with play whose teeth a step of dt [s] cannot follow."""
+        c = self.constants
+        if self._play:
+            braking = self._step_braking(dt) if c["inductance"] > 0 else 0.0
+            rotor = self._squared("rotor_inertia")
+            stiffness, damping = c["gear_stiffness"], c["gear_damping"]
+            require_engaged_stable(self.joint, stiffness, damping, rotor, compliance, braking, dt)
+
+    @property
+    def electric_damping(self) -> float:
+        """N² Kt Ke / Ra [N·m·s/rad], by which the back-EMF brakes; it brakes a parted rotor."""
+        return 0.0 if self._play else self._braking
+
+    @property
+    def armature(self) -> float:
+        """N² Jm [kg·m²]; none where play parts the rotor from the joint."""
+        return 0.0 if self._play else self._squared("rotor_inertia")
+
+    @property
+    def viscous_friction(self) -> float:
+        """N² fv [N·m·s/rad]; none where play parts the rotor from the joint."""
+        return 0.0 if self._play else self._squared("viscous_friction")
+
+    @property
+    def dry_friction(self) -> float:
+        """N max(fs, fc) [N·m]; none where play parts the rotor from the joint."""
+        return 0.0 if self._play else self.constants["gear_ratio"] * self._break_away
+
+    @property
+    def rubs(self) -> bool:
+        """Whether the joint feels dry friction of motor or gear."""
+        c = self.constants
+        return self.dry_friction > 0 or min(c["efficiency"], c["back_efficiency"]) < 1
+
+    @property
+    def rubs_inside(self) -> bool:
+        """Whether dry friction acts on a rotor that gear play parts from the joint."""
+        return self._play and self._break_away > 0
+
+    def packed(self) -> tuple[float, ...]:
+        """All constants, in the order of ``parameters``."""
+        return tuple(self.constants.values())
+
+    @property
+    def _play(self) -> bool:
+        return self.constants["backlash"] > 0
+
+    @property
+    def _break_away(self) -> float:
+        return max(self.constants["coulomb_friction"], self.constants["stiction"])
+
+    def _squared(self, name: str) -> float:
+        ratio = self.constants["gear_ratio"]
+        return ratio * ratio * self.constants[name]  # infinite where a power would overflow
+
+    def _step_braking(self, dt: float) -> float:
+        c = self.constants
+        lag = 2 * c["inductance"] / c["resistance"]
+        return self._braking * (tanh(dt / lag) if lag > 0 else 1.0)
+
+    @property
+    def _braking(self) -> float:
+        return self._squared("kt") * self.constants["ke"] / self.constants["resistance"]
+
+    def _asked(
+        self, interface: str, value: float, v: float, act: Sequence[float]
+    ) -> tuple[bool, float, float, Vector]:
+        """What the compiled laws take: whether by voltage, command, velocity and own states."""
+        if interface not in self.interfaces:
+            raise UnknownName("interface of actuator dc_motor", interface, self.interfaces)
+        told, own = scalar(f"{interface} command", value), self._own(act)
+        return interface == "voltage", told, scalar("v [rad/s]", v), own
+
+    def _own(self, act: Sequence[float]) -> Vector:
+        """The four slots, filled with ``act``, or with the states at rest."""
+        own = np.array([0.0, self.constants["ambient_temperature"], 0.0, 0.0])
+        if np.size(act):
+            own[self._slots] = vector("act", act, len(self._slots))
+        return own

@@ -1,0 +1,269 @@
+"""The DC motor's equations as compiled functions of its command, speed, own states and constants.
+
+Own states ``a`` (4,) in the slots CURRENT, TEMPERATURE, ROTOR, GAP; those that a motor lacks
+are ignored. Constants ``c`` in the order of ``dc_motor.PARAMETERS``.
+
+The DC motor's settled law the other way round: from an effort to the voltage that gives it.
+"""
+
+from __future__ import annotations
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import (
+    INF,
+    NUMBER,
+    TRUTH,
+    VECTOR,
+    clip,
+    compiled,
+    compiled_for,
+    exp,
+    where,
+)
+from arm_dynamics.simulation.actuators.gearing import contact_effort, gear_loss
+from arm_dynamics.simulation.actuators.winding import (
+    asked_current,
+    brush_voltage,
+    derated_current,
+    driving_voltage,
+    settled_current,
+    settled_temperature,
+    terminal_voltage,
+    warm_resistance,
+)
+from arm_dynamics.simulation.friction import stribeck_level
+
+KT, KE, RESISTANCE, GEAR, SUPPLY, CURRENT_LIMIT, DROP, HALF, INDUCTANCE = range(9)
+EFFICIENCY, BACK_EFFICIENCY, ROTOR_INERTIA, VISCOUS, COULOMB, STICTION, STRIBECK = range(9, 16)
+THERMAL, THERMAL_TIME, AMBIENT, DERATING, HOTTEST, COPPER = range(16, 22)
+PLAY, STIFFNESS, DAMPING = range(22, 25)
+
+CURRENT, TEMPERATURE, ROTOR, GAP = range(4)
+"""Slots of the own states: winding current [A], temperature [°C], rotor speed over the gear
+ratio [rad/s], rotor angle over the gear ratio minus the joint's [rad]."""
+
+
+@compiled
+def winding_resistance(a: Vector, c: Vector) -> float:
+    """R [Ω] at the winding's temperature; constant without a thermal model."""
+    warm = warm_resistance(c[RESISTANCE], c[COPPER], a[TEMPERATURE])
+    return where(c[THERMAL] > 0.0, warm, c[RESISTANCE])
+
+
+@compiled
+def back_emf(v: float, a: Vector, c: Vector) -> float:
+    """e = Ke N v [V], with the rotor's own speed where the gear has play."""
+    emf: float = c[KE] * c[GEAR] * where(c[PLAY] > 0.0, a[ROTOR], v)
+    return emf
+
+
+@compiled
+def current_limit(a: Vector, c: Vector) -> float:
+    """Largest current [A] at the winding's temperature."""
+    return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[HOTTEST])
+
+
+@compiled_for(TRUTH, NUMBER, NUMBER, VECTOR, VECTOR)
+def motor_settled(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+    """Current [A] at which the winding settles for ``command`` [V, or N·m at the joint]."""
+    r, emf = winding_resistance(a, c), back_emf(v, a, c)
+    looped = r * (command / c[GEAR]) / c[KT] + emf
+    inner = driving_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
+    return settled_current(inner, emf, r, current_limit(a, c))
+
+
+@compiled
+def motor_current(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+    """Winding current [A]: its own state with inductance, else the settled one."""
+    settled = motor_settled(by_voltage, command, v, a, c)
+    return where(c[INDUCTANCE] > 0.0, a[CURRENT], settled)
+
+
+@compiled
+def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+    """Effort at the joint [N·m] before friction: τ = N Kt i, or what the teeth pass on.
+
+    i settles at clip((V' - Ke N v) / R(T), ±i_max(T)), see ``settled_current``, at once without
+    inductance, else as in ``dc_motor_rates``. With play the teeth pass on ``contact_effort``.
+
+    command [V] or [N·m at the joint], v joint velocity [rad/s].
+    """
+    drive = c[GEAR] * c[KT] * motor_current(by_voltage, command, v, a, c)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    return where(c[PLAY] > 0.0, passed, drive)
+
+
+@compiled
+def dc_motor_asked(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+    """Effort at the joint [N·m] that the command asks for, before any limit; settled current."""
+    inner = brush_voltage(command, c[DROP], c[HALF])
+    r, emf = winding_resistance(a, c), back_emf(v, a, c)
+    current = asked_current(by_voltage, inner, command / c[GEAR], emf, c[KT], r)
+    effort: float = c[GEAR] * c[KT] * current
+    return effort
+
+
+@compiled
+def emf_braking(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+    """-∂(N Kt i_settled)/∂v [N·m·s/rad]: what the back-EMF brakes once the current has settled.
+
+    N² Kt Ke / R where the voltage is given; 0 where a limit or a current loop holds the current.
+    """
+    r, emf = winding_resistance(a, c), back_emf(v, a, c)
+    looped = r * (command / c[GEAR]) / c[KT] + emf
+    inner = driving_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
+    slope = c[GEAR] * c[GEAR] * c[KT] * c[KE] / r
+    slope = where(abs(inner - emf) < r * current_limit(a, c), slope, 0.0)
+    return where(by_voltage, slope, where(inner == looped, 0.0, slope))
+
+
+@compiled
+def winding_braking(
+    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
+) -> float:
+    """-∂τ(i⁺)/∂v [N·m·s/rad] of a current i⁺ relaxed over dt at v, for a motor with inductance.
+
+    N² Kt Ke / R (1 - e^(-dt R/L)), see ``emf_braking``; 0 without inductance or with play.
+    """
+    inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
+    share = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
+    own = where(c[INDUCTANCE] > 0.0, where(c[PLAY] > 0.0, 0.0, share), 0.0)
+    return own * emf_braking(by_voltage, command, v, a, c)
+
+
+@compiled
+def dc_motor_braking(
+    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
+) -> float:
+    """-∂τ/∂v [N·m·s/rad] of the effort at the joint within a step of dt [s].
+
+    That of the settled current, or ``winding_braking``; with play that of touching teeth.
+    """
+    settled = where(c[INDUCTANCE] > 0.0, 0.0, emf_braking(by_voltage, command, v, a, c))
+    winding = winding_braking(by_voltage, command, v, a, c, dt)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    teeth = where(passed != 0.0, c[DAMPING], 0.0)
+    return where(c[PLAY] > 0.0, teeth, settled + winding)
+
+
+@compiled
+def dc_motor_rates(
+    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, rate: Vector, source: Vector
+) -> None:
+    """λ and n of ż = n - λ z for the four own states, into ``rate`` and ``source`` (4,).
+
+    L di/dt = V' - e - R i, held within the limits:  λ = R / L,  n = λ i_settled;
+    τ_th dT/dt = T_settled - T:  λ = 1 / τ_th,  n = λ T_settled;
+    N² J dw/dt = N Kt i - N² b w - τ_teeth:  N² J λ = N² b + d where teeth touch + back-EMF;
+    ds/dt = w - v.
+
+    Source: B. Siciliano et al., Robotics (2009), chapter 5, for winding and rotor.
+    """
+    current = motor_current(by_voltage, command, v, a, c)
+    _winding_rates(by_voltage, command, v, current, a, c, rate, source)
+    square = c[GEAR] * c[GEAR]
+    inertia = where(c[PLAY] > 0.0, square * c[ROTOR_INERTIA], 1.0)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    emf = where(c[INDUCTANCE] > 0.0, 0.0, emf_braking(by_voltage, command, v, a, c))
+    linear = where(passed != 0.0, c[DAMPING], 0.0) + emf
+    rate[ROTOR] = (square * c[VISCOUS] + linear) / inertia
+    source[ROTOR] = (c[GEAR] * c[KT] * current - passed + linear * a[ROTOR]) / inertia
+    rate[GAP] = 0.0
+    source[GAP] = a[ROTOR] - v
+
+
+@compiled
+def _winding_rates(
+    by_voltage: bool,
+    command: float,
+    v: float,
+    current: float,
+    a: Vector,
+    c: Vector,
+    rate: Vector,
+    source: Vector,
+) -> None:
+    r, settled = winding_resistance(a, c), motor_settled(by_voltage, command, v, a, c)
+    inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
+    rate[CURRENT] = where(c[INDUCTANCE] > 0.0, r / inductance, 0.0)
+    source[CURRENT] = rate[CURRENT] * settled
+    hot = settled_temperature(current, r, c[AMBIENT], c[THERMAL])
+    rate[TEMPERATURE] = where(c[THERMAL] > 0.0, 1.0 / c[THERMAL_TIME], 0.0)
+    source[TEMPERATURE] = rate[TEMPERATURE] * hot
+
+
+@compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
+def dc_motor_dry(against: float, v: float, effort: float, c: Vector) -> float:
+    """Largest dry friction at the joint [N·m] against motion along ``against`` (1 or -1).
+
+    f = N f_stribeck(N v) + gear loss of the effort that passes through the gear. With play
+    the motor's own friction acts on the rotor, not here. Without, the rotor's friction and
+    inertia count as behind the gear: the gear loses a share of N Kt i.
+    """
+    level = c[GEAR] * stribeck_level(c[GEAR] * v, c[COULOMB], c[STICTION], c[STRIBECK])
+    return where(c[PLAY] > 0.0, 0.0, level) + gear_loss(
+        against * effort, c[EFFICIENCY], c[BACK_EFFICIENCY]
+    )
+
+
+@compiled
+def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: float) -> None:
+    """w⁺ = w - clip(w, ±f h / (N J)),  s⁺ = s + dt (w⁺ - w),  h = (1 - e^(-λ dt)) / λ; in place.
+
+    What dry friction f = f_stribeck(N w) [N·m at the shaft] leaves of the speed of a rotor that
+    gear play leaves to itself; λ ``decay`` [1/s] is what the step relaxed w with. ``before`` is
+    w at the step's start: break-away counts at rest and where the rotor turns round.
+    The one-joint case of ``friction.dry_velocity``.
+    """
+    speed = where(before * a[ROTOR] > 0.0, before, 0.0)
+    level = stribeck_level(c[GEAR] * speed, c[COULOMB], c[STICTION], c[STRIBECK])
+    x = decay * dt
+    reach = where(x > 1e-5, (1.0 - exp(-x)) / where(x > 0.0, x, 1.0), 1.0 - 0.5 * x)
+    inertia = where(c[PLAY] > 0.0, c[GEAR] * c[ROTOR_INERTIA], 1.0)
+    most = where(c[PLAY] > 0.0, dt * reach * level / inertia, 0.0)
+    loss = clip(a[ROTOR], -most, most)
+    a[ROTOR] = a[ROTOR] - loss
+    a[GAP] = a[GAP] - dt * loss
+
+
+@compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
+def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -> float:
+    """V = V(V'),  V' = clip(R i + Ke N v, ±V'(supply)),  i = clip(τ / (N Kt), ±i_max(T)).
+
+    effort τ [N·m] at the joint before friction, v joint velocity [rad/s], winding temperature
+    [°C], constants c of ``dc_motor_law``; returns [V]. V(V') is ``winding.terminal_voltage``.
+    The settled effort at V is τ, or the nearest that supply and current limit let be reached;
+    brushes that eat the whole supply leave 0 V.
+    """
+    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    wanted = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
+    inner = driving_voltage(False, 0.0, wanted, c[SUPPLY], c[DROP], c[HALF])
+    return clip(terminal_voltage(inner, c[DROP], c[HALF]), -c[SUPPLY], c[SUPPLY])
+
+
+@compiled
+def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -> float:
+    """Settled effort [N·m] of ``voltage`` [V]: what ``voltage_for_effort`` inverts.
+
+    τ = N Kt clip((V'(clip(V, ±supply)) - Ke N v) / R(T), ±i_max(T)), at the winding temperature
+    [°C] that is given, whether the motor has a thermal model or play, or not.
+    """
+    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    inner = driving_voltage(True, voltage, 0.0, c[SUPPLY], c[DROP], c[HALF])
+    effort: float = c[GEAR] * c[KT] * settled_current(inner, c[KE] * c[GEAR] * v, r, limit)
+    return effort
+
+
+@compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
+def extreme_effort(way: float, v: float, temperature: float, c: Vector) -> float:
+    """Largest settled effort [N·m] along ``way`` (1 or -1) at speed v [rad/s].
+
+    τ = N Kt clip((±V'(supply) - Ke N v) / R, ±i_max(T)).
+    """
+    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    reach = driving_voltage(False, 0.0, way * INF, c[SUPPLY], c[DROP], c[HALF])
+    effort: float = c[GEAR] * c[KT] * settled_current(reach, c[KE] * c[GEAR] * v, r, limit)
+    return effort

@@ -1,0 +1,285 @@
+"""What acts on the joints at one instant, term by term.
+
+The arm's equations of motion under one command, as the integrators ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.state import Command, require_command
+from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation import joint_physics as row
+from arm_dynamics.simulation.actuator_states import compiled_states, own_states, update_groups
+from arm_dynamics.simulation.end_stops import stop_effort
+from arm_dynamics.simulation.friction import force_response, viscous_effort
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointEfforts:
+    """M(q) v̇ + C(q, v) v + g(q) = applied + viscous + stop + dry,  -forward <= dry <= backward.
+
+    Each (nv,) [N·m], read-only. ``computed`` is what the command asks of the actuators, before
+    supply, current, temperature and gear limit it; ``applied`` is what they give. ``forward``
+    and ``backward`` are the largest dry friction against forward and against backward motion.
+    """
+
+    computed: Vector
+    applied: Vector
+    viscous: Vector
+    stop: Vector
+    forward: Vector
+    backward: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotorValues:
+    """Voltage [V] and temperature [°C] of each motor, (nv,) each; NaN where it has none."""
+
+    voltage: Vector
+    temperature: Vector
+
+
+class ArmMotion:
+    """M(q) v̇ + C(q, v) v + g(q) = tau(command, v, z) + friction + stops,  ż = n - λ z.
+
+    Holds one command and scratch memory, no state of the arm. Not thread-safe.
+    """
+
+    def __init__(self, arm: ArmModel) -> None:
+        self.arm = arm
+        self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
+        self.groups = update_groups(arm)
+        self.prescribed, self._free, self.rubbing = _kinds(arm)
+        self.rubs = bool(self.rubbing.any())
+        self.rubs_inside = any(a.rubs_inside for a in arm.actuators)
+        self._decay = np.zeros(arm.na)
+        self._data = arm.model.createData()
+        self._settling = pin.Model(arm.model) if arm.na else arm.model
+        self._rows = x = row.pack(arm.joints, arm.actuators)
+        self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
+        self._effort = x[row.EFFORT]
+        self._dynamics = (arm.model, self._data, self._q, self._v, self._tau)
+        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
+        self._own = own_states(arm)
+        self._kept, (slots, joints) = compiled_states(arm)
+        self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
+        self._act, self._rate, self._source, self._before = (
+            (first + slots) * arm.nv + joints
+            for first in (row.ACT, row.RATE, row.SOURCE, row.BEFORE)
+        )
+        self._interfaces = [a.interfaces[0] for a in arm.actuators]
+        self.plain = not (arm.na or self._given or self.prescribed)
+
+    @property
+    def effort(self) -> Vector:
+        """The actuators' effort (nv,) [N·m] as last evaluated."""
+        effort: Vector = self._effort.copy()
+        return effort
+
+    def use(self, command: Command) -> None:
+        """From here on the command is this one."""
+        self._interfaces = [a.taken(command.interface) for a in self.arm.actuators]
+        self._rows[row.COMMAND] = command.value
+        self._rows[row.BY_VOLTAGE] = [taken == "voltage" for taken in self._interfaces]
+
+    def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
+        """v̇ (nv,) [rad/s²], dry friction apart; Featherstone's articulated-body algorithm."""
+        self._drive(q, v, z)
+        if self.prescribed:
+            return self._constrained(q, v)
+        a: Vector = pin.aba(*self._dynamics)
+        return a
+
+    def settled_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """(M + dt D)⁻¹ M v̇: with what currents relaxed over dt brake, D, taken at the new speed."""
+        self._drive(q, v, z)
+        _, winding = self.braking(q, v, z, dt)
+        if self.prescribed:
+            return self._constrained(q, v, dt * winding)
+        self._settling.armature = self.arm.model.armature + dt * winding
+        a: Vector = pin.aba(self._settling, self._data, q, v, self._tau).copy()
+        return a
+
+    def braking(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
+        """-∂tau/∂v (nv,) [N·m·s/rad] within a step: of everything, of winding currents alone."""
+        self._load(q, v, z)
+        x = self._rows
+        x[row.BRAKING] = 0.0
+        for i in self._given:
+            x[row.BRAKING, i] = self.arm.actuators[i].electric_damping
+        row.joint_braking(x, dt)
+        return x[row.BRAKING].copy(), x[row.WINDING].copy()
+
+    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
+        """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion.
+
+        Returns whether q and v were finite and still are.
+        """
+        x, dynamics = self._rows, self._dynamics
+        if not row.start(x, q, v):
+            return False
+        for _ in range(steps - 1):
+            row.kick_drift_drive(x, pin.aba(*dynamics), dt)
+        return row.kick_drift_end(x, pin.aba(*dynamics), dt, q, v)
+
+    def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """λ and n of the actuators' own states, (na,) each."""
+        self._load(q, v, z)
+        row.joint_rates(self._rows)
+        self._decay, source = np.zeros(z.size), np.zeros(z.size)
+        decay = self._decay
+        decay[self._kept], source[self._kept] = self._flat[self._rate], self._flat[self._source]
+        for i in self._given:
+            own = self._own[i]
+            decay[own], source[own] = self.arm.actuators[i].rates(*self._asked(i, z))
+        return decay, source
+
+    def dry(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Largest dry friction (nv,) [N·m] against forward and against backward motion."""
+        self._drive(q, v, z)  # the gear's loss depends on the effort
+        return self.dry_at(v)
+
+    def dry_at(self, speed: Vector) -> tuple[Vector, Vector]:
+        """As ``dry``, at ``speed`` (nv,) and with the efforts as last evaluated."""
+        x = self._rows
+        x[row.V] = speed
+        x[row.FORWARD] = x[row.BACKWARD] = 0.0
+        for i in self._given:
+            bounds = self.arm.actuators[i].dry(float(speed[i]), float(x[row.EFFORT, i]))
+            x[row.FORWARD, i], x[row.BACKWARD, i] = bounds
+        row.joint_dry(x)
+        x[row.FORWARD, self.prescribed] = x[row.BACKWARD, self.prescribed] = 0.0
+        return x[row.FORWARD].copy(), x[row.BACKWARD].copy()
+
+    def inverse_mass(self, q: Vector) -> Vector:
+        """M(q)⁻¹ (nv, nv), of the joints that forces move; 1 on the others' diagonal."""
+        nothing = np.zeros(self.arm.nv)
+        return self.force_response(q, nothing, nothing, (1.0,), 0.0)
+
+    def force_response(
+        self, q: Vector, implicit: Vector, braking: Vector, terms: Sequence[float], dt: float
+    ) -> Vector:
+        """``friction.force_response`` of the joints that forces move; 1 on the others' diagonal."""
+        mass, f = mass_matrix(self.arm, q), self._free
+        if not self.prescribed:
+            return force_response(mass, implicit, braking, terms, dt)
+        response = np.eye(self.arm.nv)
+        free = np.ix_(f, f)
+        response[free] = force_response(mass[free], implicit[f], braking[f], terms, dt)
+        return response
+
+    def put_stops(self, lower: Vector, upper: Vector) -> None:
+        """Let the stops' springs begin at other positions than the joints' limits, (nv,) each."""
+        self._rows[row.LOWER], self._rows[row.UPPER] = lower, upper
+
+    def rub_inside(self, before: Vector, z: Vector, dt: float) -> None:
+        """Dry friction over dt [s] on actuators' own states, z ``before`` the step; in place."""
+        x = self._flat
+        x[self._act], x[self._before] = z[self._kept], before[self._kept]
+        row.joint_rotors(self._rows, dt)
+        z[self._kept] = x[self._act]
+        for i in self._given:
+            own, actuator = self._own[i], self.arm.actuators[i]
+            if actuator.rubs_inside:
+                z[own] = actuator.rub(before[own], z[own], self._decay[own], dt)
+
+    def efforts(self, q: Vector, v: Vector, z: Vector) -> JointEfforts:
+        """What acts on the joints in this state."""
+        self.acceleration(q, v, z)
+        x = self._rows
+        applied = x[row.EFFORT].copy()
+        viscous = [viscous_effort(*pair) for pair in zip(v, x[row.VISCOUS], strict=True)]
+        computed = [
+            applied[i] if a.prescribes else a.computed_effort(*self._asked(i, z))
+            for i, a in enumerate(self.arm.actuators)
+        ]
+        stop = [stop_effort(*(float(n) for n in x[row.STOP, i])) for i in range(v.size)]
+        every = (computed, applied, viscous, stop, *self.dry_at(v))
+        return JointEfforts(*(frozen(effort) for effort in every))
+
+    def motors(self, q: Vector, v: Vector, z: Vector) -> MotorValues:
+        """Voltages and temperatures of the motors in this state."""
+        self._load(q, v, z)
+        voltage, temperature = [], []
+        for i, actuator in enumerate(self.arm.actuators):
+            interface, told, _, speed, own = self._asked(i, z)
+            voltage.append(actuator.voltage(interface, told, speed, own))
+            temperature.append(actuator.temperature(own))
+        return MotorValues(frozen(voltage), frozen(temperature))
+
+    def prescribe(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """Set off the joints that go where they are told; return where they end (np,).
+
+        v_p = (q_p⁺ - q_p) / dt, and the others get the jump's impulse: M_ff Δv_f = -M_fp Δv_p.
+        """
+        p, f, before, goals = self.prescribed, self._free, v.copy(), []
+        for i in p:
+            told, own = float(self._rows[row.COMMAND, i]), self._own[i]
+            goal, z[own] = self.arm.actuators[i].move(told, float(q[i]), z[own], dt)
+            v[i] = (goal - q[i]) / dt
+            goals.append(goal)
+        jump = v[p] - before[p]
+        if f and jump.any():
+            mass = mass_matrix(self.arm, q)
+            v[f] -= np.linalg.solve(mass[np.ix_(f, f)], mass[np.ix_(f, p)] @ jump)
+        return np.array(goals)
+
+    def _constrained(self, q: Vector, v: Vector, more: Vector | None = None) -> Vector:
+        """v̇ with the prescribed joints at constant speed, and the effort that takes.
+
+        ``more`` (nv,) [kg·m²] is added to the masses.
+        """
+        p, f, a = self.prescribed, self._free, np.zeros(v.size)
+        mass, bias = mass_matrix(self.arm, q), nle(self.arm, q, v)
+        if more is not None:
+            mass = mass + np.diag(more)
+        if f:
+            a[f] = np.linalg.solve(mass[np.ix_(f, f)], (self._tau - bias)[f])
+        self._rows[row.EFFORT, p] = (mass @ a + bias - self._tau)[p]  # friction and stops in tau
+        return a
+
+    def _drive(self, q: Vector, v: Vector, z: Vector) -> None:
+        """Fill in the efforts of actuators, friction and stops."""
+        self._load(q, v, z)
+        for i in self._given:
+            self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(*self._asked(i, z))
+        row.joint_efforts(self._rows)
+
+    def _load(self, q: Vector, v: Vector, z: Vector) -> None:
+        self._q[:], self._v[:] = q, v
+        if self._kept.size:
+            self._flat[self._act] = z[self._kept]
+
+    def _asked(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
+        x = self._rows
+        told = float(x[row.COMMAND, i])
+        return self._interfaces[i], told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
+
+
+def require_taken(arm: ArmModel, command: Command) -> Command:
+    """Return ``command``, checked; raises CommandRefused, or UnknownName naming the joint."""
+    given = require_command(command)
+    for actuator in arm.actuators:
+        if actuator.taken(given.interface) not in actuator.interfaces:
+            kind = f"interface of joint '{actuator.joint}'"
+            raise UnknownName(kind, given.interface, actuator.interfaces)
+    return Command.checked(given.interface, given.value, arm.nv, given.stamp)
+
+
+def _kinds(arm: ArmModel) -> tuple[list[int], list[int], NDArray[np.bool_]]:
+    """Joints that go where they are told, the others, and which of these rub."""
+    prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes]
+    free = [i for i, a in enumerate(arm.actuators) if not a.prescribes]
+    rubbing = np.zeros(arm.nv, dtype=bool)
+    rubbing[free] = [arm.joints[i].friction > 0 or arm.actuators[i].rubs for i in free]
+    return prescribed, free, rubbing

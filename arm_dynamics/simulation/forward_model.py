@@ -1,0 +1,223 @@
+"""An arm's whole state as one flat vector, for whoever wants numbers alone.
+
+q (n), q̇ (n), q̈ (n), tool x y z (3), then (stiction flag, previous velocity) of each joint
+(2n), then the actuators' own states where the arm has any (na): 5n + 3 + na numbers, in rad,
+rad/s, rad/s², m.
+
+The arm as one pure function: state vector and commands in, next state vector out.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arm_dynamics.core.argument_checks import expect
+from arm_dynamics.core.arrays import Vector, frozen, scalar
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.dynamechs import Dynamechs
+from arm_dynamics.simulation.plant import Plant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What a state vector is made of, read-only; ``stiction`` is 1 where a joint sticks, else 0."""
+
+    q: Vector
+    v: Vector
+    a: Vector
+    tool: Vector
+    stiction: Vector
+    previous: Vector
+    act: Vector
+
+
+def size(arm: ArmModel) -> int:
+    """Length of the arm's state vector, 5n + 3 + na."""
+    return 5 * arm.nv + 3 + arm.na
+
+
+def entry_names(arm: ArmModel) -> tuple[str, ...]:
+    """What each entry is: "q[R1]" ..., "tool x" ..., "stiction[R1]", "previous v[R1]" ..."""
+    joints = arm.joint_names
+    motion = [f"{letter}[{joint}]" for letter in ("q", "v", "a") for joint in joints]
+    tool = [f"tool {axis}" for axis in "xyz"]
+    memory = [f"{word}[{joint}]" for joint in joints for word in ("stiction", "previous v")]
+    return (*motion, *tool, *memory, *arm.act_names)
+
+
+@takes_arm
+def split(arm: ArmModel, vector: ArrayLike) -> Parts:
+    """The parts of a state vector.
+
+    Raises InvalidValue for a wrong length, saying of what the right one is made, and for an
+    entry that is not finite, naming it.
+    """
+    x, n = _checked(arm, vector), arm.nv
+    memory = x[3 * n + 3 : 5 * n + 3]
+    return Parts(
+        x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 3 * n + 3],
+        memory[0::2], memory[1::2], x[5 * n + 3 :],
+    )  # fmt: skip
+
+
+def join(arm: ArmModel, parts: Parts) -> Vector:
+    """The state vector (5n + 3 + na,) of its parts, read-only."""
+    memory = np.column_stack((parts.stiction, parts.previous)).ravel()
+    return frozen(np.concatenate((parts.q, parts.v, parts.a, parts.tool, memory, parts.act)))
+
+
+@takes_arm
+def pack_state(arm: ArmModel, state: State) -> Vector:
+    """The state vector (5n + 3 + na,) of an arm's state, read-only.
+
+    Nothing was there before: the acceleration is 0, no joint sticks, the previous velocity is
+    the present one. A state without the actuators' own states gets those at rest there. Raises
+    InvalidValue for a wrong number of joints or actuator states and for one that is not finite.
+    """
+    n, state = arm.nv, require_state(state)
+    if state.q.size != n or state.v.size != n or state.act.size not in (0, arm.na):
+        raise InvalidValue(
+            f"state has {state.q.size} positions, {state.v.size} velocities and {state.act.size}"
+            f" actuator states; arm '{arm.name}' has {n} joints and {arm.na} actuator states"
+        )
+    act = state.act if state.act.size else arm.held_act(state.q, arm.initial_act)
+    still, tool = np.zeros(n), np.zeros(3)
+    parts = Parts(state.q, state.v, still, tool, still, state.v, act)
+    split(arm, join(arm, parts))  # every entry is looked at before the tool is
+    return join(
+        arm, Parts(state.q, state.v, still, tool_position(arm, state.q), still, state.v, act)
+    )
+
+
+@takes_arm
+def unpack_state(arm: ArmModel, vector: ArrayLike, time: float = 0.0) -> State:
+    """The arm's state at ``time`` [s] from a state vector (5n + 3 + na,).
+
+    The applied effort is not in the vector: it is unknown (NaN). Raises InvalidValue as
+    ``split`` does.
+    """
+    parts = split(arm, vector)
+    unknown = frozen(np.full(arm.nv, np.nan))
+    time = scalar("time [s]", time)
+    return State(time, frozen(parts.q), frozen(parts.v), unknown, frozen(parts.act))
+
+
+def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
+    try:
+        x = frozen(vector)
+    except InvalidValue as error:
+        raise InvalidValue(f"state vector: {size(arm)} numbers are expected") from error
+    if x.shape != (size(arm),):
+        raise InvalidValue(f"state vector: shape {x.shape} given, {_composition(arm)}")
+    if not np.isfinite(x).all():
+        index = int(np.flatnonzero(~np.isfinite(x))[0])
+        raise InvalidValue(
+            f"state vector: {entry_names(arm)[index]} = {x[index]}: a finite number is expected"
+        )
+    return x
+
+
+def _composition(arm: ArmModel) -> str:
+    n, own = arm.nv, f" + {arm.na} states of the actuators" if arm.na else ""
+    return (
+        f"({size(arm)},) expected for arm '{arm.name}': {n} positions + {n} velocities + {n}"
+        f" accelerations + 3 of the tool + 2 · {n} (stiction flag, previous velocity){own}"
+    )
+
+
+__all__ = ["COMPATIBILITY", "forward_model", "pack_state", "unpack_state"]
+
+COMPATIBILITY = ("dynamechs",)
+"""Published programs whose step can be had instead, artefacts included."""
+METHOD = "semi_implicit_euler"
+KEPT = 8
+"""Plants that each thread keeps for its next call."""
+
+
+class _Plants(threading.local):
+    """This thread's plants: they hold scratch memory, which no two threads may share."""
+
+    def __init__(self) -> None:
+        self.of = lru_cache(maxsize=KEPT)(Plant)
+        self.dynamechs_of = lru_cache(maxsize=KEPT)(Dynamechs)
+
+
+_plants = _Plants()
+
+
+@takes_arm
+def forward_model(
+    arm: ArmModel,
+    state: ArrayLike,
+    voltages: ArrayLike,
+    dt: float,
+    *,
+    method: str = METHOD,
+    interface: str = "voltage",
+    compatibility: str | None = None,
+) -> Vector:
+    """The state vector after one time step: x⁺ = f(x, u, dt), read-only; inputs stay untouched.
+
+    ``state`` is the flat vector (5n + 3 + na,) of this module, ``voltages``
+    (n,) one command a joint on ``interface``: "voltage" [V] or "effort" [N·m]; dt [s].
+    Calling it again and again is what ``Simulation`` does, bit for bit, for every integration
+    ``method``. In the result q̈ = (q̇⁺ - q̇) / dt is the acceleration of the step just taken, the
+    stiction flag is 1 where dry friction holds the joint at rest, and the previous velocity is
+    the one that came in; none of the three is read.
+
+    ``compatibility="dynamechs"`` takes the published step instead, as
+    ``arm_dynamics.simulation.dynamechs`` states it: it reads all three, knows voltages only and
+    has its own method.
+
+    Raises InvalidValue for a vector of a wrong length or with an entry that is not finite, a dt
+    that is not positive, and a motion that leaves the finite numbers; CommandRefused for a wrong
+    number of voltages or one that is not finite; UnknownName for a method, interface or
+    compatibility that does not exist.
+    """
+    before = split(arm, state)
+    dt = scalar("dt [s]", dt, above=0)
+    command = Command.checked(interface, voltages, arm.nv)
+    method = expect(str, "method", method)
+    if compatibility is None:
+        return _step(arm, before, command, dt, method)
+    if compatibility not in COMPATIBILITY:
+        raise UnknownName("compatibility", compatibility, COMPATIBILITY)
+    if (method, interface) != (METHOD, "voltage"):
+        raise InvalidValue(
+            f"compatibility '{compatibility}' takes voltages and has its own method;"
+            f" method '{method}' with interface '{interface}' given: leave both out"
+        )
+    return _published_step(arm, before, command.value, dt)
+
+
+def _step(arm: ArmModel, before: Parts, command: Command, dt: float, method: str) -> Vector:
+    start = State(0.0, before.q, before.v, np.full(arm.nv, np.nan), before.act)
+    after = _plants.of(arm, method).step(start, command, dt)
+    held = _rubbing(arm) & (after.v == 0.0)
+    a, tool = (after.v - before.v) / dt, tool_position(arm, after.q)
+    return join(arm, Parts(after.q, after.v, a, tool, held, before.v, after.act))
+
+
+@lru_cache(maxsize=KEPT)
+def _rubbing(arm: ArmModel) -> NDArray[np.bool_]:
+    """Which joints feel dry friction (nv,)."""
+    pairs = zip(arm.joints, arm.actuators, strict=True)
+    return np.array([joint.friction > 0 or actuator.rubs for joint, actuator in pairs])
+
+
+def _published_step(arm: ArmModel, before: Parts, voltages: Vector, dt: float) -> Vector:
+    q, v, a, stiction, previous = _plants.dynamechs_of(arm).step(
+        before.q, before.v, before.a, before.stiction, before.previous, voltages, dt
+    )
+    if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
+        raise InvalidValue(f"the motion left the finite numbers with dt = {dt:g} s: use a smaller")
+    return join(arm, Parts(q, v, a, tool_position(arm, q), stiction, previous, before.act))

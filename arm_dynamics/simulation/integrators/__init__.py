@@ -1,0 +1,30 @@
+"""How the arm's motion advances by one time step: one method a file, chosen by name."""
+
+from __future__ import annotations
+
+from arm_dynamics.core.argument_checks import expect
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.simulation.integrators.adaptive import Adaptive
+from arm_dynamics.simulation.integrators.euler_and_verlet import (
+    ExplicitEuler,
+    SemiImplicitEuler,
+    VelocityVerlet,
+)
+from arm_dynamics.simulation.integrators.implicit_midpoint import ImplicitMidpoint
+from arm_dynamics.simulation.integrators.integrator import Integrator, Motion
+from arm_dynamics.simulation.integrators.rk4 import Rk4
+
+INTEGRATORS: dict[str, type[Integrator]] = {
+    c.name: c
+    for c in (ExplicitEuler, SemiImplicitEuler, VelocityVerlet, Rk4, ImplicitMidpoint, Adaptive)
+}
+
+
+def integrator(name: str) -> Integrator:
+    """An integrator by name; raises UnknownName listing those that exist."""
+    if expect(str, "method", name) not in INTEGRATORS:
+        raise UnknownName("integrator", name, tuple(INTEGRATORS))
+    return INTEGRATORS[name]()
+
+
+__all__ = ["INTEGRATORS", "Integrator", "Motion", "integrator"]

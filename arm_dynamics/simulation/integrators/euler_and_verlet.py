@@ -1,0 +1,105 @@
+"""Explicit Euler: old velocities move the positions.
+
+Semi-implicit Euler: new velocities move the positions.
+
+Velocity Verlet, with the force at the end of the step taken at a predicted velocity.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import compiled
+from arm_dynamics.simulation.integrators.exponential_step import frozen_source, phi, relax, relaxed
+from arm_dynamics.simulation.integrators.integrator import Integrator, Motion, PlainMotion
+
+
+class ExplicitEuler(Integrator):
+    """z⁺ exactly relaxed at v,  q⁺ = q + dt v,  v⁺ = v + dt a(q, v, z⁺). First order.
+
+    An undamped vibration grows at any dt: here to show, and to compare with published work.
+    Source: E. Hairer, S. Nørsett, G. Wanner, Solving Ordinary Differential Equations I (1993), I.7.
+    """
+
+    name: ClassVar[str] = "explicit_euler"
+    order: ClassVar[int] = 1
+    late_force: ClassVar[float] = 0.0
+
+    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
+        relax(motion, q, v, z, dt)
+        drift_kick(q, v, motion.acceleration(q, v, z), dt)
+
+
+@compiled
+def drift_kick(q: Vector, v: Vector, a: Vector, dt: float) -> None:
+    """q += dt v, then v += dt a; (nv,) each, in place."""
+    for i in range(q.size):
+        q[i] += dt * v[i]
+        v[i] += dt * a[i]
+
+
+class SemiImplicitEuler(Integrator):
+    """z⁺ exactly relaxed at v,  v⁺ = v + dt a(q, v, z⁺),  q⁺ = q + dt v⁺. First order, symplectic.
+
+    A winding's current z⁺ brakes the joint as it was; how much less it brakes at v⁺ is part of a,
+    (M + dt D) a = f(q, v, z⁺) with D = -∂f/∂z ∂z⁺/∂v: current and speed settle together.
+    Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.2; for
+    the windings E. Hairer and G. Wanner, Solving ODEs II (1996), IV.7 (linearly implicit Euler).
+    """
+
+    name: ClassVar[str] = "semi_implicit_euler"
+    order: ClassVar[int] = 1
+    late_force: ClassVar[float] = 1.0
+    implicit: ClassVar[str] = "windings"
+
+    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
+        relax(motion, q, v, z, dt)
+        settled = motion.settled_acceleration(q, v, z, dt) if z.size else None
+        kick_drift(q, v, motion.acceleration(q, v, z) if settled is None else settled, dt)
+
+    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> bool:
+        """``steps`` times ``advance``: the same numbers, with less between two steps."""
+        return motion.kick_drift(q, v, dt, steps)
+
+
+@compiled
+def kick_drift(q: Vector, v: Vector, a: Vector, dt: float) -> None:
+    """v += dt a, then q += dt v; (nv,) each, in place."""
+    for i in range(q.size):
+        v[i] += dt * a[i]
+        q[i] += dt * v[i]
+
+
+class VelocityVerlet(Integrator):
+    """a₀ = a(q, v, z),  q⁺ = q + dt v + dt²/2 a₀,  v⁺ = v + dt/2 (a₀ + a(q⁺, v + dt a₀, z₁)).
+
+    Second order. An arm's acceleration depends on v through Coriolis forces and friction: it is
+    taken at the velocity that a₀ predicts. Own states z likewise: z₁ relaxed at the predicted
+    end, then z⁺ = e^(-λ dt) z + dt (φ₁ n + φ₂ (N₁ - n)), N₁ at the end, λ and n at the start.
+    Sources: W. Swope et al., J. Chem. Phys. 76 (1982), 637, without the velocity; S. Cox and
+    P. Matthews, J. Comput. Phys. 176 (2002), eq. 22 (ETD2RK).
+    """
+
+    name: ClassVar[str] = "velocity_verlet"
+    order: ClassVar[int] = 2
+    response: ClassVar[tuple[float, ...]] = (1.0, 1 / 2)
+
+    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
+        first = motion.acceleration(q, v, z)
+        start = motion.rates(q, v, z) if z.size else None
+        q += dt * v + (0.5 * dt * dt) * first
+        predicted = v + dt * first
+        near = relaxed(z, *motion.rates(q, predicted, z), dt) if z.size else z
+        v += (0.5 * dt) * (first + motion.acceleration(q, predicted, near))
+        if start is not None:
+            decay, source = start
+            first_phi, second_phi, _ = phi(decay * dt)
+            change = frozen_source(motion, q, v, near, decay) - source
+            z *= np.exp(-decay * dt)
+            z += dt * (first_phi * source + second_phi * change)

@@ -1,0 +1,60 @@
+"""Exponential steps of ż = n - λ z: as accurate as the method, however fast it decays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import compiled
+from arm_dynamics.simulation.integrators.integrator import Motion
+
+TERMS = 18
+"""Of the series that is used up to x = 1: its first neglected term is below 1e-19."""
+
+
+@compiled
+def phi(x: Vector) -> Vector:
+    """φ₁, φ₂, φ₃ (3, n) at -x, for x (n,) >= 0 up to infinity.
+
+    φ₁(-x) = (1 - e^-x) / x,  φ₂(-x) = (1 - φ₁) / x,  φ₃(-x) = (1/2 - φ₂) / x;
+    1, 1/2, 1/6 at x = 0. These divisions lose digits for small x: there φ₃ comes from its
+    series Σ (-x)^j / (j + 3)!, and the others from φ₃.
+    Source: M. Hochbruck and A. Ostermann, Exponential integrators, Acta Numerica 19 (2010), 2.1.
+    """
+    values = np.empty((3, x.size))
+    for i in range(x.size):
+        if x[i] < 1.0:
+            third = 0.0
+            for j in range(TERMS, 3, -1):
+                third = (1.0 - x[i] * third) / j
+            third = (1.0 - x[i] * third) / 6.0
+            second = 0.5 - x[i] * third
+            first = 1.0 - x[i] * second
+        else:
+            first = -math.expm1(-x[i]) / x[i]
+            second = (1.0 - first) / x[i]
+            third = (0.5 - second) / x[i]
+        values[0, i], values[1, i], values[2, i] = first, second, third
+    return values
+
+
+def relaxed(z: Vector, decay: Vector, source: Vector, dt: float) -> Vector:
+    """z(dt) = e^(-λ dt) z + dt φ₁(-λ dt) n: exact for constant λ [1/s] and n, (na,) each."""
+    x = decay * dt
+    after: Vector = np.exp(-x) * z + dt * phi(x)[0] * source
+    return after
+
+
+def relax(motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    """Own states after dt at the given q and v, group after group; z in place, first order."""
+    for group in motion.groups:
+        decay, source = motion.rates(q, v, z)
+        z[group] = relaxed(z[group], decay[group], source[group], dt)
+
+
+def frozen_source(motion: Motion, q: Vector, v: Vector, z: Vector, decay: Vector) -> Vector:
+    """N = n - (λ - λ₀) z, the source (na,) that goes with a λ₀ ``decay`` that stays as it is."""
+    now, source = motion.rates(q, v, z)
+    return source - (now - decay) * z

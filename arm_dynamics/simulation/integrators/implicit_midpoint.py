@@ -1,0 +1,156 @@
+"""The implicit midpoint rule, solved to round-off."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.simulation.integrators.exponential_step import relaxed
+from arm_dynamics.simulation.integrators.integrator import Integrator, Motion
+
+ROUND_OFF = 4 * np.finfo(float).eps
+"""Change, relative to the largest entry or 1e-3, at which an iteration has arrived."""
+NEARLY = 1e-11
+"""Change, relative to the largest entry or 1, where one that no longer shrinks has arrived."""
+SIMPLE, NEWTON = 30, 30
+"""Most iterations of each kind."""
+CONTRACTS = 0.1
+"""Share of the last change below which an iteration goes on as it is."""
+NUDGE = 1.5e-8
+"""Relative step of the differences that make Newton's matrix."""
+
+
+class ImplicitMidpoint(Integrator):
+    """v⁺ = v + dt a(q̄, v̄, z̄),  q⁺ = q + dt v̄,  q̄ = q + dt/2 v̄,  v̄ = (v + v⁺)/2. Second order.
+
+    Symplectic; stable at any dt where the motion is. Own states: z̄ and z⁺ are relaxed from z over
+    half and a whole step, with λ and n at the midpoint. Solved by simple iteration, by Newton's
+    where that does not contract.
+    Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.2, VIII.6.
+    """
+
+    name: ClassVar[str] = "implicit_midpoint"
+    order: ClassVar[int] = 2
+    implicit: ClassVar[str] = "everything"
+
+    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt.
+
+        Raises InvalidValue naming dt and the joint when no iteration converges.
+        """
+        middle = _Middle(motion, q, v, z, dt)
+        x = middle.solve()
+        vm, zm = x[: v.size], x[v.size :]
+        if z.size:
+            z[:] = relaxed(z, *motion.rates(q + 0.5 * dt * vm, vm, zm), dt)
+        q += dt * vm
+        v[:] = 2 * vm - v
+
+
+class _Middle:
+    """The equation x = G(x) of the midpoint's x = (v̄, z̄) for one step."""
+
+    def __init__(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        self.motion, self.q, self.v, self.z, self.dt = motion, q, v, z, dt
+        self.start = np.concatenate([v, z])
+        self.least, self.most = np.full(q.size, -np.inf), np.full(q.size, np.inf)
+        self.seen: list[Vector] = []
+
+    def __call__(self, x: Vector) -> Vector:
+        """G(x) = (v + dt/2 a(q̄, v̄, z̄), z relaxed over dt/2)."""
+        vm, zm, half = x[: self.v.size], x[self.v.size :], 0.5 * self.dt
+        qm = np.clip(self.q + half * vm, self.least, self.most)
+        velocity: Vector = self.v + half * self.motion.acceleration(qm, vm, zm)
+        if not self.z.size:
+            return velocity
+        return np.concatenate([velocity, relaxed(self.z, *self.motion.rates(qm, vm, zm), half)])
+
+    def solve(self) -> Vector:
+        """The fixed point; raises InvalidValue when there is none to be found."""
+        x, last = self(self.start), np.inf
+        for _ in range(SIMPLE):
+            image = self(x)
+            change = float(np.abs(image - x).max())
+            if _arrived(change, last, x):
+                return image
+            if not change < CONTRACTS * last:
+                break
+            x, last = image, change
+        found = self._newton(x if np.isfinite(x).all() else self.start)
+        if found is None and self._meets_stops():
+            found = self._newton(self(self.start))
+        if found is None:
+            raise self._no_solution()
+        return found
+
+    def _newton(self, x: Vector) -> Vector | None:
+        """Newton's iteration; the matrix is made anew where the last one serves badly."""
+        last, matrix = np.inf, None
+        for _ in range(NEWTON):
+            miss = self(x) - x
+            if matrix is None:
+                matrix = np.eye(x.size) - self._slope(x)
+            step = _solved(matrix, miss)
+            if step is None:
+                return None
+            x = x + step
+            self.seen.append(x)
+            change = float(np.abs(step).max())
+            if _arrived(change, last, x):
+                return x
+            serves = change < CONTRACTS * last or change < NEARLY
+            matrix = matrix if serves else None
+            last = change
+        return None
+
+    def _meets_stops(self) -> bool:
+        """Put joints that the iteration finds now free, now in their stops, into the stops.
+
+        A stop's damping sets in at once: with it the joint may not reach the stop, without it
+        the joint may pass. Returns whether there is such a joint.
+        """
+        ends = [self.q + 0.5 * self.dt * x[: self.v.size] for x in self.seen]
+        for beyond, limit, bound, way in (
+            (np.greater, self.motion.upper, self.least, np.inf),
+            (np.less, self.motion.lower, self.most, -np.inf),
+        ):
+            sides = np.array([beyond(end, limit) for end in ends])
+            torn = sides.any(axis=0) & ~sides.all(axis=0)
+            bound[torn] = np.nextafter(limit[torn], way)
+        return bool(np.isfinite(self.least).any() or np.isfinite(self.most).any())
+
+    def _slope(self, x: Vector) -> Vector:
+        """∂G/∂x by differences."""
+        slope, here = np.empty((x.size, x.size)), self(x)
+        for k in range(x.size):
+            near = x.copy()
+            near[k] += NUDGE * max(1.0, abs(x[k]))
+            slope[:, k] = (self(near) - here) / (near[k] - x[k])
+        return slope
+
+    def _no_solution(self) -> InvalidValue:
+        last = self.seen[-1] - self.seen[-2] if len(self.seen) > 1 else self.start
+        worst = int(np.argmax(np.abs(last[: self.v.size])))
+        return InvalidValue(
+            f"implicit_midpoint: no solution found with dt = {self.dt:g} s at joint"
+            f" '{self.motion.joint_names[worst]}': use a smaller dt or another method"
+        )
+
+
+def _solved(matrix: Vector, right: Vector) -> Vector | None:
+    """Solution of a linear system; None without one, or with numbers that are not finite."""
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        return None
+    try:
+        return np.linalg.solve(matrix, right).astype(float)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _arrived(change: float, last: float, x: Vector) -> bool:
+    """Whether a change of x, the one before being ``last``, is of round-off alone."""
+    size = float(np.abs(x).max())
+    return bool(change <= ROUND_OFF * max(size, 1e-3) or NEARLY * max(size, 1.0) > change >= last)

@@ -1,0 +1,215 @@
+"""The arm and its motors, linear about a pose: what small motions do.
+
+Poses at rest: what holds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.equations_of_motion import ArmMotion, require_taken
+from arm_dynamics.simulation.friction import viscous_effort
+
+STEP = 2.0**-17
+"""Relative step of the central differences through motor laws: these are piecewise smooth
+functions of one joint's numbers, most of them linear, so that 1e-10 is left of the error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """δẏ = A δy + B δu, y = (q, v, z); with ``dt`` δy⁺ = A δy + B δu instead.
+
+    A (n, n) and B (n, nv), n = 2 nv + na; ``decay`` (na,) is λ of the own states [1/s].
+    """
+
+    arm: ArmModel
+    A: Vector
+    B: Vector
+    decay: Vector
+    dt: float | None = None
+
+
+@takes_arm
+def linearize(
+    arm: ArmModel, state: State, command: Command, dt: float | None = None
+) -> Linearization:
+    """A = ∂f/∂y and B = ∂f/∂u of ẏ = f(y, u), dry friction and stops apart.
+
+    v̇ = ABA(q, v, τ(v, z, u)):  ∂v̇/∂x = ∂ABA/∂x + M⁻¹ ∂τ/∂x, x any of q, v, z, u. The first is
+    analytical; motors' slopes are central differences of scalar laws. With ``dt`` [s] the exact
+    step under a held command: exp([A B; 0 0] dt). State without own states: these at rest.
+
+    Raises InvalidValue for an arm with joints that their actuators place, for a state or command
+    of a wrong size or with an entry that is not finite, and for a dt that is not positive;
+    UnknownName for an interface that a joint does not take.
+    Sources: J. Carpentier and N. Mansard, RSS XIV (2018), for the derivatives of ABA; C. Van
+    Loan, IEEE Trans. Automatic Control 23 (1978), for the step.
+    """
+    motion = smooth_motion(arm)
+    command, state = require_taken(arm, command), require_state(state)
+    motion.use(command)
+    q, v = vector("state q", state.q, arm.nv), vector("state v", state.v, arm.nv)
+    z = vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
+    dt = None if dt is None else scalar("dt [s]", dt, above=0)
+    A, B = _continuous(motion, q, v, z, command)
+    motion.use(command)
+    decay = motion.rates(q, v, z)[0] if arm.na else np.zeros(0)
+    if dt is not None:
+        A, B = held_step(A, B, dt)
+    if not (np.isfinite(A).all() and np.isfinite(B).all()):
+        raise InvalidValue("A and B leave the finite numbers: a smaller state or dt is expected")
+    return Linearization(arm, frozen(A), frozen(B), frozen(decay), dt)
+
+
+def held_step(A: Vector, B: Vector, dt: float) -> tuple[Vector, Vector]:
+    """e^(A dt) and ∫ e^(A s) ds B: the exact step of ẏ = A y + B u with u held."""
+    n, m = B.shape
+    both = np.zeros((n + m, n + m))
+    both[:n, :n], both[:n, n:] = A * dt, B * dt
+    step = _exponential(both)
+    return step[:n, :n].copy(), step[:n, n:].copy()
+
+
+def _exponential(X: Vector) -> Vector:
+    """e^X = (e^(X / 2^s))^(2^s), the inner one by 14 terms of its series at a norm below 1/4.
+
+    A search for an edge takes it hundreds of times: enough for small matrices, and quick.
+    Source: C. Moler and C. Van Loan, SIAM Review 45 (2003), methods 1 and 3.
+    """
+    squarings = max(0, ceil(log2(np.abs(X).sum(axis=0).max() + 1e-300)) + 2)
+    small: Vector = X / 2.0**squarings
+    power, result = np.eye(X.shape[0]), np.eye(X.shape[0])
+    for k in range(1, 15):
+        power = power @ small / k
+        result += power
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(squarings):
+            result = result @ result
+    return result
+
+
+@takes_arm
+def smooth_motion(arm: ArmModel) -> ArmMotion:
+    """The arm's equations with its stops off; raises InvalidValue for joints that are placed."""
+    motion = ArmMotion(arm)
+    if motion.prescribed:
+        name = arm.joint_names[motion.prescribed[0]]
+        raise InvalidValue(f"joint '{name}' goes where its actuator puts it: nothing to linearize")
+    motion.put_stops(np.full(arm.nv, -np.inf), np.full(arm.nv, np.inf))
+    return motion
+
+
+def _continuous(
+    motion: ArmMotion, q: Vector, v: Vector, z: Vector, command: Command
+) -> tuple[Vector, Vector]:
+    """A and B by rows q̇ = v, v̇, ż."""
+    arm, nv = motion.arm, motion.arm.nv
+    n = 2 * nv + z.size
+    motion.acceleration(q, v, z)
+    viscous = [
+        j.damping + a.viscous_friction for j, a in zip(arm.joints, arm.actuators, strict=True)
+    ]
+    effort, rate = drive_slopes(motion, q, v, z, command)
+    effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # a linear law
+    tau = motion.effort + [viscous_effort(x, b) for x, b in zip(v.tolist(), viscous, strict=True)]
+    data = arm.model.createData()
+    by_q, by_v, inverse = pin.computeABADerivatives(arm.model, data, q, v, tau)
+    inverse = np.triu(inverse) + np.triu(inverse, 1).T
+    A, B = np.zeros((n, n)), np.zeros((n, nv))
+    A[:nv, nv : 2 * nv] = np.eye(nv)
+    A[nv : 2 * nv] = inverse @ effort[:, :n]
+    A[nv : 2 * nv, :nv] += by_q
+    A[nv : 2 * nv, nv : 2 * nv] += by_v
+    A[2 * nv :] = rate[:, :n]
+    B[nv : 2 * nv], B[2 * nv :] = inverse @ effort[:, n:], rate[:, n:]
+    return A, B
+
+
+def drive_slopes(
+    motion: ArmMotion, q: Vector, v: Vector, z: Vector, command: Command
+) -> tuple[Vector, Vector]:
+    """∂τ/∂x (nv, m) and ∂ż/∂x (na, m) of the actuators alone, x = (q, v, z, u), m entries."""
+    nv, x = q.size, np.concatenate([q, v, z, command.value])
+    slopes = np.empty((nv + z.size, x.size))
+
+    def response(k: int, shift: float) -> Vector:
+        near = x.copy()
+        near[k] += shift
+        return drive_response(motion, near, z.size, command.interface)
+
+    for k in range(x.size):
+        h = STEP * max(1.0, abs(x[k]))
+        slopes[:, k] = (response(k, h) - response(k, -h)) / (2 * h)
+    motion.use(command)
+    motion.acceleration(q, v, z)
+    return slopes[:nv], slopes[nv:]
+
+
+def drive_response(motion: ArmMotion, x: Vector, na: int, interface: str) -> Vector:
+    """The actuators' effort and ż at x = (q, v, z, u)."""
+    nv = motion.arm.nv
+    q, v, z, u = np.split(x, [nv, 2 * nv, 2 * nv + na])
+    motion.use(Command(interface, u))
+    motion.acceleration(q, v, z)
+    if not na:
+        return motion.effort
+    effort = motion.effort
+    decay, source = motion.rates(q, v, z)
+    return np.concatenate([effort, source - decay * z])
+
+
+ITERATIONS = 30
+HELD = 1e-9
+"""Largest share of the weight by which a pose may be missed that is called held."""
+
+
+@takes_arm
+def holding(arm: ArmModel, q: ArrayLike, interface: str = "effort") -> tuple[State, Command]:
+    """The state at rest at ``q`` and the command under which it stays there.
+
+    Raises InvalidValue where no command of the actuators holds the pose, such as beyond a
+    supply's reach, or with gear play, where the joint is loose.
+    """
+    position, motion = arm.check_position("pose", q), smooth_motion(arm)
+    weight, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
+    x, v = np.concatenate([np.zeros(nv), z]), np.zeros(nv)
+    scale = np.abs(weight).max() + 1.0
+    for _ in range(ITERATIONS):
+        miss, slope = _miss(motion, interface, position, x, weight)
+        if np.abs(miss).max() <= HELD * scale:
+            break
+        x -= np.linalg.lstsq(slope, miss, rcond=None)[0]
+    else:
+        worst = int(np.argmax(np.abs(miss))) % nv
+        raise InvalidValue(
+            f"no {interface} command holds arm '{arm.name}' at this pose: joint"
+            f" '{arm.joint_names[worst]}' carries {weight[worst]:.4g} N·m; choose another pose"
+        )
+    command = Command.checked(interface, x[:nv], nv)
+    return State.of(position, v, weight, act=x[nv:]), command
+
+
+def _miss(
+    motion: ArmMotion, interface: str, q: Vector, x: Vector, weight: Vector
+) -> tuple[Vector, Vector]:
+    """What is missing of τ = g and ż = 0 at x = (u, z), and its slope."""
+    nv = q.size
+    u, z, v = x[:nv], x[nv:], np.zeros(nv)
+    command = Command(interface, u)
+    effort, rate = drive_slopes(motion, q, v, z, command)
+    order = np.r_[2 * nv + z.size : 3 * nv + z.size, 2 * nv : 2 * nv + z.size]
+    slope = np.concatenate([effort, rate])[:, order]
+    value = drive_response(motion, np.concatenate([q, v, z, u]), z.size, interface)
+    value[:nv] -= weight
+    return value, slope

@@ -1,0 +1,205 @@
+"""An arm in simulated time: plant, state and the watch over its commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, State, require_command
+from arm_dynamics.core.timing import UNTIMED, LoopTiming, StepClock
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.model.arm_argument import require_same_joints
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.command_watchdog import CommandWatch
+from arm_dynamics.safety.controlled_stop import SafeStop
+from arm_dynamics.simulation.equations_of_motion import JointEfforts, MotorValues
+from arm_dynamics.simulation.plant import Plant
+
+MOST_STEPS = 1_000_000
+"""Time steps within one control period: seconds in which nothing else is answered."""
+
+SHORT = 2e-3
+"""Control period [s] up to which the usual gains of a stop are stable on all bundled arms."""
+
+HARDEST_PUSH = 20.0
+"""Largest change of a joint's speed [rad/s or m/s] by an impulse on the tool."""
+
+
+class Simulation:
+    """Holds the state of one arm and advances it by control periods.
+
+    Within a period the command stays constant and the plant takes steps of dt. Steps are counted,
+    so that the state's time does not drift.
+    """
+
+    def __init__(
+        self,
+        arm: ArmModel,
+        *,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        dt: float = 1e-4,
+        period: float = 2e-3,
+        timeout: float = 0.1,
+        method: str = "semi_implicit_euler",
+        known: ArmModel | None = None,
+    ) -> None:
+        """``known`` is the arm as the watch's safe stop believes it to be; default: the same."""
+        self.steps = whole_steps(period, dt, MOST_STEPS)
+        self.plant = Plant(arm, method)
+        self.dt = float(dt)
+        believed = arm if known is None else require_same_joints("known", known, arm)
+        self.watch = CommandWatch(believed.with_gravity(arm.gravity), timeout, stop=self._stop)
+        self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
+        self._clock = StepClock()
+        self._command: Command | None = None
+        self._impulse: Vector | None = None
+        self.on_period: Callable[[State, Command, State], None] | None = None
+        """Told of every period: the state before, the command that acted, the state after."""
+
+    @property
+    def arm(self) -> ArmModel:
+        """The arm as it is simulated, payload and live changes included."""
+        return self.plant.arm
+
+    @property
+    def period(self) -> float:
+        """Control period [s]."""
+        return self.steps * self.dt
+
+    def offer(self, command: Command) -> bool:
+        """Take a new command; False, and an event, when it was rejected.
+
+        Servos clamp it to their present limits, also where it equals their last command.
+        Raises InvalidValue for what is no Command.
+        """
+        if not self.watch.offer(require_command(command), self.state.time):
+            return False
+        if self.arm.na:
+            act = self.arm.resent_act(command.value, self.state.act)
+            if act is not self.state.act:
+                self.state = replace(self.state, act=act)
+        return True
+
+    def advance(self) -> State:
+        """One control period under the watched command."""
+        before, command = self.state, self.watch.command(self.state)
+        if self._impulse is not None:
+            before, self._impulse = self.plant.struck(before, self._impulse), None
+        if self.watch.stopping and before.act.size:
+            before = replace(before, act=self.arm.held_act(before.q, before.act))
+        end = self._clock.after(before.time, self.dt, self.steps)
+        self.state = self.plant.step(before, command, self.dt, self.steps, end=end)
+        self._command = command
+        if self.on_period is not None:
+            self.on_period(before, command, self.state)
+        return self.state
+
+    def efforts(self) -> JointEfforts | None:
+        """What acts on the joints now, under the last period's command; None before any."""
+        return None if self._command is None else self.plant.efforts(self.state, self._command)
+
+    def motors(self) -> MotorValues | None:
+        """Voltages and temperatures of the motors now; None before any period."""
+        return None if self._command is None else self.plant.motors(self.state, self._command)
+
+    def use_arm(self, arm: ArmModel) -> None:
+        """Go on with a changed arm (payload, gravity, motor constants) in the same state.
+
+        Own states of actuators go on by name, new ones from rest. The watch is told of the
+        gravity, as a mounting is known; of nothing else. Raises InvalidValue for what is no arm
+        and for one with other joints.
+        """
+        require_same_joints("arm", arm, self.arm)
+        if arm.act_names != self.arm.act_names:
+            held = dict(zip(self.arm.act_names, self.state.act.tolist(), strict=True))
+            rest = zip(arm.act_names, arm.initial_act.tolist(), strict=True)
+            self.state = replace(self.state, act=frozen([held.get(name, x) for name, x in rest]))
+        self.plant = Plant(arm, self.plant.integrator.name)
+        self.watch.arm = self.watch.arm.with_gravity(arm.gravity)
+
+    def push(self, impulse: ArrayLike) -> None:
+        """Strike the tool with an impulse (3,) [N·s], base axes, as the next period begins.
+
+        Raises InvalidValue where it would change a joint's speed by more than HARDEST_PUSH, or
+        none at all.
+        """
+        p = vector("impulse", impulse, 3)
+        change = np.abs(self.plant.struck(self.state, p).v - self.state.v)
+        i = int(np.argmax(change))
+        if not change[i] <= HARDEST_PUSH:
+            raise InvalidValue(
+                f"impulse: speed of joint '{self.arm.joint_names[i]}' would change by"
+                f" {change[i]:.4g} rad/s or m/s; expected at most {HARDEST_PUSH:g}"
+            )
+        if not change[i] > 0:
+            raise InvalidValue(
+                "impulse: no joint of this arm gives way to it; expected another direction"
+            )
+        self._impulse = p
+
+    def usual_impulse(self) -> Vector:
+        """An impulse (3,) [N·s] that changes the speed of a joint by 1 rad/s or m/s, others less.
+
+        Along the axis of the base to which the arm gives way most easily at its present state;
+        zero where it gives way to none.
+        """
+        struck = [self.plant.struck(self.state, p).v for p in np.eye(3)]
+        changes = np.abs(np.array(struck) - self.state.v).max(axis=1)
+        i = int(np.argmax(changes))
+        return frozen(np.eye(3)[i] / changes[i] if changes[i] > 0 else np.zeros(3))
+
+    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
+        """Put the arm at rest at ``q`` (default: its initial pose).
+
+        One period passes, so that no two states carry the same time.
+        """
+        position = self.arm.pose("initial") if q is None else q
+        time = self._clock.after(self.state.time, self.dt, self.steps)
+        self.state, self._impulse = self._at_rest(position, v, time), None
+        self.watch.restart()
+        return self.state
+
+    def set_time(self, time: float) -> None:
+        """Go on from ``time`` [s] in the same state; the command in force ends."""
+        self.state = replace(self.state, time=scalar("time [s]", time))
+        self.watch.restart()
+
+    def _stop(self, state: State) -> SafeStop:
+        """Return a stop whose gains are stable at the control period."""
+        timing = UNTIMED if self.period <= SHORT else LoopTiming(self.period)
+        return SafeStop(self.watch.arm, state, state.tau, timing=timing)
+
+    def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
+        position = self.plant.arm.check_position("initial q", q)
+        speed = vector("initial v", [0.0] * position.size if v is None else v, position.size)
+        own = self.arm.held_act(position, self.arm.initial_act)
+        return State.of(position, speed, self._holding(position), time, own)
+
+    def _holding(self, q: Vector) -> Vector:
+        """The effort that carries the arm's weight, as far as the motors' limits go."""
+        limit = self.arm.effort_limit
+        return np.clip(gravity(self.arm, q), -limit, limit)
+
+
+def whole_steps(period: float, dt: float, most: float = 1e9) -> int:
+    """period / dt as a whole number; raises InvalidValue when it is none or above ``most``."""
+    dt = scalar("dt [s]", dt, above=0)
+    period = scalar("period [s]", period, lower=dt)
+    if not period / dt <= most:
+        raise InvalidValue(
+            f"period {period:g} s is {period / dt:.3g} steps of dt {dt:g} s;"
+            f" expected at most {most:g}"
+        )
+    steps = round(period / dt)
+    if abs(steps * dt - period) > 1e-9 * period:
+        raise InvalidValue(
+            f"period {period:g} s is no whole multiple of dt {dt:g} s;"
+            f" nearest allowed: {steps * dt:g} s"
+        )
+    return steps

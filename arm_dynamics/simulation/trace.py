@@ -1,0 +1,55 @@
+"""A motion of an arm as samples, with the energies and tool positions that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.dynamics.kinematics import chain_points
+from arm_dynamics.dynamics.rigid_body import kinetic_energy, potential_energy
+from arm_dynamics.model.arm_model import ArmModel
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Samples of a motion: time (n,) [s]; q [rad], v [rad/s], tau [N·m], each (n, nv)."""
+
+    arm: ArmModel
+    time: Vector
+    q: Vector
+    v: Vector
+    tau: Vector
+
+    @cached_property
+    def kinetic(self) -> Vector:
+        """T(q, v) (n,) [J]."""
+        pairs = zip(self.q, self.v, strict=True)
+        return frozen([kinetic_energy(self.arm, q, v) for q, v in pairs])
+
+    @cached_property
+    def potential(self) -> Vector:
+        """U(q) (n,) [J]."""
+        return frozen([potential_energy(self.arm, q) for q in self.q])
+
+    @property
+    def energy(self) -> Vector:
+        """T + U (n,) [J]."""
+        return frozen(self.kinetic + self.potential)
+
+    @cached_property
+    def points(self) -> Vector:
+        """Origins of the joints and of the tool (n, nv + 1, 3) [m]."""
+        return frozen([chain_points(self.arm, q) for q in self.q])
+
+    @property
+    def tool(self) -> Vector:
+        """Positions of the tool (n, 3) [m]."""
+        return frozen(self.points[:, -1])
+
+    def work(self, power: Vector) -> Vector:
+        """∫ power dt (n,) [J] of ``power`` (n,) [W] by the trapezoidal rule."""
+        mean = (power[1:] + power[:-1]) / 2
+        return frozen(np.concatenate([[0.0], np.cumsum(mean * np.diff(self.time))]))

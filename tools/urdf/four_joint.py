@@ -1,0 +1,125 @@
+"""The arm of a yaw base and three planar joints (precomputed LQR gains), as a table.
+
+``python -m tools.urdf.four_joint > urdf/four_joint.urdf`` writes its URDF anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import pi
+
+import numpy as np
+
+from arm_dynamics.core.arrays import frozen
+from arm_dynamics.model.mdh import MdhLink, MdhRow
+from arm_dynamics.model.solids import Solid, cylinder, flat_bar, point_mass
+from tools.urdf import ideal_arm
+
+NAME = "four_joint"
+LENGTHS = (0.4, 0.35, 0.2)
+"""Lengths of the planar links [m]."""
+RODS = (1.0, 0.8, 0.3)
+"""Masses of the links, uniform rods [kg]."""
+WIDTHS = (0.06, 0.05, 0.04)
+"""Their widths along the joint axes [m]."""
+POINTS = (0.5, 0.4, 0.2, 0.3)
+"""Point masses [kg] at shoulder, elbow, wrist and tip."""
+YAW_INERTIA = 0.05
+"""Published inertia of the turning base about its axis [kg·m²]."""
+BASE_INERTIA = YAW_INERTIA - sum(m * w * w / 12 for m, w in zip(RODS, WIDTHS, strict=True))
+"""Its inertia less the constant that the rods' widths add [kg·m²]."""
+INITIAL = (0.0, 0.3, 0.8, pi / 2 - 0.3 - 0.8)
+"""The published pose "reach" [rad]: the last link is horizontal."""
+EFFORT = (100.0, 100.0, 60.0, 30.0)
+"""Effort limits [N·m]: more than six times what gravity asks of the stretched arm."""
+VELOCITY = 12.0
+"""Velocity limit [rad/s]: what control at 500 Hz follows within 20 mrad (docs/tracking.md)."""
+
+COMMENT = """
+  four_joint: a yaw base and three planar joints (published with precomputed LQR gains).
+  Written by `python -m tools.urdf.four_joint`: edit the table there, not this file.
+
+  Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
+  Tx(a) Rx(alpha) Tz(d), then Rz(theta), and its axis is z. SI units, radians, z up.
+  J1 turns the arm from +y towards +x; J2, J3, J4 add up to angles from the vertical. With r and h
+  the reach and height of a point in the arm's plane it stands at (r sin J1, r cos J1, h), measured
+  from the shoulder, where J1 and J2 meet. At zero the arm stands upright. No friction, no stops.
+  Links are uniform rods of 1, 0.8, 0.3 kg with point masses: 0.5 kg at the shoulder, 0.4 kg at
+  the elbow, 0.2 kg at the wrist, 0.3 kg at the tip. Hubs and pedestal weigh nothing.
+  The rods are published as thin, with no inertia about their own axes. Here they are flat bars,
+  {widths} m wide along the joint axes. Their width adds a constant inertia
+  about the axis of J1, by which that of the turning base is smaller: {base:.6g} instead of
+  0.05 kg m^2. This changes no motion: M(q), C(q, v) and g(q) are the published ones to 1e-13.
+  Actuators are ideal: the commanded effort up to the limit. Limits are generous, not published.
+"""
+
+
+def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
+    """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint."""
+    rows = (
+        MdhRow(alpha=pi, theta=-pi / 2),
+        MdhRow(alpha=pi / 2, theta=-pi / 2),
+        MdhRow(a=LENGTHS[0]),
+        MdhRow(a=LENGTHS[1]),
+    )
+    solids = (_turntable(), _link(0, 0.03, "orange"), _link(1, 0.024, "white"), _hand())
+    return tuple(
+        ideal_arm.free_link(
+            f"J{i + 1}",
+            rows[i],
+            solids[i],
+            EFFORT[i],
+            VELOCITY,
+            initial=INITIAL[i],
+            damping=damping,
+        )
+        for i in range(4)
+    )
+
+
+def text(damping: float = 0.0) -> str:
+    """URDF of the arm."""
+    widths = ", ".join(f"{width:g}" for width in WIDTHS)
+    comment = COMMENT.format(widths=widths, base=BASE_INERTIA)
+    return ideal_arm.text(NAME, table(damping), _pedestal(), (LENGTHS[2], 0.0, 0.0), comment)
+
+
+def _pedestal() -> tuple[Solid, ...]:
+    return (
+        cylinder("z", 0.02, 0.14, 0.0, (0, 0, -0.29)).painted("graphite"),
+        cylinder("z", 0.2, 0.06, 0.0, (0, 0, -0.18)).painted("steel"),
+    )
+
+
+def _turntable() -> tuple[Solid, ...]:
+    """The base's mass and inertia, the same about all axes, and its shapes; z points down here."""
+    tensor = frozen(BASE_INERTIA * np.eye(3))
+    body = Solid(POINTS[0], frozen(np.zeros(3)), tensor, frozen(np.eye(3)))
+    return (
+        body,
+        cylinder("z", 0.04, 0.1, 0.0, (0, 0, 0.06)).painted("orange"),
+        cylinder("z", 0.05, 0.045, 0.0, (0, 0, 0.025)).painted("graphite"),
+        cylinder("y", 0.12, 0.045, 0.0).painted("graphite"),
+    )
+
+
+def _link(i: int, radius: float, material: str) -> tuple[Solid, ...]:
+    length = LENGTHS[i]
+    return (
+        flat_bar(length, WIDTHS[i], RODS[i], (length / 2, 0, 0), radius).painted(material),
+        point_mass(POINTS[i + 1], (length, 0, 0)),
+        ideal_arm.hub(radius + 0.012, 0.09),
+    )
+
+
+def _hand() -> tuple[Solid, ...]:
+    return (*_link(2, 0.018, "orange"), _tip())
+
+
+def _tip() -> Solid:
+    """Seen only: the point mass of the tip is the link's."""
+    return point_mass(0.0, (LENGTHS[2], 0, 0), drawn=0.028).painted("steel")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())

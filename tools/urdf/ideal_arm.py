@@ -1,0 +1,76 @@
+"""What the arms without motors share: free joints that give the effort they are told, and looks."""
+
+from __future__ import annotations
+
+from arm_dynamics.model.arm_description import JointSpec, Motor
+from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf
+from arm_dynamics.model.solids import Solid, box, cylinder, sphere
+from tools.urdf.five_dof import MATERIALS, TOPICS
+
+
+def free_link(
+    name: str,
+    row: MdhRow,
+    solids: tuple[Solid, ...],
+    effort: float,
+    velocity: float,
+    *,
+    initial: float = 0.0,
+    damping: float = 0.0,
+) -> MdhLink:
+    """A link on a joint that turns without end, with an ideal actuator.
+
+    ``effort`` [N·m] and ``velocity`` [rad/s] are its limits, ``damping`` is in N·m·s/rad.
+    """
+    joint = JointSpec(
+        name,
+        effort,
+        velocity,
+        solids,
+        kind="continuous",
+        initial=initial,
+        damping=damping,
+        motor=Motor("ideal"),
+    )
+    return MdhLink(row, joint)
+
+
+def text(
+    name: str,
+    links: tuple[MdhLink, ...],
+    base: tuple[Solid, ...],
+    tool: tuple[float, float, float],
+    comment: str,
+) -> str:
+    """URDF of an arm of free links, with a red tool point."""
+    return urdf(
+        name,
+        links,
+        base=base,
+        tool=tool,
+        tool_shapes=(sphere(0.02, 0.0).painted("red"),),
+        materials=MATERIALS,
+        hardware=TOPICS,
+        comment=comment.strip("\n"),
+    )
+
+
+def bar(length: float, radius: float, level: float, material: str) -> Solid:
+    """Weightless bar to draw: from the joint along x, ``level`` [m] along the joint's axis.
+
+    Bars of a planar arm at different levels pass each other.
+    """
+    return cylinder("x", length, radius, 0.0, (length / 2, 0, level)).painted(material)
+
+
+def hub(radius: float, height: float, level: float = 0.0) -> Solid:
+    """Weightless hub to draw around the joint's axis."""
+    return cylinder("z", height, radius, 0.0, (0, 0, level)).painted("graphite")
+
+
+def wall_mount(start: float) -> tuple[Solid, ...]:
+    """Weightless shaft along y, from ``start`` [m], and its plate: a planar arm turns before it."""
+    return (
+        cylinder("y", 0.25, 0.04, 0.0, (0, start + 0.125, 0)).painted("steel"),
+        box((0.3, 0.03, 0.3), 0.0, (0, start + 0.265, 0)).painted("graphite"),
+    )

@@ -1,0 +1,196 @@
+"""The SO-101: five joints and a gripper on STS3215 bus servos, as a table.
+
+``python -m tools.urdf.so101 > urdf/so101.urdf`` writes its URDF anew; with the argument
+7.4 that of an arm whose servos are made for 7.4 V.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.model.arm_description import Arm, JointSpec, Motor, Segment
+from arm_dynamics.model.solids import Solid, box, cylinder, sphere
+from arm_dynamics.model.urdf_writer import write
+from tools.urdf.five_dof import MATERIALS, TOPICS
+
+NAME = "so101"
+TOOL = (-0.0079, -0.0002, -0.0981)
+"""Between the tips of the jaws, in the link of wrist_roll [m]."""
+WIRES = {"driver": "feetech", "port": "/dev/ttyACM0", "baud": "1000000"}
+
+COMMENT = """
+  so101: SO-101 follower arm (The Robot Studio, Hugging Face) with STS3215 servos for 12 V.
+  Written by `python -m tools.urdf.so101`: edit the table there, not this file.
+
+  Sources
+  [CAD] SO-ARM100 repository, Simulation/SO101 (calibration "new"): joint frames to 0.1 mm, joint
+        limits, masses, centres of mass and places of the servos. Zero is the middle of each
+        joint's range but the gripper's, whose zero is nearly closed.
+  [S12] ST-3215-C018 data sheet: 12 V, 30 kg cm and 2.7 A at stall, 45 rpm and 0.18 A without
+        load, 0.03 A of it for the electronics, 11 kg cm/A, 1:345, 55 g, 45.2 x 24.7 x 35 mm.
+  [S7]  ST-3215-C001 data sheet: 7.4 V, 19.5 kg cm, 52 rpm and 0.15 A without load.
+  [ODM] Open Duck Mini, identified STS3215: 0.028 kg m^2 of rotor, 0.052 N m of dry friction and
+        0.6 N m s/rad of damping with its back-EMF, all at the shaft.
+
+  Bodies: each link is its servo, a box of 55 g, and a printed part, a box of the rest whose
+  centre puts that of the whole where [CAD] has it. Their tensors are those of the boxes.
+  Motors: kt, ke, resistance and friction follow from [S12] as DataSheet has them, with a gear
+  that passes on 46 % of the torque, as stall current and idle speed together say; that loss is
+  in kt here, so that an effort is one of the shaft: kt is 11 kg cm/A and ke 2.2 times as much.
+  70 % of the idle current's friction is viscous, which leaves the dry friction of [ODM]; back-EMF
+  and friction together damp by 0.62 N m s/rad. Rotor [ODM].
+  Limits: effort is the torque at stall, velocity the idle speed. End stops are not published.
+  Wiring: motors turn as the joints do, and a motor homed to the middle of its joint's range
+  (2048 steps, as LeRobot's calibration does) reads 0 there; the gripper's middle is 0.785 rad.
+"""
+
+MOTORS = {
+    "12": {"kt": 0.003207, "ke": 0.006972, "resistance": 4.438, "supply_voltage": 12.0},
+    "7.4": {"kt": 0.001744, "ke": 0.003792, "resistance": 2.303, "supply_voltage": 7.4},
+}
+"""By the volts that a servo is made for; torque constant with the gear's loss, at the rotor."""
+FRICTION = {
+    "12": {"viscous_friction": 2.071e-7, "coulomb_friction": 1.443e-4},
+    "7.4": {"viscous_friction": 7.799e-8, "coulomb_friction": 6.279e-5},
+}
+"""At the rotor."""
+GEAR = 345.0
+ROTOR = 2.35e-7
+"""Inertia at the rotor [kg·m²]: 0.028 kg·m² at the shaft."""
+STALL = {"12": 2.94, "7.4": 1.91}
+"""Torque at stall [N·m]."""
+IDLE = {"12": 4.71, "7.4": 5.45}
+"""Speed without load [rad/s]."""
+SERVO = 0.055
+"""Mass of a servo [kg]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One joint: its frame in the link before, its limits [rad] and its link.
+
+    ``axes`` says where the frame's x, y, z point: "-x y -z". ``mass`` [kg] and ``centre`` [m] are
+    the link's; its servo, if it carries one, is a box ``servo`` [m] at ``servo_at``; the rest
+    of the mass is the printed part, a box ``part``. ``offset`` [rad] is the joint's position
+    where the motor reads 0.
+    """
+
+    name: str
+    origin: tuple[float, float, float]
+    axes: str
+    limits: tuple[float, float]
+    mass: float
+    centre: tuple[float, float, float]
+    part: tuple[float, float, float]
+    servo: tuple[float, float, float] | None = None
+    servo_at: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    offset: float = 0.0
+
+
+ROWS = (
+    Row(
+        "shoulder_pan", (0.0388, 0, 0.0624), "-x y -z", (-1.91986, 1.91986),
+        0.1, (-0.0308, 0, -0.0253), (0.06, 0.05, 0.025),
+        (0.0247, 0.035, 0.0452), (-0.0304, 0.0004, -0.0417),
+    ),
+    Row(
+        "shoulder_lift", (-0.0304, -0.0183, -0.0542), "z x y", (-1.74533, 1.74533),
+        0.103, (-0.0898, -0.0084, 0.0184), (0.11, 0.03, 0.04),
+        (0.0247, 0.0452, 0.035), (-0.1126, -0.0155, 0.0187),
+    ),
+    Row(
+        "elbow_flex", (-0.1126, -0.028, 0), "y -x z", (-1.69, 1.69),
+        0.104, (-0.0981, 0.0032, 0.0183), (0.12, 0.03, 0.04),
+        (0.0452, 0.0247, 0.035), (-0.1224, 0.0052, 0.0187),
+    ),
+    Row(
+        "wrist_flex", (-0.1349, 0.0052, 0), "-y x z", (-1.65806, 1.65806),
+        0.079, (-0.0001, -0.0386, 0.0281), (0.035, 0.05, 0.04),
+        (0.0247, 0.035, 0.0452), (0, -0.0424, 0.0306),
+    ),
+    Row(
+        "wrist_roll", (0, -0.0611, 0.0181), "-x z y", (-2.79253, 2.79253),
+        0.087, (0.0002, 0.0002, -0.0252), (0.03, 0.03, 0.08),
+        (0.0452, 0.035, 0.0247), (0.0077, 0.0001, -0.0234),
+    ),
+    Row(
+        "gripper", (0.0202, 0.0188, -0.0234), "x z -y", (-0.174533, 1.74533),
+        0.012, (-0.0016, -0.03, 0.0193), (0.02, 0.09, 0.025), offset=0.785398,
+    ),
+)  # fmt: skip
+
+
+def text(volts: str = "12") -> str:
+    """URDF of the arm with servos made for ``volts``; raises UnknownName for others."""
+    if volts not in MOTORS:
+        raise UnknownName("voltage of an STS3215", volts, tuple(MOTORS))
+    arm = Arm(
+        NAME,
+        tuple(Segment(_placement(row), _joint(i, row, volts)) for i, row in enumerate(ROWS)),
+        base=_base(),
+        tool=TOOL,
+        tool_rotation=_rotation("-x y -z"),
+        tool_link="wrist_roll_link",
+        tool_shapes=(sphere(0.005, 0.0).painted("red"),),
+        materials=MATERIALS,
+        hardware=TOPICS | WIRES,
+        comment=COMMENT.strip("\n").replace("for 12 V", f"for {volts} V"),
+    )
+    return write(arm)
+
+
+def _joint(i: int, row: Row, volts: str) -> JointSpec:
+    constants = MOTORS[volts] | FRICTION[volts] | {"gear_ratio": GEAR, "rotor_inertia": ROTOR}
+    wiring = {"id": str(i + 1), "motor": "sts3215", "sign": "1", "offset": f"{row.offset:g}"}
+    return JointSpec(
+        row.name,
+        effort=STALL[volts],
+        velocity=IDLE[volts],
+        solids=_solids(row),
+        lower=row.limits[0],
+        upper=row.limits[1],
+        motor=Motor("dc_motor", constants, commands=("effort",)),
+        wiring={**wiring, "ratio": "1"},
+    )
+
+
+def _solids(row: Row) -> tuple[Solid, ...]:
+    """The servo and the printed part, (m c - m_s c_s) / (m - m_s) from the link's frame."""
+    if row.servo is None:
+        return (box(row.part, row.mass, row.centre).painted("orange"),)
+    rest = row.mass - SERVO
+    weighed = row.mass * np.array(row.centre) - SERVO * np.array(row.servo_at)
+    servo = box(row.servo, SERVO, row.servo_at).painted("graphite")
+    return (servo, box(row.part, rest, np.round(weighed / rest, 4)).painted("orange"))
+
+
+def _base() -> tuple[Solid, ...]:
+    """Seen only: the foot and the first servo."""
+    return (
+        box((0.09, 0.1, 0.03), 0.0, (0, 0, 0.015)).painted("orange"),
+        box((0.0452, 0.0247, 0.035), 0.0, (0.0263, 0, 0.0437)).painted("graphite"),
+        cylinder("z", 0.008, 0.012, 0.0, (0.0388, 0, 0.0624)).painted("steel"),
+    )
+
+
+def _placement(row: Row) -> Vector:
+    placed = np.eye(4)
+    placed[:3, :3], placed[:3, 3] = _rotation(row.axes), row.origin
+    return frozen(placed)
+
+
+def _rotation(axes: str) -> Vector:
+    """Columns: where x, y and z of a frame point; "-x y -z" is half a turn about y."""
+    columns = np.zeros((3, 3))
+    for i, axis in enumerate(axes.split()):
+        columns["xyz".index(axis[-1]), i] = -1.0 if axis[0] == "-" else 1.0
+    return frozen(columns)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text(*sys.argv[1:]))

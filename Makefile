@@ -19,7 +19,7 @@ BIN := $(ISOLATED) $(VENV)/bin
 SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test sim test test-all lint bench urdf gallery clean
+.PHONY: help setup setup-test sim test test-all lint docs bench urdf gallery clean
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
@@ -48,11 +48,12 @@ test-all: setup-test ## all tests: also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
 	@$(PYTEST) --durations=25
 
-lint: setup-test ## ruff, mypy and the contracts between layers
+lint: setup-test ## ruff, mypy, the contracts between layers and the prose of clean files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/prose_lint.py --clean
 
 bench: ## measure a step, rollouts, the gain search, laws, inverse kinematics, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
@@ -63,6 +64,11 @@ urdf: setup-test ## write the URDFs of the bundled arms again from their tables
 	@for arm in five_dof four_joint puma560 seven_dof_can so101 three_link two_link; do \
 		$(BIN)/python -m tools.urdf.$$arm > urdf/$$arm.urdf || exit 1; done
 	@$(BIN)/python -m tools.urdf.two_link pb > urdf/two_link_pb.urdf
+
+docs: ## build the documentation site: build/docs/index.html
+	@$(SETUP) $(TEST_EXTRAS),docs
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs $(ARGS)
+	@echo "the documentation is build/docs/index.html"
 
 gallery: setup-test ## draw all pictures of docs/gallery.md anew
 	@$(BIN)/python docs/gallery.py

@@ -130,7 +130,7 @@ def workspace(tmp_path_factory):
     kept = ["arm_dynamics", "config", "launch", "resource", "urdf"]
     for name in kept:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ["setup.py", "setup.cfg", "package.xml", "pyproject.toml", "LICENSE"]:
+    for name in ["setup.py", "setup.cfg", "package.xml", "pyproject.toml", "LICENSE", "README.md"]:
         shutil.copy(ROOT / name, source)
     assert "(ros.ament_python)" in colcon(folder, "list")
     colcon(folder, "build")

@@ -7,7 +7,7 @@ TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # More processes than cores: nodes wait for each other. A file's tests stay in one process, which
 # starts their nodes once.
 JOBS ?= 3
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE

@@ -24,7 +24,7 @@ from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.lqr import Lqr
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
 from arm_dynamics.control.trajectories.joint_trajectory import Trajectory
 from arm_dynamics.core import plugins
@@ -57,7 +57,7 @@ def trajectories(arm: ArmModel, posture: tuple[float, ...]) -> dict[bool, Trajec
 
 def laws(arm: ArmModel) -> dict[str, Controller]:
     """Every registered law that commands efforts, as the node would run it."""
-    built = {name: build_controller(arm, name) for name in plugins.names("controllers")}
+    built = {name: build_controller(arm, name) for name in plugins.registered_names("controllers")}
     return {name: law for name, law in built.items() if law.interface == "effort"}
 
 
@@ -68,13 +68,13 @@ def with_table(arm: ArmModel, way: Trajectory) -> Lqr:
     q = np.array([way.at(t).q for t in np.linspace(way.start, way.end, 50).tolist()])
     low, high = (q.min(axis=0) - 0.01).tolist(), (q.max(axis=0) + 0.01).tolist()
     grid = dict(zip(arm.joint_names, zip(low, high, [2] * arm.nv, strict=True), strict=True))
-    law.use_table(build_gain_table(arm, law.weights, grid))
+    law.set_gain_table(build_gain_table(arm, law.weights, grid))
     return law
 
 
 def inputs(law: Controller, ways: dict[bool, Trajectory]) -> list[tuple[State, Reference]]:
     """States a little beside the square, with the law's references."""
-    random, told = np.random.default_rng(0), ways[isinstance(law, TaskController)]
+    random, told = np.random.default_rng(0), ways[isinstance(law, TaskSpaceController)]
     joints, found = ways[False], []
     for t in np.linspace(joints.start, joints.end, 50).tolist():
         at = joints.at(t)
@@ -115,10 +115,10 @@ def tracking(arm: ArmModel, told: ArmModel, posture: tuple[float, ...]) -> dict[
     for name, law in laws(told).items():
         if name in IDLE:
             continue
-        followable = ways[isinstance(law, TaskController)]
+        followable = ways[isinstance(law, TaskSpaceController)]
         trace = simulate_closed_loop(
             arm, law, followable, start, seconds=round(way.end, 3), period=PERIOD, dt=DT,
-            method="semi_implicit_euler",
+            integrator="semi_implicit_euler",
         )  # fmt: skip
         wanted = np.array([way.at(t).position for t in trace.time.tolist()])
         tools = np.array([tool_position(arm, q) for q in trace.q])

@@ -29,9 +29,9 @@ from motor_lines import COUNT, served
 from arm_dynamics import load_arm
 from arm_dynamics.core import plugins
 from arm_dynamics.core.state import Command
-from arm_dynamics.hardware.motor_bus import Goal, MotorBus, Reading
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import MotorWiring, read_wiring
+from arm_dynamics.hardware.motor_bus import MotorBus, MotorCommand, Reading
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 
 IDS = range(1, COUNT + 1)
 Cycle = Callable[[], int]
@@ -50,15 +50,15 @@ class Row:
 @contextmanager
 def bus(driver: str, model: str, interface: str, port: str, **more: str) -> Iterator[Cycle]:
     """A bus of this package."""
-    wired = [MotorWiring(f"J{i}", i, model) for i in IDS]
+    wired = [JointMotor(f"J{i}", i, model) for i in IDS]
     settings = {"port": port, "baud": "1000000", "interface": "slcan", **more}
-    made: MotorBus = plugins.load("drivers", driver)(wired, settings)
+    made: MotorBus = plugins.load_class("drivers", driver)(wired, settings)
     made.open()
     try:
         made.prepare(interface)
-        made.arm_watchdog(2.0)
+        made.enable_watchdog(2.0)
         made.enable(IDS)
-        goals = {i: Goal(interface, 0.0) for i in IDS}
+        goals = {i: MotorCommand(interface, 0.0) for i in IDS}
 
         def cycle() -> int:
             heard = len(made.read())
@@ -187,7 +187,7 @@ def good(row: Row) -> float:
 class Still(MotorBus):
     """Motors in memory that stand still: no time goes by on a line."""
 
-    def __init__(self, motors: tuple[MotorWiring, ...], q: Mapping[int, float]) -> None:
+    def __init__(self, motors: tuple[JointMotor, ...], q: Mapping[int, float]) -> None:
         super().__init__(motors, {"unwatched": "accept"})
         self.q, self.time, self.on = q, 0.0, False
 
@@ -217,7 +217,7 @@ class Still(MotorBus):
         """Torque off."""
         return self._switched(False)
 
-    def arm_watchdog(self, timeout: float) -> Any:
+    def enable_watchdog(self, timeout: float) -> Any:
         """All are watched."""
         return self.motors.keys()
 
@@ -230,17 +230,17 @@ class Still(MotorBus):
 def safety(interface: str, cycles: int) -> tuple[float, float]:
     """A cycle of a bus in memory, alone and behind a MotorArm [µs]."""
     arm = load_arm("so101")
-    wiring = read_wiring(arm).motors
+    wiring = read_hardware_info(arm).motors
     middle = (arm.lower + arm.upper) / 2
     here = {m.id: m.shaft_position(q) for m, q in zip(wiring, middle, strict=True)}
     made = Still(wiring, here)
-    driver = MotorArm(arm, made, wiring=wiring, interface=interface)
+    driver = MotorBusDriver(arm, made, wiring=wiring, interface=interface)
     driver.configure()
     driver.read()
     driver.activate()
     value = middle if interface == "position" else np.zeros(arm.nv)
     command = Command(interface, value)
-    goals = {m.id: Goal(interface, 0.0) for m in wiring}
+    goals = {m.id: MotorCommand(interface, 0.0) for m in wiring}
 
     def alone() -> None:
         made.read()

@@ -13,7 +13,7 @@ from machine import machine
 from arm_dynamics import load_arm
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
-from arm_dynamics.control.lqr_design.lqr_gain import regulator_gain
+from arm_dynamics.control.lqr_design.lqr_gain import lqr_gain
 
 CALLS = 300
 GRIDS = {
@@ -40,7 +40,7 @@ def row(name: str) -> tuple[str, ...]:
     """What HEAD says of the arm ``name``."""
     arm, grid = load_arm(name), GRIDS[name]
     law, spent = Lqr(arm), []
-    q, count = arm.pose("initial"), next(iter(grid.values()))[2]
+    q, count = arm.configuration("initial"), next(iter(grid.values()))[2]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         build_gain_table(arm, law.weights, grid, executor=pool)  # the processes are there now
         for executor in (None, pool):
@@ -48,7 +48,7 @@ def row(name: str) -> tuple[str, ...]:
             table = build_gain_table(arm, law.weights, grid, executor=executor)
             spent.append(time.perf_counter() - begin)
     one = 8 * 2 * arm.nv**2
-    solve, look = seconds(lambda: regulator_gain(arm, q, law.weights)), seconds(lambda: table.at(q))
+    solve, look = seconds(lambda: lqr_gain(arm, q, law.weights)), seconds(lambda: table.at(q))
     return (
         name, str(table.gains.nbytes // one), *(f"{s:.2f}" for s in spent),
         f"{table.gains.nbytes / 1e3:.0f}", f"{count ** (2 * arm.nv) * one / 1e9:.3g}",

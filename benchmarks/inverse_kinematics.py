@@ -25,7 +25,7 @@ from arm_dynamics import load_arm, nearest_reachable
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.dynamics.kinematics.chain import chain_of
-from arm_dynamics.dynamics.kinematics.inverse_kinematics import joint_ranges
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import sampling_ranges
 from arm_dynamics.model.arm_model import ArmModel
 
 POSES, WARM = 1000, 0.01
@@ -54,7 +54,7 @@ class Row:
 def toolbox_chain(arm: ArmModel) -> ETS:
     """The arm's tool as the toolbox's elementary transforms, limits included."""
     chain = chain_of(arm, None)
-    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
     parts = []
     for i, numbers in enumerate(chain.placements):
         placement = np.eye(4)
@@ -69,7 +69,7 @@ def toolbox_chain(arm: ArmModel) -> ETS:
 def measure(arm: ArmModel, tolerance: float) -> dict[tuple[str, str], Row]:
     """Rows by case and solver."""
     peer, random = toolbox_chain(arm), np.random.default_rng(1)
-    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
     rows = {(case, who): Row() for case in CASES for who in ("toolbox", "arm_dynamics")}
     for _ in range(POSES):
         wanted, start = random.uniform(lower, upper, (2, arm.nv))
@@ -109,14 +109,14 @@ def by_arm_dynamics(
     found = nearest_reachable(
         arm, position, rotation, start=start, tolerance=tolerance, restarts=restarts
     )
-    return found.q, max(found.missed, found.turned) <= tolerance
+    return found.q, max(found.position_error, found.orientation_error) <= tolerance
 
 
 def is_solution(arm: ArmModel, target: Vector, tolerance: float, q: Vector) -> bool:
     """Whether q lies within the limits, and its pose is the target."""
     position, rotation = pose(arm, q)
     off = max(np.abs(position - target[:3, 3]).max(), np.abs(rotation - target[:3, :3]).max())
-    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
     return bool(off < 2 * tolerance and (lower <= q).all() and (q <= upper).all())
 
 

@@ -48,7 +48,7 @@ def acceleration_error(arm: ArmModel, model: mujoco.MjModel, interface: str) -> 
 
 def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     """Name → steps a call, and the call."""
-    n, q = arm.nv, np.array(arm.pose("initial"))
+    n, q = arm.nv, np.array(arm.configuration("initial"))
     state, command = State.of(q, [0.1] * n), Command.checked(interface, [0.2] * n, n)
     data, tau, v = arm.model.createData(), np.zeros(n), np.full(n, 0.1)
     plant, single = Plant(arm), Kernel(arm, Options(interface=interface, lanes=1))
@@ -60,7 +60,7 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
 
     def batch(precision: str, threads: int) -> Callable:
         return lambda: rollout(
-            arm, starts, command.value, DT, interface=interface, every=STEPS, outputs=(),
+            arm, starts, command.value, DT, interface=interface, steps_per_command=STEPS, outputs=(),
             precision=precision, threads=threads,
         )  # fmt: skip
 

@@ -27,14 +27,14 @@ import rclpy
 from bare_rclpy import Source
 from machine import machine
 
-from arm_dynamics.core.resources import folder
+from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.core.timing import RoundTrip
-from arm_dynamics.ros.process import sleep_precisely, spin_beside
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.process import sleep_precisely, spin_in_background
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulator import SimulatorNode
 
 WARM_UP = 3.0
-PARAMS = str(folder("config") / "five_dof.yaml")
+PARAMS = str(resource_folder("config") / "five_dof.yaml")
 
 
 def cpu(pid: int) -> float:
@@ -93,7 +93,7 @@ def bare(rate: float, seconds: float) -> str:
 def whole(rate: float, seconds: float) -> str:
     """Simulator and controller at ``rate`` [Hz]."""
     rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"rate:={rate}"])
-    node, stop, rows = SimulatorNode(), Stop(), []
+    node, stop, rows = SimulatorNode(), ShutdownFlag(), []
     controller = ("-m", "arm_dynamics.ros.joint_controller", "--ros-args", "--params-file", PARAMS)
 
     def observe(pid: int) -> None:
@@ -108,7 +108,7 @@ def whole(rate: float, seconds: float) -> str:
 
     with running(*controller) as pid:
         threading.Thread(target=observe, args=(pid,)).start()
-        spin_beside([node], node.run, stop)
+        spin_in_background([node], node.run, stop)
     rclpy.shutdown()
     return rows[0]
 

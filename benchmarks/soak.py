@@ -26,7 +26,7 @@ from emulators.served import served
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.timing import Pacer
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 
 LEAK = 8.0
 """Growth of memory [MiB] after the first tenth that is taken for a leak."""
@@ -43,9 +43,11 @@ def revive(host: Host) -> None:
     """What a supervisor would do with an arm that has stopped for good."""
     driver = host.driver
     try:
-        if driver.status is Status.STOPPED and any(not trip.passes for trip in driver.trips):
+        if driver.status is DriverState.STOPPED and any(
+            not trip.self_clearing for trip in driver.trips
+        ):
             driver.reset()
-        if driver.status is Status.INACTIVE:
+        if driver.status is DriverState.INACTIVE:
             driver.reset()  # motors may have faults of the time when nobody talked to them
             host.activate()
     except DriverFault:
@@ -67,7 +69,10 @@ def run(host: Host, seconds: float) -> float:
     host.pacer.restart()
     while (passed := time.monotonic() - start) < seconds:
         host.cycle()
-        if host.cycles % round(1 / host.pacer.period) == 0 and host.driver.status != Status.ACTIVE:
+        if (
+            host.cycles % round(1 / host.pacer.period) == 0
+            and host.driver.status != DriverState.ACTIVE
+        ):
             revive(host)
         before = before or (resident() if passed > seconds / 10 else 0.0)
         if passed - told >= 60:
@@ -84,7 +89,7 @@ def comes_back(host: Host) -> bool:
         for _ in range(100):
             host.cycle()
             host.pacer.wait()
-        if host.driver.status is Status.ACTIVE:
+        if host.driver.status is DriverState.ACTIVE:
             return True
         revive(host)
     return False
@@ -105,7 +110,7 @@ def main() -> int:
             host = Host(built(maker, str(port), {}), maker.interface)
             host.pacer = Pacer(1 / asked.rate)
             error = host.begin()  # laws that compile meanwhile let motors trip
-            if error and not (host.driver.status is Status.INACTIVE and comes_back(host)):
+            if error and not (host.driver.status is DriverState.INACTIVE and comes_back(host)):
                 print(error)
                 return 1
             arm.tell(f"loss {asked.loss}")

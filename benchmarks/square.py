@@ -11,7 +11,7 @@ from arms import panda
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.control.trajectories.feasibility import follow
+from arm_dynamics.control.trajectories.feasibility import solve_along
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.model.arm_model import ArmModel
@@ -39,7 +39,7 @@ CASES = {
 
 def square(arm: ArmModel, posture: tuple[float, ...]) -> CartesianTrajectory:
     """Four sides, each from rest to rest; the rotation stays."""
-    way = CartesianTrajectory.rest(arm, posture, START)
+    way = CartesianTrajectory.from_configuration(arm, posture, START)
     corner = way.position
     for side in ([0, SIDE, 0], [0, SIDE, -SIDE], [0, 0, -SIDE], [0, 0, 0]):
         way = way.line(corner + np.array(side), quintic(DURATION))
@@ -48,4 +48,4 @@ def square(arm: ArmModel, posture: tuple[float, ...]) -> CartesianTrajectory:
 
 def in_joints(arm: ArmModel, way: CartesianTrajectory) -> JointTrajectory:
     """The same square for laws of the joints, by inverse kinematics every 5 ms."""
-    return follow(arm, way, period=0.005).joints()
+    return solve_along(arm, way, period=0.005).joints()

@@ -44,7 +44,7 @@ def main() -> None:
     """Print microseconds and ratios."""
     arm = load_arm("five_dof")
     plant = Plant(arm)
-    state = State.of(arm.pose("initial"), [0.1] * arm.nv)
+    state = State.of(arm.configuration("initial"), [0.1] * arm.nv)
     command = Command.checked("voltage", [1.0] * arm.nv, arm.nv)
     data, tau = arm.model.createData(), np.zeros(arm.nv)
     q, v = np.array(state.q), np.array(state.v)

@@ -16,13 +16,13 @@ from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.effort_check import check_effort
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import TrajectoryRefused
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.core.errors import TrajectoryRejected
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.arm_model import ArmModel
 
-SHARE = 0.9
+EFFORT_FRACTION = 0.9
 """Part of the limits of velocity, effort and supply voltage that moves are planned with."""
 SHORT, LONG = 0.5, 2.0
 """Lengths of a move [rad], as far as the joint's limits allow."""
@@ -77,17 +77,17 @@ def planned(arm: ArmModel, move: Move, start: float) -> JointTrajectory:
     Waypoints as MoveIt sends them: positions and velocities, of quintics also accelerations.
     """
     peak = float(profile(move.profile, 301)[2].max())
-    duration = float(np.max(np.abs(move.distance) * peak / (SHARE * arm.velocity_limit)))
+    duration = float(np.max(np.abs(move.distance) * peak / (EFFORT_FRACTION * arm.velocity_limit)))
     weak = arm
     for joint, actuator in zip(arm.joint_names, arm.actuators, strict=True):
         supply = actuator.constants.get("supply_voltage", np.inf)
         if np.isfinite(supply):
-            weak = weak.with_motor(joint, supply_voltage=SHARE * supply)
+            weak = weak.with_motor(joint, supply_voltage=EFFORT_FRACTION * supply)
     for _ in range(200):
         trajectory = _trajectory(arm, move, duration, start)
         try:
-            check_effort(weak, trajectory, SHARE * arm.effort_limit)
-        except TrajectoryRefused:
+            check_effort(weak, trajectory, EFFORT_FRACTION * arm.effort_limit)
+        except TrajectoryRejected:
             duration *= 1.05
         else:
             return trajectory
@@ -97,15 +97,18 @@ def planned(arm: ArmModel, move: Move, start: float) -> JointTrajectory:
 def _trajectory(arm: ArmModel, move: Move, duration: float, start: float) -> JointTrajectory:
     count = 3 * max(2, round(duration / SPACING / 3)) + 1
     s, p, v, a = profile(move.profile, count)
-    rows = (arm.pose("initial") + np.outer(p, move.distance), np.outer(v, move.distance) / duration)
+    rows = (
+        arm.configuration("initial") + np.outer(p, move.distance),
+        np.outer(v, move.distance) / duration,
+    )
     if move.profile == "quintic":
         rows = (*rows, np.outer(a, move.distance) / duration**2)
-    return parse(arm, arm.joint_names, (s * duration).tolist(), *rows, start=start)
+    return parse_trajectory(arm, arm.joint_names, (s * duration).tolist(), *rows, start=start)
 
 
 def moves(arm: ArmModel) -> Iterator[Move]:
     """Each joint by itself and all at once, short and long, with each profile."""
-    start = arm.pose("initial")
+    start = arm.configuration("initial")
     up, down = arm.upper - start, start - arm.lower
     for length in (SHORT, LONG):
         distance = np.where(up >= np.minimum(length, down), np.minimum(length, up), 0.0)
@@ -123,8 +126,8 @@ def errors(arm: ArmModel, controller: str, payload: float, known: float, move: M
     """
     loaded = arm.with_payload(payload)
     used = build_controller(arm, controller)
-    used.use_model(arm.with_payload(known))
-    loop = ControlLoop(Simulated(arm, Simulation(loaded, known=arm, dt=1e-4)), used)
+    used.set_model(arm.with_payload(known))
+    loop = ControlLoop(SimulationDriver(arm, Simulation(loaded, nominal=arm, dt=1e-4)), used)
     for _ in range(10 if known == payload else 1500):
         loop.step()
     trajectory = planned(loaded, move, loop.state.time + 2 * PERIOD)

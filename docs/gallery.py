@@ -20,8 +20,8 @@ import numpy as np
 from PIL import Image
 
 from arm_dynamics.demos import registry
-from arm_dynamics.demos.demo_result import Show
-from arm_dynamics.demos.writer import KEY, Content, content, digest, file_name, write
+from arm_dynamics.demos.demo_result import DemoResult
+from arm_dynamics.demos.writer import KEY, Content, content, digest, file_name, write_figures
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "gallery.md"
@@ -38,18 +38,18 @@ their curves again and compares.
 """
 
 
-def shows() -> dict[str, Show]:
+def shows() -> dict[str, DemoResult]:
     """Every demonstration's figures, computed now."""
-    return {name: registry.load(name).show() for name in registry.DEMOS}
+    return {name: registry.load_demo(name).show() for name in registry.DEMOS}
 
 
-def contents(drawn: dict[str, Show]) -> dict[str, Content]:
+def contents(drawn: dict[str, DemoResult]) -> dict[str, Content]:
     """What each picture says, by the name of its file."""
     pictures = [picture for show in drawn.values() for picture in show.pictures]
     return {file_name(picture): content(picture) for picture in pictures}
 
 
-def page(drawn: dict[str, Show]) -> str:
+def page(drawn: dict[str, DemoResult]) -> str:
     """The page's text."""
     parts = [HEAD]
     for name, show in drawn.items():
@@ -92,7 +92,7 @@ def mark(file: Path) -> str:
         return comment.decode() if isinstance(comment, bytes) else str(comment)
 
 
-def faults(drawn: dict[str, Show]) -> Iterator[str]:
+def faults(drawn: dict[str, DemoResult]) -> Iterator[str]:
     """Everything in which the gallery is not what would be drawn now."""
     stored = json.loads(CONTENT.read_text("utf-8"))
     yield from differences(contents(drawn), {name: one["says"] for name, one in stored.items()})
@@ -124,7 +124,7 @@ def _size(file: Path) -> list[int]:
 def generate() -> None:
     """Write pictures, contents and the page."""
     drawn = shows()
-    files = {f.name: f for show in drawn.values() for f in write(show, FOLDER).files}
+    files = {f.name: f for show in drawn.values() for f in write_figures(show, FOLDER).files}
     for file in FOLDER.iterdir():
         if file.name not in {*files, CONTENT.name}:
             file.unlink()

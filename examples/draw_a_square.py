@@ -7,15 +7,17 @@ from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.dynamics.kinematics import tool_position
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
 arm, q = load_arm("five_dof"), [0.0, -0.9, 0.0, 0.0, 0.0]
-square = CartesianTrajectory.rest(arm, q, start=0.1)
+square = CartesianTrajectory.from_configuration(arm, q, start=0.1)
 for side in ([0, 0.1, 0], [0, 0.1, -0.1], [0, 0, -0.1], [0, 0, 0]):
-    square = square.line(square.position + side, ToolLimits(speed=0.2, acceleration=1.0))
+    square = square.line(
+        square.position + side, ToolLimits(max_linear_velocity=0.2, max_linear_acceleration=1.0)
+    )
 
 simulation = Simulation(arm, q=q)
-loop = ControlLoop(Simulated(arm, simulation), TaskSpace(arm))
+loop = ControlLoop(SimulationDriver(arm, simulation), TaskSpace(arm))
 loop.step()
 loop.follow(square)  # refused here if the arm could not follow all of it
 distances = []

@@ -8,13 +8,13 @@ from arm_dynamics.dynamics.kinematics import tool_position
 
 arm, lanes = load_arm("five_dof"), 512
 states = np.zeros((lanes, 2 * arm.nv))  # q, v of every arm
-states[:, : arm.nv] = arm.pose("initial")
+states[:, : arm.nv] = arm.configuration("initial")
 scatter = np.random.default_rng(0).uniform(0.9, 1.1, (lanes, arm.nv))
 kt = scatter * [10.0, 10.0, 10.0, 1.0, 1.0]
 
 end = rollout(
     arm, states, np.full((lanes, arm.nv), 1.0), 1e-4,
-    interface="voltage", every=5000, stride=5000, vary={"motor.kt": kt},
+    interface="voltage", steps_per_command=5000, record_every=5000, vary={"motor.kt": kt},
 )  # fmt: skip
 tools = np.array([tool_position(arm, q) for q in end.q[:, -1]])
 print(f"after 0.5 s at 1 V: tools within {1e3 * np.ptp(tools, axis=0).max():.0f} mm of each other")

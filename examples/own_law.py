@@ -5,7 +5,7 @@ import numpy as np
 from arm_dynamics import Command, ControlLoop, Reference, Simulation, State, load_arm
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
 
 class Sliding(Controller):
@@ -16,13 +16,13 @@ class Sliding(Controller):
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m]."""
         s = reference.v - state.v + 5 * (reference.q - state.q)
-        effort = self.gains["k"] * np.tanh(2 * s) + self.body.nle(state.q, state.v)
-        return self.limited(effort, state)
+        effort = self.gains["k"] * np.tanh(2 * s) + self.dynamics.nle(state.q, state.v)
+        return self.effort_command(effort, state)
 
 
 arm = load_arm("two_link")
 simulation = Simulation(arm, q=[0.0, 1.0])
-loop = ControlLoop(Simulated(arm, simulation), Sliding(arm, {"J2": {"k": 4.0}}))
+loop = ControlLoop(SimulationDriver(arm, simulation), Sliding(arm, {"J2": {"k": 4.0}}))
 loop.step()
 loop.hold({"J1": 0.8, "J2": 0.4})
 for _ in range(1500):

@@ -4,12 +4,12 @@ import numpy as np
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
 arm = load_arm("five_dof")
-target = arm.pose("initial")
+target = arm.configuration("initial")
 simulation = Simulation(arm.with_payload(0.3), q=target + np.array([0, 0.2, -0.2, 0, 0.2]))
-loop = ControlLoop(Simulated(arm, simulation), build_controller(arm, "pid_gravity"))
+loop = ControlLoop(SimulationDriver(arm, simulation), build_controller(arm, "pid_gravity"))
 
 loop.step()  # takes over and holds the arm where it is
 loop.hold(dict(zip(arm.joint_names, target, strict=True)))

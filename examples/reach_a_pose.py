@@ -10,7 +10,7 @@ position, rotation = tool_pose(arm, [0.3, -0.4, -2.0, 0.2, 0.5, -0.1])
 
 found = inverse_kinematics(arm, position, rotation)
 print("joints [rad]:", np.round(found.q, 4))
-print(f"missed by {found.missed:.1e} m and {found.turned:.1e} rad")
+print(f"missed by {found.position_error:.1e} m and {found.orientation_error:.1e} rad")
 
 far = np.array([1.5, 0.0, 0.5])
 try:
@@ -18,4 +18,4 @@ try:
 except ArmDynamicsError as error:
     print("refused:", error)
 nearest = nearest_reachable(arm, far)
-print(f"nearest point {np.round(nearest.position, 3)} m, {nearest.missed:.3f} m away")
+print(f"nearest point {np.round(nearest.position, 3)} m, {nearest.position_error:.3f} m away")

@@ -5,7 +5,7 @@ from arm_dynamics.dynamics.kinematics import tool_position
 
 arm = load_arm("five_dof")  # a bundled arm; or the path of a URDF
 plant = Plant(arm)
-state = State.of(arm.pose("initial"))
+state = State.of(arm.configuration("initial"))
 command = Command.checked("voltage", [2.0, 0.0, 0.0, 0.0, 0.5], arm.nv)
 
 print(f"{arm.name}: joints {', '.join(arm.joint_names)}")

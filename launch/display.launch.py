@@ -29,5 +29,5 @@ def _sliders(given):
     missing = [LogInfo(msg=f"{GUI} is not installed: the sliders are on a page")] if wanted else []
     return [
         *missing,
-        parts.page("joint_sliders", given, "sliders", **parts.description_parameters()),
+        parts.viewer_node("joint_sliders", given, "sliders", **parts.description_parameters()),
     ]

@@ -9,7 +9,7 @@ from launch.actions import LogInfo
 
 from arm_dynamics.core import plugins
 from arm_dynamics.ros import launch_parts as parts
-from arm_dynamics.ros.launch_controller import SIMULATED, law_for
+from arm_dynamics.ros.launch_controller import SIMULATED, select_controller
 from arm_dynamics.ros.launch_simulation import simulator_parameters
 
 OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
@@ -20,7 +20,7 @@ ARGUMENTS = (
         "driver",
         "",
         "driver of the motors; empty: the URDF's; simulated: the simulator instead",
-        ["", *(name for name in plugins.names("drivers") if name not in NOT_MOTORS)],
+        ["", *(name for name in plugins.registered_names("drivers") if name not in NOT_MOTORS)],
     ),
     ("port", "", "serial port or CAN channel of the motors; empty: the URDF's", None),
     ("settings", "", "the driver's own over the URDF's: 'name=value ...'", None),
@@ -38,7 +38,7 @@ ARGUMENTS = (
         " motors take positions; none: no controller",
         [
             *("", "none"),
-            *(name for name in plugins.names("controllers") if name not in OF_THE_TOOL),
+            *(name for name in plugins.registered_names("controllers") if name not in OF_THE_TOOL),
         ],
     ),
     ("rate", "", "cycles a second [Hz]; empty: the parameter file's, else the node's", None),
@@ -65,13 +65,13 @@ def _nodes(given):
     files = parts.params_files(given)
     controller = [] if given["controller"] == "none" else _controller(given, files)
     shown = {**given, "port": given["page_port"]}
-    page = [parts.page("viewer", shown, "page")] if given["page"] == "true" else []
+    page = [parts.viewer_node("viewer", shown, "page")] if given["page"] == "true" else []
     return [_arm(given, files), *controller, *page]
 
 
 def _controller(given, files):
     """A controller with a law that the arm can follow, and a word where another one is wanted."""
-    law, words = law_for(given, files)
+    law, words = select_controller(given, files)
     parameters = parts.controller_parameters({**given, "controller": law})
     said = [LogInfo(msg=words)] if words else []
     return [*said, parts.node("joint_controller", given, *files, parameters)]
@@ -86,12 +86,12 @@ def _arm(given, files):
     if given["driver"] == SIMULATED:
         time = {"use_sim_time": "false", "publish_clock": "false", "real_time_factor": ""}
         simulator = simulator_parameters({**given, **time})
-        return parts.simulating("simulator", given, *files, simulator)
-    rate = {"rate": parts.positive("rate", given["rate"])} if given["rate"] else {}
+        return parts.required_node("simulator", given, *files, simulator)
+    rate = {"rate": parts.positive_argument("rate", given["rate"])} if given["rate"] else {}
     names = ("driver", "port", "settings", "interface")
     law = given["controller"]
-    asked = {"interface": plugins.load("controllers", law).interface} if _is_law(law) else {}
+    asked = {"interface": plugins.load_class("controllers", law).interface} if _is_law(law) else {}
     motors = asked | {name: given[name] for name in names if given[name]}
     autostart = {"autostart": given["autostart"] == "true"}
     start = {**parts.model_parameters(given), **parts.description_parameters(), **autostart}
-    return parts.simulating("hardware", given, *files, start | motors | rate)
+    return parts.required_node("hardware", given, *files, start | motors | rate)

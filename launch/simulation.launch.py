@@ -13,7 +13,10 @@ ARGUMENTS = (
         "controller",
         "",
         "control law; empty: the parameter file's; without a file computed_torque",
-        ["", *(name for name in plugins.names("controllers") if name not in OF_THE_TOOL)],
+        [
+            "",
+            *(name for name in plugins.registered_names("controllers") if name not in OF_THE_TOOL),
+        ],
     ),
     *SIMULATION,
 )

@@ -26,10 +26,10 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.core.state import Command
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus import MotorBus, Reading
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
 PERIOD = 5e-3
@@ -42,7 +42,7 @@ class StillBus(MotorBus):
     def __init__(self, motors, settings, takes):
         super().__init__(motors, settings)
         self.takes, self.time, self.on = (takes,), 0.0, set()
-        self.estimates_effort = self.feeds_effort = takes != "effort"
+        self.estimates_effort = self.accepts_feedforward_effort = takes != "effort"
         self.mend()
 
     def mend(self):
@@ -83,7 +83,7 @@ class StillBus(MotorBus):
         self.on -= set(ids)
         return ids
 
-    def arm_watchdog(self, timeout):
+    def enable_watchdog(self, timeout):
         return tuple(self.motors)
 
     def identify(self): ...
@@ -120,12 +120,12 @@ class Case:
 
     def __init__(self, watch, interface, policy, controller):
         self.arm = arm = MAKERS["mit_can"].arm
-        wiring = read_wiring(arm)
+        wiring = read_hardware_info(arm)
         self.bus = StillBus(wiring.motors, {}, interface)
         self.bus.margin = arm.lower[1] + 0.05, arm.upper[1] - 0.05
         watch.follow(self.bus)
-        safety = SafetySettings(policy=policy, effort_rate=400.0)
-        self.driver = MotorArm(arm, self.bus, interface=interface, safety=safety)
+        safety = SafetySettings(stop_policy=policy, max_effort_rate=400.0)
+        self.driver = MotorBusDriver(arm, self.bus, interface=interface, safety=safety)
         self.controller = controller
         self.loop = None
         if controller is not None:
@@ -140,11 +140,11 @@ class Case:
             self.step()
         with suppress(DriverFault):
             self.driver.reset()
-        if self.driver.status is Status.UNCONFIGURED:
+        if self.driver.status is DriverState.UNCONFIGURED:
             self.driver.configure()
-        if self.driver.status is Status.INACTIVE:
+        if self.driver.status is DriverState.INACTIVE:
             self.driver.activate()
-        assert self.driver.status is Status.ACTIVE, self.driver.status
+        assert self.driver.status is DriverState.ACTIVE, self.driver.status
         self.step()
 
     def step(self, value=0.0):
@@ -167,11 +167,11 @@ class Case:
         still = np.zeros(3)
         ways = (Waypoint(self.bus.now() + 0.05, still + 0.01, still, still),)
         with suppress(ArmDynamicsError):
-            self.loop.follow(JointTrajectory(ways), within_effort=True)
+            self.loop.follow(JointTrajectory(ways), effort_check=True)
             self.step()
             self.loop.hold({self.arm.joint_names[0]: 0.02})
             self.step()
-            self.loop.brake()
+            self.loop.request_stop()
 
     def get_into(self, trouble):
         """Some cycles of a trouble, and out of it again; the trips that came."""
@@ -187,7 +187,9 @@ class Case:
             if trouble == "stood still":
                 self.bus.time += 0.3
             elif trouble in ("stopped", "emergency") and k == 1:
-                self.driver.safe_stop() if trouble == "stopped" else self.driver.emergency_stop("a")
+                self.driver.controlled_stop() if trouble == "stopped" else self.driver.emergency_stop(
+                    "a"
+                )
             if k > 10:
                 self.bus.time += 0.1  # the end of a stop, joints that are unseen for long
             self.step(value)
@@ -200,7 +202,7 @@ def still(watch, *controllers):
     """Every interface with every stop in every trouble; every controller, and from each to all."""
     trips, count = Counter(), 0
     for interface, policy in product(INTERFACES, POLICIES):
-        kinds = {name: plugins.load("controllers", name) for name in controllers}
+        kinds = {name: plugins.load_class("controllers", name) for name in controllers}
         fit = [name for name in controllers if kinds[name].interface == interface]
         for name in [None, *fit] if policy == "hold" else [None]:
             try:
@@ -219,7 +221,7 @@ def _switch(case, fit):
     """Each controller after the other on the arm while it is active."""
     for name in fit if case.loop is not None else ():
         law = build_controller(case.arm, name)
-        case.loop.use(law)
+        case.loop.switch_controller(law)
         for _ in range(3):
             case.step()
             case.bus.time += 0.2
@@ -238,7 +240,7 @@ def makers(watch):
     stops = cycle(POLICIES)
     for maker, interface in product(MAKERS.values(), INTERFACES):
         turn = next(stops) if interface in ("effort", "voltage") else "hold"
-        safety = SafetySettings(soft_zone=0.05, policy=turn)
+        safety = SafetySettings(soft_limit_zone=0.05, stop_policy=turn)
         try:
             bench = Bench(replace(maker, interface=interface), 1, safety)
         except ConfigError:
@@ -251,7 +253,7 @@ def makers(watch):
             bench.run(30)
             trips.update(trip.kind for trip in bench.driver.trips)
             mended(bench)
-            if bench.driver.status is Status.UNCONFIGURED:
+            if bench.driver.status is DriverState.UNCONFIGURED:
                 bench.port.close()
             recovered(bench, 3)
             count += 1

@@ -83,14 +83,14 @@ def heavy_rotors():
 @cache
 def shown(name):
     """What the demonstration ``name`` shows, computed once."""
-    return registry.load(name).show()
+    return registry.load_demo(name).show()
 
 
 def displaced():
     """Every start 0.2 rad away from the initial pose in R2, R3 and R5, within the limits."""
     arm = five_dof()
     for signs in itertools.product((0.2, -0.2), repeat=3):
-        q = np.array(arm.pose("initial"))
+        q = np.array(arm.configuration("initial"))
         q[[1, 2, 4]] += signs
         if (arm.lower <= q).all() and (q <= arm.upper).all():
             yield q

@@ -10,7 +10,7 @@ from emulators.dynamixel import EmulatedDynamixels
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import Port
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 
 BYTE = 1e-5  # [s] at 1 Mbit/s
 
@@ -78,9 +78,9 @@ class Wire(Port):
             raise DriverFault("port 'wire' is gone")
 
 
-def wiring(*models: str) -> list[MotorWiring]:
+def wiring(*models: str) -> list[JointMotor]:
     """Joints a, b, c ... with motors 1, 2, 3 ... ."""
-    return [MotorWiring("abcdefgh"[k], k + 1, model) for k, model in enumerate(models)]
+    return [JointMotor("abcdefgh"[k], k + 1, model) for k, model in enumerate(models)]
 
 
 def bus(

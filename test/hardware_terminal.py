@@ -16,7 +16,7 @@ from emulators.base import EmulatedMotors, Shaft
 from emulators.feetech import EmulatedFeetech
 
 from arm_dynamics import load_arm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 
 class Line:
@@ -131,7 +131,7 @@ class User:
 def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None) -> Line:
     """The SO-101 on emulated servos; the motors of ``flipped`` joints turn the other way."""
     arm = load_arm("so101")
-    wiring = read_wiring(arm).motors
+    wiring = read_hardware_info(arm).motors
     motors = EmulatedFeetech([Shaft(motor.id, "sts3215") for motor in wiring])
     for servo in motors.servos:
         servo.memory[21] = 32

@@ -10,14 +10,14 @@ from emulators.ideal import IdealBus, IdealMotors, ideal_shafts
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command
 from arm_dynamics.dynamics.rigid_body import gravity
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 2e-3
 START = (0.3, 0.5, -0.4)
 SIGN, OFFSET, RATIO = (1.0, -1.0, 1.0), (0.1, 0.0, -0.2), (1.0, 2.0, 5.0)
-SAFETY = SafetySettings(velocity_share=0.06)  # 6 rad/s
+SAFETY = SafetySettings(velocity_limit_scale=0.06)  # 6 rad/s
 
 
 @cache
@@ -28,7 +28,7 @@ def arm():
 
 
 WIRING = tuple(
-    MotorWiring(f"J{i + 1}", i + 1, "ideal", SIGN[i], OFFSET[i], RATIO[i]) for i in range(3)
+    JointMotor(f"J{i + 1}", i + 1, "ideal", SIGN[i], OFFSET[i], RATIO[i]) for i in range(3)
 )
 
 
@@ -42,7 +42,7 @@ class Rig:
         self.body = EmulatedArm(real, motors, q, sign=SIGN, offset=OFFSET, ratio=RATIO, **more)
         self.bus = IdealBus(self.body, *([] if takes is None else [takes]))
         self.line, self.shafts = motors, motors.shafts
-        self.driver = MotorArm(
+        self.driver = MotorBusDriver(
             real, self.bus, wiring=WIRING, interface=interface, safety=safety, period=PERIOD
         )
         self.state = None

@@ -15,8 +15,8 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 KINDS = {**MAKERS, "cubemars": CUBEMARS}
@@ -85,11 +85,15 @@ class OscillationRig:
         self.motors = maker.motors(maker.shafts())
         self.body = maker.body(self.motors)
         self.port = MemoryPort(self.motors, self.body, baud=maker.baud)
-        wiring = read_wiring(maker.arm)
+        wiring = read_hardware_info(maker.arm)
         settings = {**wiring.settings, "unwatched": "accept"}
-        bus = plugins.load("drivers", maker.driver)(wiring.motors, settings, self.port)
-        self.driver = MotorArm(
-            maker.arm, bus, interface=interface, safety=SafetySettings(policy=policy), period=period
+        bus = plugins.load_class("drivers", maker.driver)(wiring.motors, settings, self.port)
+        self.driver = MotorBusDriver(
+            maker.arm,
+            bus,
+            interface=interface,
+            safety=SafetySettings(stop_policy=policy),
+            period=period,
         )
         self.loop, self._next = None, 0.0
         self.forget()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.load import parse_arm
@@ -31,10 +31,12 @@ def random_arm(seed, payload):
 
 def needed_effort(arm):
     """Largest |effort| (nv,) along the tour, and of computed torque's first answer to a step."""
-    way = JointTrajectory(walk(arm))
+    way = JointTrajectory(demo_trajectory(arm))
     along = [way.at(t) for t in np.linspace(0, way.end, 400)]
     moving = [np.abs(rigid_body.rnea(arm, r.q, r.v, r.a)) for r in along]
-    step = 900.0 * STEP * np.abs(rigid_body.mass_matrix(arm, arm.pose("initial"))).sum(axis=1)
+    step = (
+        900.0 * STEP * np.abs(rigid_body.mass_matrix(arm, arm.configuration("initial"))).sum(axis=1)
+    )
     friction = [joint.friction + joint.damping * joint.velocity for joint in arm.joints]
     return np.max(moving, axis=0) + step + friction
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.control.goals.streams import Streams
-from arm_dynamics.control.trajectories.joint_trajectory import parse
+from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import Driver
@@ -22,7 +22,7 @@ PERIOD = 2e-3
 class Exact(Driver):
     """An arm that is where it was commanded to be."""
 
-    also = ("position",)
+    extra_interfaces = ("position",)
 
     def __init__(self, arm, q):
         super().__init__(arm)
@@ -60,10 +60,10 @@ class Rig:
 
     def __init__(self, arm, q=None):
         self.arm = load_arm(arm) if isinstance(arm, str) else arm
-        start = self.arm.pose("initial") if q is None else q
+        start = self.arm.configuration("initial") if q is None else q
         self.driver = Exact(self.arm, start)
         self.events = Events(lambda kind, text: None)
-        self.loop = ControlLoop(self.driver, Position(self.arm), self.events)
+        self.loop = ControlLoop(self.driver, PositionController(self.arm), self.events)
         self.loop.step()
         self.streams = Streams(self.loop)
         self.rejected = []
@@ -79,7 +79,9 @@ class Rig:
         begin = self.now if start is None else start
         try:
             names = self.arm.joint_names
-            found = parse(self.arm, names, times, q, v, a, begin, options=given, **options)
+            found = parse_trajectory(
+                self.arm, names, times, q, v, a, begin, options=given, **options
+            )
             self.streams.take(found, integrated=not len(q))
         except ArmDynamicsError as error:
             self.rejected.append(str(error))

@@ -10,7 +10,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import INTERFACES
-from arm_dynamics.simulation.actuators.actuator import GIVEN, Actuator, Contradiction
+from arm_dynamics.simulation.actuators.actuator import NO_KERNEL, Actuator, Inconsistency
 from arm_dynamics.simulation.actuators.dc_motor import DcMotor
 from arm_dynamics.simulation.actuators.ideal import Ideal
 from arm_dynamics.simulation.actuators.winding import brush_voltage
@@ -78,7 +78,7 @@ def test_what_is_reflected_to_the_joint():
     m = motor(gear_ratio=7.0, rotor_inertia=3e-5, viscous_friction=2e-4, coulomb_friction=0.01)
     assert m.armature == pytest.approx(49 * 3e-5)
     assert m.viscous_friction == pytest.approx(49 * 2e-4)
-    assert m.dry_friction == pytest.approx(7 * 0.01)
+    assert m.breakaway_effort == pytest.approx(7 * 0.01)
 
 
 @given(st.floats(-60, 60), st.floats(-3, 3))
@@ -97,15 +97,17 @@ def test_brushes_that_eat_the_supply_leave_nothing():
 
 def test_ideal_gives_what_is_asked_up_to_the_limit():
     actuator = Ideal("J", 5.0, {})
-    assert not any((actuator.prescribes, actuator.rubs, actuator.rubs_inside))
-    assert actuator.armature == actuator.viscous_friction == actuator.electric_damping == 0.0
+    assert not any(
+        (actuator.prescribes_motion, actuator.has_dry_friction, actuator.has_internal_friction)
+    )
+    assert actuator.armature == actuator.viscous_friction == actuator.back_emf_damping == 0.0
     assert [actuator.effort("effort", u, 0, 0) for u in (-9, -5, 2.5, 9)] == [-5, -5, 2.5, 5]
 
 
 def every():
     """One actuator of each registered kind, every needed constant given."""
-    for name in plugins.names("actuators"):
-        kind = plugins.load("actuators", name)
+    for name in plugins.registered_names("actuators"):
+        kind = plugins.load_class("actuators", name)
         needed = {p.name: max(1.0, p.lower) for p in kind.parameters if p.default is None}
         yield pytest.param(kind, needed, id=name)
     yield pytest.param(DcMotor, FULL, id="dc_motor with every constant")
@@ -153,7 +155,7 @@ class TestContract:
         actuator = kind("J", 50.0, constants)
         assert actuator.armature >= 0
         assert actuator.viscous_friction >= 0
-        assert actuator.dry_friction >= 0
+        assert actuator.breakaway_effort >= 0
 
     def test_parameters_are_described(self, kind, constants):
         for parameter in kind.parameters:
@@ -176,7 +178,7 @@ class TestContract:
 
     def test_compiled_law_fits(self, kind, constants):
         actuator = kind("J", 50.0, constants)
-        assert kind.kernel == GIVEN or len(actuator.packed()) <= ROWS - CONSTANTS
+        assert kind.kernel_id == NO_KERNEL or len(actuator.kernel_constants()) <= ROWS - CONSTANTS
 
 
 def test_infinite_constants_are_refused_where_they_mean_nothing():
@@ -197,7 +199,7 @@ def test_an_arm_changes_its_motors():
         arm.with_motor("R9", kt=1.0)
     with pytest.raises(InvalidValue, match="'R3': kt = -1"):
         arm.with_motor("R3", kt=-1.0)
-    assert issubclass(plugins.load("actuators", "dc_motor"), Actuator)
+    assert issubclass(plugins.load_class("actuators", "dc_motor"), Actuator)
 
 
 def test_a_joint_without_a_motor_names_the_way_to_one():
@@ -228,9 +230,9 @@ def test_an_actuator_may_refuse_constants_that_go_ill_together():
         parameters = (Parameter("low", 0.0, "V", "lower end"), Parameter("high", 1.0, "V", "upper"))
 
         @classmethod
-        def contradictions(cls, constants):
+        def inconsistencies(cls, constants):
             if constants["low"] > constants["high"]:
-                yield Contradiction("low", f"is above high = {constants['high']:g} V", "swap them")
+                yield Inconsistency("low", f"is above high = {constants['high']:g} V", "swap them")
 
     assert Pair("J", 1.0, {"low": 0.5}).constants == {"low": 0.5, "high": 1.0}
     with pytest.raises(InvalidValue, match=r"'J': low = 2 V is above high = 1 V; swap them"):

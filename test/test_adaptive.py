@@ -229,7 +229,7 @@ def test_a_joint_comes_to_rest_in_its_stop():
 
 def test_steps_of_any_size_tell_the_same():
     arm = five_dof().with_motors(coulomb_friction=0.5)
-    start, volts = arm.pose("initial"), [3.0, -9.0, 4.0, 0.2, 2.0]
+    start, volts = arm.configuration("initial"), [3.0, -9.0, 4.0, 0.2, 2.0]
     coarse = run(arm, start, None, volts, 0.05, 4, "voltage")
     fine = run(arm, start, None, volts, 0.002, 100, "voltage")
     np.testing.assert_allclose(coarse.q, fine.q, atol=1e-8)
@@ -239,9 +239,9 @@ def test_steps_of_any_size_tell_the_same():
 def test_the_next_state_depends_on_the_arguments_alone():
     arm = five_dof().with_motors(coulomb_friction=0.5)
     plant, zero = Plant(arm, "adaptive"), Command.checked("voltage", np.zeros(5), 5)
-    start = State.of(arm.pose("initial"), [0.1, 0.0, 0.3, 0.0, 0.0])
+    start = State.of(arm.configuration("initial"), [0.1, 0.0, 0.3, 0.0, 0.0])
     first = plant.step(start, zero, 0.01)
-    plant.step(State.of(arm.pose("zero"), np.ones(5)), zero, 0.03)
+    plant.step(State.of(arm.configuration("zero"), np.ones(5)), zero, 0.03)
     again = plant.step(start, zero, 0.01)
     np.testing.assert_array_equal(first.q, again.q)
     np.testing.assert_array_equal(first.v, again.v)
@@ -264,7 +264,7 @@ def test_a_servo_beside_a_free_joint_goes_where_it_is_told():
 
 
 def test_chatter_ends_in_an_error_that_names_dt_and_joint(monkeypatch):
-    monkeypatch.setattr(adaptive, "MOST_EVENTS", 3)
+    monkeypatch.setattr(adaptive, "MAX_EVENTS", 3)
     arm = chain({"axis": "0 0 1", "lower": -0.1, "upper": 0.1})
     arm = arm.with_joint("J1", stop_stiffness=1e3, stop_damping=0)
     with pytest.raises(InvalidValue, match=r"joint 'J1' chatters: more than 3 .*dt = 2 s"):
@@ -281,14 +281,14 @@ def test_speeds_beyond_all_numbers_are_refused_by_name(name, speed):
     arm = load_arm(name)
     v = speed * (np.arange(arm.nv) == 0)
     with pytest.raises(InvalidValue, match=f"'{arm.joint_names[0]}' at 1e") as no:
-        run(arm, arm.pose("initial"), v, np.zeros(arm.nv), 1e-4)
+        run(arm, arm.configuration("initial"), v, np.zeros(arm.nv), 1e-4)
     assert "dt = 0.0001 s" in str(no.value)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("speed", "dt"), [(1e8, 1e-4), (0.0, 1e300)])
 def test_work_is_bounded(speed, dt, monkeypatch):
-    monkeypatch.setattr(switching, "MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr(switching, "MAX_EVALUATIONS", 2000)
     arm = load_arm("two_link")
     with pytest.raises(
         InvalidValue, match=r"'J\d' at .* rad/s .* dt = .*more than 2000 evaluations"

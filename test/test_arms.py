@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.kinematics import tool_position
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.audit import audit
 from tools.urdf import four_joint, puma560, seven_dof_can, so101, three_link, two_link
 
@@ -51,15 +51,15 @@ WALKS = {
     "two_link_pb": (0.3, 0.002, 0.004),
 }
 TEXTS = {
-    "four_joint": four_joint.text,
-    "three_link": three_link.text,
-    "two_link": two_link.text,
-    "two_link_pb": lambda: two_link.text(two_link.PB),
+    "four_joint": four_joint.urdf_text,
+    "three_link": three_link.urdf_text,
+    "two_link": two_link.urdf_text,
+    "two_link_pb": lambda: two_link.urdf_text(two_link.PB),
 }
 FILES = TEXTS | {
-    "puma560": puma560.text,
-    "seven_dof_can": seven_dof_can.text,
-    "so101": so101.text,
+    "puma560": puma560.urdf_text,
+    "seven_dof_can": seven_dof_can.urdf_text,
+    "so101": so101.urdf_text,
 }
 
 angles = st.floats(-7, 7)
@@ -131,7 +131,7 @@ def test_module_writes_the_file(module, argument):
 
 def test_unknown_size_of_two_link_is_refused():
     with pytest.raises(UnknownName, match="'huge'; known: pb, unit"):
-        two_link.named("huge")
+        two_link.find_variant("huge")
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -144,7 +144,7 @@ def test_no_fault_is_found(name):
 
 
 def test_these_are_the_bundled_arms():
-    assert set(ARMS) == set(resources.names("urdf", ".urdf"))
+    assert set(ARMS) == set(resources.resource_names("urdf", ".urdf"))
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -153,7 +153,7 @@ def test_arm_loads_without_a_warning_and_moves(name):
         warnings.simplefilter("error")
         arm = load_arm(name)
     assert {j.actuator for j in arm.joints} == {"dc_motor" if name in MOTORED else "ideal"}
-    start = State.of(arm.pose("initial"))
+    start = State.of(arm.configuration("initial"))
     after = Plant(arm).step(start, Command("effort", np.full(arm.nv, 0.1)), 1e-3)
     assert np.isfinite(after.q).all()
     assert np.abs(after.v).max() > 0
@@ -343,9 +343,9 @@ def test_one_second_of_free_motion_to_the_integrators_order(name, file, bound):
 def test_gains_from_the_model_hold_every_arm(name):
     """Within six seconds: where a joint sticks, the integral has to outgrow its dry friction."""
     arm = arm_of(name)
-    goal = arm.pose("initial")
+    goal = arm.configuration("initial")
     simulation = Simulation(arm, q=np.clip(goal + 0.05, arm.lower, arm.upper))
-    loop = ControlLoop(Simulated(arm, simulation), PidGravity(arm))
+    loop = ControlLoop(SimulationDriver(arm, simulation), PidGravity(arm))
     loop.step()
     loop.hold(dict(zip(arm.joint_names, goal, strict=True)))
     for _ in range(3000):
@@ -355,9 +355,9 @@ def test_gains_from_the_model_hold_every_arm(name):
 
 def follow_walk(arm, load):
     """The gains of the arm's parameter file on the walk; largest error [rad]."""
-    points = walk(arm)
+    points = demo_trajectory(arm)
     simulation = Simulation(arm.with_payload(load), dt=5e-4)
-    loop = ControlLoop(Simulated(arm, simulation), build_controller(arm, "pid_gravity"))
+    loop = ControlLoop(SimulationDriver(arm, simulation), build_controller(arm, "pid_gravity"))
     loop.step()
     loop.follow(JointTrajectory(points))
     worst = 0.0

@@ -4,8 +4,8 @@ from threading import Event
 
 import pytest
 
-from arm_dynamics.core.errors import TrajectoryRefused
-from arm_dynamics.ros.background_task import Aside
+from arm_dynamics.core.errors import TrajectoryRejected
+from arm_dynamics.ros.background_task import BackgroundTask
 
 SOON = 10.0
 
@@ -15,7 +15,7 @@ class Session:
 
     def __init__(self):
         self.done, self.told, self.over = [], [], Event()
-        self.aside = Aside(self._refused)
+        self.aside = BackgroundTask(self._refused)
 
     def _refused(self, topic, error):
         self.told.append((topic, str(error)))
@@ -33,7 +33,7 @@ class Session:
 def session():
     found = Session()
     yield found
-    found.aside.end()
+    found.aside.cancel()
 
 
 def test_work_ends_in_its_deed(session):
@@ -42,7 +42,7 @@ def test_work_ends_in_its_deed(session):
             pause()
         return lambda: session.do("path")
 
-    session.aside.begin("path", work)
+    session.aside.start("path", work)
     session.wait()
     assert (session.done, session.told) == (["path"], [])
 
@@ -50,9 +50,9 @@ def test_work_ends_in_its_deed(session):
 def test_what_the_work_refuses_is_told_with_its_topic(session):
     def work(pause):
         pause()
-        raise TrajectoryRefused("too far")
+        raise TrajectoryRejected("too far")
 
-    session.aside.begin("path", work)
+    session.aside.start("path", work)
     session.wait()
     assert (session.done, session.told) == ([], [("path", "too far")])
 
@@ -69,9 +69,9 @@ def test_work_that_a_word_overtakes_does_nothing_and_says_so(session, paused):
             pause()
         return lambda: session.do("path")
 
-    session.aside.begin("path", work)
+    session.aside.start("path", work)
     assert begun.wait(SOON)
-    session.aside.say(lambda: session.done.append("pose"))
+    session.aside.run_now(lambda: session.done.append("pose"))
     spoken.set()
     session.wait()
     assert session.done == ["pose"]
@@ -89,7 +89,7 @@ def test_at_the_end_no_work_is_under_way(session):
         finally:
             left.set()
 
-    session.aside.begin("path", work)
+    session.aside.start("path", work)
     assert begun.wait(SOON)
-    session.aside.end()
+    session.aside.cancel()
     assert left.is_set()

@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model import audit as package
 from arm_dynamics.model import xml_source
-from arm_dynamics.model.audit import Fault, UrdfRejected, audit, report
-from arm_dynamics.model.xml_source import BadXml, parse
+from arm_dynamics.model.audit import Fault, UrdfRejected, audit, format_report
+from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml
 
 GOOD = """<?xml version="1.0"?>
 <robot name="good">
@@ -411,7 +411,7 @@ def mutated(old: str, new: str) -> str:
 
 def test_good_robot_has_no_faults(tmp_path):
     assert audit(GOOD, tmp_path) == ()
-    assert report("good.urdf", ()) == "good.urdf: no faults"
+    assert format_report("good.urdf", ()) == "good.urdf: no faults"
 
 
 @pytest.mark.parametrize("case", ERRORS.values(), ids=ERRORS.keys())
@@ -420,7 +420,7 @@ def test_one_error(case, tmp_path):
     faults = audit(mutated(old, new), tmp_path)
     direct = [f for f in faults if not any(words in str(f) for words in consequences)]
     errors = [fault for fault in direct if fault.severity == "error"]
-    assert len(errors) == 1, report("broken", faults)
+    assert len(errors) == 1, format_report("broken", faults)
     assert words in str(errors[0])
     assert errors[0].line == line
     assert str(errors[0]).startswith(f"line {line}: ")
@@ -510,12 +510,12 @@ def test_text_that_is_no_robot(text, line, words):
 
 def test_entities_are_never_expanded():
     layers = "".join(f"<!ENTITY a{i + 1} '{f'&a{i};' * 10}'>" for i in range(12))
-    with pytest.raises(BadXml, match="line 1: <!DOCTYPE> is rejected"):
-        parse(f"<!DOCTYPE r [<!ENTITY a0 'ha'>{layers}]><robot>&a12;</robot>")
+    with pytest.raises(XmlSyntaxError, match="line 1: <!DOCTYPE> is rejected"):
+        parse_xml(f"<!DOCTYPE r [<!ENTITY a0 'ha'>{layers}]><robot>&a12;</robot>")
 
 
 def test_nodes_have_the_line_of_their_start_tag():
-    root = parse("<a>\n<!-- two\nlines -->\n<b\n x='1'>text</b><c/>\n</a>")
+    root = parse_xml("<a>\n<!-- two\nlines -->\n<b\n x='1'>text</b><c/>\n</a>")
     assert [(node.tag, node.line) for node in root.walk()] == [("a", 1), ("b", 4), ("c", 5)]
     assert root.children[0].text == "text"
 

@@ -24,21 +24,21 @@ from arm_dynamics import (
 )
 from arm_dynamics.cli.main import main
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.core.arrays import frozen, scalar, vector, whole
+from arm_dynamics.core.arrays import as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics import kinematics, rigid_body
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation import dynamechs
 from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
 from arm_dynamics.simulation.integrators import INTEGRATORS
-from arm_dynamics.simulation.linearization import holding, linearize
+from arm_dynamics.simulation.linearization import find_equilibrium, linearize
 
 ARM = five_dof()
 N = ARM.nv
-S = State.of(ARM.pose("initial"))
+S = State.of(ARM.configuration("initial"))
 C = Command.checked("voltage", [0.0] * N, N)
 X = pack_state(ARM, S)
 HUGE, NAN = [1e300] * N, [np.nan] * N
@@ -65,13 +65,13 @@ TAKE_AN_ARM = {
     "unpack_state": lambda arm: unpack_state(arm, X),
     "Plant": Plant,
     "Simulation": Simulation,
-    "known": lambda arm: Simulation(ARM, known=arm) if arm is not None else Simulation(arm),
-    "use_arm": lambda arm: Simulation(ARM).use_arm(arm),
+    "known": lambda arm: Simulation(ARM, nominal=arm) if arm is not None else Simulation(arm),
+    "use_arm": lambda arm: Simulation(ARM).set_arm(arm),
     "objective": lambda arm: dynamechs.objective(arm, [1.0] * 3),
     "linearize": lambda arm: linearize(arm, S, C),
-    "holding": lambda arm: holding(arm, [0.0] * N),
+    "holding": lambda arm: find_equilibrium(arm, [0.0] * N),
     "controller": Pid,
-    "driver": Simulated,
+    "driver": SimulationDriver,
 }
 
 
@@ -102,7 +102,7 @@ WRONG = {
     "lock text": (lambda: load_arm("five_dof", "R1"), "lock = 'R1': a list of names"),
     "lock numbers": (lambda: load_arm("five_dof", [3]), "lock"),
     "parse": (lambda: parse_arm(None), "URDF = None"),
-    "pose": (lambda: ARM.pose([1]), "pose"),
+    "pose": (lambda: ARM.configuration([1]), "pose"),
     "actuator": (lambda: ARM.with_actuator(["ideal"]), "actuator"),
     "step list": (lambda: Plant(ARM).step(S, [0] * N, 1e-4), "command = .*Command.checked"),
     "step None": (lambda: Plant(ARM).step(S, None, 1e-4), "command = None"),
@@ -121,14 +121,14 @@ WRONG = {
     "sim dt": (lambda: Simulation(ARM, dt="1e-4"), r"dt \[s\] = '1e-4': a number"),
     "stamp": (lambda: Plant(ARM).step(S, Command("voltage", C.value, np.nan), 1e-4), "stamp"),
     "method": (lambda: Plant(ARM, ["rk4"]), "method"),
-    "offer list": (lambda: Simulation(ARM).offer([0.0]), "command = "),
-    "offer None": (lambda: Simulation(ARM).offer(None), "command = None"),
+    "offer list": (lambda: Simulation(ARM).submit([0.0]), "command = "),
+    "offer None": (lambda: Simulation(ARM).submit(None), "command = None"),
     "guard": (lambda: Guard(ARM, Events()).check_command(None), "command = None"),
-    "other arm": (lambda: Simulation(ARM).use_arm(load_arm("two_link")), "'two_link' with joints"),
-    "other known": (lambda: Simulation(ARM, known=load_arm("two_link")), "known = 'two_link'"),
+    "other arm": (lambda: Simulation(ARM).set_arm(load_arm("two_link")), "'two_link' with joints"),
+    "other known": (lambda: Simulation(ARM, nominal=load_arm("two_link")), "known = 'two_link'"),
     "pack list": (lambda: pack_state(ARM, [0] * N), "state = "),
     "pack None": (lambda: pack_state(ARM, None), "state = None"),
-    "model method": (lambda: forward_model(ARM, X, C.value, 1e-4, method=["rk4"]), "method"),
+    "model method": (lambda: forward_model(ARM, X, C.value, 1e-4, integrator=["rk4"]), "method"),
     "model complex": (lambda: forward_model(ARM, X * 1j, C.value, 1e-4), "state vector"),
     "model dt": (lambda: forward_model(ARM, X, C.value, True), r"dt \[s\] = True"),
     "time text": (lambda: State.of([0], time="x"), r"time \[s\] = 'x'"),
@@ -203,22 +203,22 @@ def test_public_names_refuse_what_they_cannot_use(name, thing):
 @pytest.mark.parametrize("value", ["1", b"1", True, np.True_, None, 1j, np.complex128(1), [1.0]])
 def test_what_is_no_single_number(value):
     with pytest.raises(InvalidValue, match="x = "):
-        scalar("x", value)
+        check_float("x", value)
     with pytest.raises(InvalidValue, match="x"):
-        vector("x", [[value]], 1)
+        check_vector("x", [[value]], 1)
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2), np.array(2), Fraction(4, 2)])
 def test_every_kind_of_real_number_stays_welcome(value):
-    assert scalar("x", value) == 2.0
-    assert vector("x", [value], 1).tolist() == frozen([value]).tolist() == [2.0]
+    assert check_float("x", value) == 2.0
+    assert check_vector("x", [value], 1).tolist() == as_readonly([value]).tolist() == [2.0]
 
 
 def test_whole_numbers():
-    assert whole("n", np.int64(3), lower=1) == 3
+    assert check_int("n", np.int64(3), lower=1) == 3
     for value in (2.0, "2", True, None, 0):
         with pytest.raises(InvalidValue, match=r"n = .*: a whole number of at least 1"):
-            whole("n", value, lower=1)
+            check_int("n", value, lower=1)
 
 
 @pytest.mark.parametrize("method", sorted({*INTEGRATORS} - {"adaptive"}))  # it tries for long
@@ -228,7 +228,7 @@ def test_an_absurd_time_step_is_one_error_and_no_warning(arm, method):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(InvalidValue, match=r"dt = 1e\+300 s"):
-            plant.step(State.of(arm.pose("initial"), [0.1] * N), C, 1e300, 3)
+            plant.step(State.of(arm.configuration("initial"), [0.1] * N), C, 1e300, 3)
 
 
 def test_a_command_of_plain_numbers_is_as_good_as_an_array():
@@ -242,7 +242,7 @@ def test_a_refused_arm_leaves_the_simulation_as_it_was():
     simulation = Simulation(ARM)
     before = simulation.state
     with pytest.raises(InvalidValue):
-        simulation.use_arm(load_arm("two_link"))
+        simulation.set_arm(load_arm("two_link"))
     assert simulation.arm is ARM
     assert simulation.state is before
 

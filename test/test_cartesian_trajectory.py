@@ -17,7 +17,7 @@ from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics import kinematics
 
 ARM = five_dof()
-HOME = ARM.pose("initial")
+HOME = ARM.configuration("initial")
 P0, R0 = kinematics.pose(ARM, HOME)
 
 triples = st.lists(st.floats(-1, 1), min_size=3, max_size=3).map(np.array)
@@ -36,7 +36,7 @@ def turned(vector):
 
 @st.composite
 def trajectories(draw):
-    found = CartesianTrajectory.rest(ARM, HOME, start=1.0)
+    found = CartesianTrajectory.from_configuration(ARM, HOME, start=1.0)
     for kind in draw(st.lists(st.sampled_from("lach"), min_size=1, max_size=3)):
         timing, rotation = draw(timings), turned(draw(triples))
         a, b = draw(triples), draw(triples)
@@ -95,7 +95,7 @@ def test_position_and_twist_are_continuous_and_it_rests_outside(trajectory):
 
 def test_a_line_goes_straight_and_its_rotation_turns_evenly_about_one_axis():
     to, turn = by(0.1, -0.05, 0.02), np.array([0.3, -0.8, 0.4])
-    line = CartesianTrajectory.rest(ARM, HOME).line(to, quintic(2.0), turned(turn))
+    line = CartesianTrajectory.from_configuration(ARM, HOME).line(to, quintic(2.0), turned(turn))
     for t in (0.3, 1.0, 1.8):
         s, _, _ = quintic(2.0).at(t)
         np.testing.assert_allclose(line.at(t).position, P0 + s * (to - P0), atol=1e-12)
@@ -106,7 +106,7 @@ def test_a_line_goes_straight_and_its_rotation_turns_evenly_about_one_axis():
 
 def test_an_arc_through_three_points_keeps_its_radius():
     via, to = by(0.05, 0.05, 0.0), by(0.1, 0.0, 0.0)
-    arc = CartesianTrajectory.rest(ARM, HOME).arc(via, to, quintic(2.0))
+    arc = CartesianTrajectory.from_configuration(ARM, HOME).arc(via, to, quintic(2.0))
     centre = by(0.05, 0.0, 0.0)
     places = [arc.at(t).position for t in np.linspace(0, 2, 41)]
     np.testing.assert_allclose(np.linalg.norm(places - centre, axis=1), 0.05, atol=1e-12)
@@ -118,18 +118,22 @@ def test_an_arc_through_three_points_keeps_its_radius():
 def test_an_arc_passes_its_points(via, to):
     if np.linalg.norm(np.cross(via, to)) < 0.05:
         return
-    curve = CartesianTrajectory.rest(ARM, HOME).arc(P0 + via, P0 + to, quintic(1.0)).pieces[0][0]
+    curve = (
+        CartesianTrajectory.from_configuration(ARM, HOME)
+        .arc(P0 + via, P0 + to, quintic(1.0))
+        .segments[0][0]
+    )
     np.testing.assert_allclose(curve.at(1.0)[0], P0 + to, atol=1e-9)
     nearest = min(np.linalg.norm(curve.at(s)[0] - P0 - via) for s in np.linspace(0, 1, 2001))
     assert nearest < 2e-3 * curve.curve.length
 
 
 def test_a_whole_circle_comes_back():
-    circle = CartesianTrajectory.rest(ARM, HOME).circle(
+    circle = CartesianTrajectory.from_configuration(ARM, HOME).circle(
         by(0, 0, 0.1), [0, 2, 0], 2 * np.pi, ToolLimits(0.1, 0.5)
     )
     np.testing.assert_allclose(circle.at(circle.end).position, P0, atol=1e-12)
-    quarter = circle.pieces[0][0].at(0.25)[0]  # below the centre, about y: on towards -x
+    quarter = circle.segments[0][0].at(0.25)[0]  # below the centre, about y: on towards -x
     np.testing.assert_allclose(quarter, by(-0.1, 0, 0.1), atol=1e-12)
 
 
@@ -146,13 +150,13 @@ def test_tool_limits_are_kept_and_one_is_touched(trajectory):
         peak = np.abs([v.max() * length / 0.2, v.max() * angle / 0.8])
         strength = [
             np.abs(a).max() * length / 0.5, np.abs(a).max() * angle / 2.0,
-            v.max() ** 2 * path.curve.bend / 0.5,
+            v.max() ** 2 * path.curve.curvature_bound / 0.5,
         ]  # fmt: skip
         assert max(*peak, *strength) == pytest.approx(1, abs=1e-6)
 
 
 def test_without_a_way_limits_take_no_time():
-    rest = CartesianTrajectory.rest(ARM, HOME)
+    rest = CartesianTrajectory.from_configuration(ARM, HOME)
     assert rest.line(P0, ToolLimits()).end == rest.end == 0.0
     assert rest.line(P0, cubic(1.0)).end == 1.0
 
@@ -171,7 +175,7 @@ def test_entering_starts_where_the_reference_is_and_ends_on_the_plan(trajectory,
     now = trajectory.start + share * (trajectory.end - trajectory.start)
     if min(abs(now - x) for x in corners(trajectory)) < 1e-3:
         return
-    entered = trajectory.after(now, present)
+    entered = trajectory.starting_from(now, present)
     first = entered.at(now)
     for name in ("position", "rotation", "twist", "acceleration", "q", "v", "a", "wrench"):
         np.testing.assert_allclose(getattr(first, name), getattr(present, name), atol=1e-9)
@@ -186,21 +190,23 @@ def test_entering_starts_where_the_reference_is_and_ends_on_the_plan(trajectory,
 @given(trajectories(), presents, st.floats(-0.5, 1.2), st.floats(0.01, 0.99))
 def test_rates_are_the_derivatives_while_entering(trajectory, present, share, into):
     now = trajectory.start + share * (trajectory.end - trajectory.start)
-    entered = trajectory.after(now, present)
+    entered = trajectory.starting_from(now, present)
     t = now + into * (entered.entry.end - now)
     if min(abs(t - x) for x in corners(entered)) > 1e-4 and entered.entry.end - now > 0.15:
         consistent(entered, t)
 
 
 def test_entering_from_where_it_is_changes_nothing():
-    line = CartesianTrajectory.rest(ARM, HOME).line(P0 + 0.05, quintic(2.0))
-    assert line.after(0.7, line.at(0.7)).entry is None
+    line = CartesianTrajectory.from_configuration(ARM, HOME).line(P0 + 0.05, quintic(2.0))
+    assert line.starting_from(0.7, line.at(0.7)).entry is None
 
 
 def test_a_plain_reference_is_entered_from_by_its_tool():
     v, a = np.full(5, 0.3), np.full(5, -0.1)
-    line = CartesianTrajectory.rest(ARM, HOME, start=1.0).line(P0 + 0.05, quintic(2.0))
-    first = line.after(0.0, Reference(HOME + 0.1, v, a)).at(0.0)
+    line = CartesianTrajectory.from_configuration(ARM, HOME, start=1.0).line(
+        P0 + 0.05, quintic(2.0)
+    )
+    first = line.starting_from(0.0, Reference(HOME + 0.1, v, a)).at(0.0)
     np.testing.assert_allclose(first.position, kinematics.tool_position(ARM, HOME + 0.1))
     np.testing.assert_allclose(first.twist, kinematics.twist(ARM, HOME + 0.1, v), atol=1e-12)
     expected = kinematics.acceleration(ARM, HOME + 0.1, v, a)
@@ -208,15 +214,20 @@ def test_a_plain_reference_is_entered_from_by_its_tool():
 
 
 def test_references_are_read_only():
-    line = CartesianTrajectory.rest(ARM, HOME).line(P0 + 0.05, quintic(2.0))
+    line = CartesianTrajectory.from_configuration(ARM, HOME).line(P0 + 0.05, quintic(2.0))
     present = line.at(0.5)
-    shifted = CartesianTrajectory.rest(ARM, HOME).line(P0 - 0.05, quintic(2.0))
-    for reference in (line.at(-1), present, line.at(9), shifted.after(0.2, present).at(0.5)):
+    shifted = CartesianTrajectory.from_configuration(ARM, HOME).line(P0 - 0.05, quintic(2.0))
+    for reference in (
+        line.at(-1),
+        present,
+        line.at(9),
+        shifted.starting_from(0.2, present).at(0.5),
+    ):
         for name in ("q", "v", "a", "position", "rotation", "twist", "acceleration", "wrench"):
             assert not getattr(reference, name).flags.writeable
 
 
-REST = CartesianTrajectory.rest(ARM, HOME)
+REST = CartesianTrajectory.from_configuration(ARM, HOME)
 
 
 @pytest.mark.parametrize(
@@ -232,10 +243,10 @@ REST = CartesianTrajectory.rest(ARM, HOME)
         (lambda: REST.circle(by(0, 0, 1), [0, 0, 1], 1, cubic(1.0)), "lies on the axis"),
         (lambda: REST.circle(by(0, 0, 1), [1, 0, 0], np.inf, cubic(1.0)), "angle .rad. = inf"),
         (lambda: REST.hold(0.0), "duration .s. = 0"),
-        (lambda: ToolLimits(speed=0.0), "speed = 0"),
-        (lambda: CartesianTrajectory.rest(ARM, HOME[:3]), "q: shape"),
-        (lambda: CartesianTrajectory.rest("five_dof", HOME), "arm = 'five_dof'"),
-        (lambda: CartesianTrajectory.rest_at(ARM, P0, -np.eye(3), HOME), "no rotation matrix"),
+        (lambda: ToolLimits(max_linear_velocity=0.0), "speed = 0"),
+        (lambda: CartesianTrajectory.from_configuration(ARM, HOME[:3]), "q: shape"),
+        (lambda: CartesianTrajectory.from_configuration("five_dof", HOME), "arm = 'five_dof'"),
+        (lambda: CartesianTrajectory.from_pose(ARM, P0, -np.eye(3), HOME), "no rotation matrix"),
     ],
 )
 def test_refusals_say_what_is_wrong(call, said):
@@ -245,7 +256,7 @@ def test_refusals_say_what_is_wrong(call, said):
 
 
 def test_a_time_that_is_no_number_is_refused():
-    rest = CartesianTrajectory.rest(five_dof(), np.zeros(5))
+    rest = CartesianTrajectory.from_configuration(five_dof(), np.zeros(5))
     for trajectory in (rest, rest.line(0.9 * rest.position, cubic(1.0))):
         with pytest.raises(InvalidValue, match="time = nan s: a number is expected"):
             trajectory.at(np.nan)

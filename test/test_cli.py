@@ -16,7 +16,7 @@ from arm_dynamics.cli import gain_table, list_arms, montecarlo, record, stabilit
 from arm_dynamics.cli import terminal as wait
 from arm_dynamics.cli.arm_options import ALL
 from arm_dynamics.cli.main import main
-from arm_dynamics.cli.terminal import LiveLine
+from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import UnknownName
@@ -109,9 +109,9 @@ def test_the_list_is_readable_and_names_the_unit_of_a_prismatic_joint(monkeypatc
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
     assert {"mass [kg]", "initial pose [rad, m]"} <= {cell.strip() for cell in lines[1].split("┃")}
-    assert len(lines) == 4 + len(resources.names("urdf", ".urdf")), "one line an arm"
+    assert len(lines) == 4 + len(resources.resource_names("urdf", ".urdf")), "one line an arm"
     arm = chain({"kind": "prismatic", "lower": 0.0, "upper": 0.5}, {})
-    assert list_arms.row("rail", arm)[-1] == "0 m, 0"
+    assert list_arms.arm_row("rail", arm)[-1] == "0 m, 0"
 
 
 @pytest.mark.quick(2)
@@ -128,7 +128,7 @@ PARSERS = {
     "gains": gain_table._parser,
     "montecarlo": montecarlo._parser,
     "record": record._parser,
-    "tune": tune_search.parser,
+    "tune": tune_search.make_tune_parser,
 }
 LACKS = {"gains": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
 """A table of one controller has no time step; cases of a search have payloads and steps."""
@@ -223,12 +223,12 @@ def test_an_arm_prints_itself_in_a_line():
     assert repr(load_arm("five_dof").with_payload(0.5)) == (
         "<ArmModel five_dof: 5 joints R1 … R5, dc_motor, 8 kg, payload 0.5 kg>"
     )
-    assert max(len(repr(load_arm(name))) for name in resources.names("urdf", ".urdf")) < 80
+    assert max(len(repr(load_arm(name))) for name in resources.resource_names("urdf", ".urdf")) < 80
 
 
 def test_a_live_line_stays_in_a_line(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    with LiveLine() as line:
+    with StatusLine() as line:
         line.show("x" * 200)
         line.end("y" * 200)
     out = capsys.readouterr().out
@@ -247,7 +247,7 @@ def test_help_names_every_command():
 @pytest.mark.parametrize(
     ("parser", "taken", "rejected"),
     [
-        (tune_search.parser, {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
+        (tune_search.make_tune_parser, {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
          {"task_space", "resolved_rate", "impedance", "gravity_compensation", "position"}),
         (montecarlo._parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),
         (stability._parser, {"pid", "pid_gravity", "computed_torque", "gravity_compensation"},
@@ -259,7 +259,7 @@ def test_help_offers_the_controllers_that_the_command_runs(parser, taken, reject
     offered = set(re.search(r"--controller NAME (.*?) \(default", text)[1].split(", "))
     assert taken <= offered
     assert not rejected & offered
-    for name in plugins.names("controllers"):
+    for name in plugins.registered_names("controllers"):
         if name in offered:
             assert parser().parse_args(["two_link", "--controller", name]).controller == name
         else:

@@ -9,7 +9,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.number_option import Number
 from arm_dynamics.demos import puma560
-from arm_dynamics.simulation.simulation import whole_steps
+from arm_dynamics.simulation.simulation import steps_per_period
 
 PARSERS = {
     "advise": stability._parser,
@@ -17,7 +17,7 @@ PARSERS = {
     "hardware jog": hardware_jog._parser,
     "montecarlo": montecarlo._parser,
     "record": record._parser,
-    "tune": tune_search.parser,
+    "tune": tune_search.make_tune_parser,
     "demo puma560": puma560._parser,
 }
 NEEDED = {
@@ -110,4 +110,4 @@ def test_absurd_runs_are_rejected_at_once(arguments, said, capsys, tmp_path, mon
 @pytest.mark.parametrize("dt", [1e-300, 5e-324, 1e-13])
 def test_a_period_of_endless_steps_is_no_period(dt):
     with pytest.raises(InvalidValue, match=r"steps of dt .*; expected at most 1e\+09"):
-        whole_steps(2e-3, dt)
+        steps_per_period(2e-3, dt)

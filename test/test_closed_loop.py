@@ -7,12 +7,12 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import Command, Plant, Reference, State
-from arm_dynamics.batch.rollout import Noise, rollout_closed_loop, variation
+from arm_dynamics.batch.rollout import MeasurementNoise, rollout_closed_loop, variation
 from arm_dynamics.batch.rollout.pid_loop import METRICS
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
 OUTPUTS = ("q", "v", "effort")
@@ -50,8 +50,8 @@ def stepped(controller, reference, dt, lane, interface, noise, delay):
     own = {name: np.atleast_1d(values[lane]) for name, values in vary.items()}
     n, gains = five_dof().nv, {name: own.pop(name) for name in list(own) if "gains" in name}
     own["motor.supply_voltage"] = np.full(n, own["motor.supply_voltage"][0])
-    arm, law = variation.lane_arm(five_dof(), own), type(controller)(controller.arm)
-    law.configure({
+    arm, law = variation.rollout_arm(five_dof(), own), type(controller)(controller.arm)
+    law.set_gains({
         joint: {name.removeprefix("gains."): values[i] for name, values in gains.items()}
         for i, joint in enumerate(arm.joint_names)
     })  # fmt: skip
@@ -83,8 +83,13 @@ def stepped(controller, reference, dt, lane, interface, noise, delay):
 
 
 CASES = {
-    "effort": (Pid, "effort", False, Noise()),
-    "gravity by voltage, late and noisy": (PidGravity, "voltage", True, Noise(1e-3, 1e-2, 3)),
+    "effort": (Pid, "effort", False, MeasurementNoise()),
+    "gravity by voltage, late and noisy": (
+        PidGravity,
+        "voltage",
+        True,
+        MeasurementNoise(1e-3, 1e-2, 3),
+    ),
 }
 
 
@@ -99,7 +104,7 @@ def test_every_lane_is_plant_and_controller(case, backend):
     dt = np.where(np.arange(LANES) % 2, 1e-4, 2e-4)
     batch = rollout_closed_loop(
         five_dof(), states, kind(wrong()), reference, dt, PERIOD, DURATION, vary=vary,
-        interface=interface, delay=delay, noise=noise if noise.q else None, outputs=OUTPUTS,
+        interface=interface, one_period_delay=delay, noise=noise if noise.q else None, outputs=OUTPUTS,
         backend=backend,
     )  # fmt: skip
     saturated = 0
@@ -136,7 +141,7 @@ def test_a_policy_is_asked_once_a_period_for_all():
         asked.append(time)
         return 3 * np.sin(10 * time) - q - 0.1 * v
 
-    goal = np.array(arm.pose("initial"))
+    goal = np.array(arm.configuration("initial"))
     batch = rollout_closed_loop(
         arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), stride=10,
         vary={"payload": vary["payload"]},
@@ -155,10 +160,12 @@ def test_a_policy_is_asked_once_a_period_for_all():
 
 
 def test_noise_is_the_same_for_a_seed_and_a_lane():
-    small, large = (Noise(1.0, 2.0, 7).table(lanes, 50, 3) for lanes in (2, 5))
+    small, large = (MeasurementNoise(1.0, 2.0, 7).table(lanes, 50, 3) for lanes in (2, 5))
     np.testing.assert_array_equal(small, large[:2])
     assert not np.array_equal(small[0], small[1])
-    assert np.std(Noise(1.0, 2.0).table(40, 100, 3)[:, :, 3:]) == pytest.approx(2, rel=0.05)
+    assert np.std(MeasurementNoise(1.0, 2.0).table(40, 100, 3)[:, :, 3:]) == pytest.approx(
+        2, rel=0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +177,7 @@ def test_noise_is_the_same_for_a_seed_and_a_lane():
         ({"period": 1.5e-4}, InvalidValue, "duration 0.2 s is no whole multiple of period"),
         (
             {"controller": lambda q, v, t: v[:1]},
-            CommandRefused,
+            CommandRejected,
             r"policy at tick 0: commands of shape \(1, 5\), \(6, 5\)",
         ),
         ({"late": 2.0}, InvalidValue, "late = 2.0: must be at most 1"),

@@ -13,15 +13,15 @@ import pytest
 from compile_watch import CompileWatch
 from motor_rig import Rig
 
-from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core import compiled_math
 from arm_dynamics.core.compiled_math import NUMBER, VECTOR, VECTOR_OUT, compiled_for
-from arm_dynamics.core.errors import CommandRefused, DriverFault
+from arm_dynamics.core.errors import CommandRejected, DriverFault
 from arm_dynamics.core.plugins import BUILT_IN
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.hardware import activation
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 
 TEST = Path(__file__).resolve().parent
 TRIPS = {
@@ -94,10 +94,10 @@ def test_an_arm_is_not_activated_before_all_is_compiled(monkeypatch, part, does,
         patch.setattr(activation, part, does)
         with pytest.raises(DriverFault, match=said):
             rig.driver.activate()
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
     assert rig.torque == [False] * 3
     rig.driver.activate()
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
 
 
 def test_what_is_declared_after_configure_is_compiled_before_torque():
@@ -132,7 +132,7 @@ def test_inverse_kinematics_of_tool_controllers_are_compiled_for_those_alone(tmp
     script = tmp_path / "on_demand.py"
     script.write_text(ON_DEMAND)
     before, added, cold = found_by(script)
-    rates = "arm_dynamics.dynamics.kinematics.closed_loop_ik.rates"
+    rates = "arm_dynamics.dynamics.kinematics.closed_loop_ik.clik_step"
     assert before
     assert rates not in before
     assert rates in added
@@ -174,7 +174,7 @@ class Foreign(Controller):
 
     def update(self, state, reference, dt):
         if self.refuses:
-            raise CommandRefused("not here")
+            raise CommandRejected("not here")
         return Command("effort", self.law(state.q, reference.q, dt), state.time)
 
     def __init__(self, arm, gains=None):
@@ -191,11 +191,11 @@ def test_a_users_controller_is_compiled_by_its_rehearsal():
     law, watch = Foreign(Rig().driver.arm), CompileWatch()
     state = State.of(np.zeros(3))
     try:
-        rehearse(law)
+        warm_up_controller(law)
         watch.armed = True
         law.update(state, Reference.hold(state.q), 0.01)
         assert watch.found == []
         law.refuses = True
-        rehearse(law)  # that is for the loop to report
+        warm_up_controller(law)  # that is for the loop to report
     finally:
         watch.end()

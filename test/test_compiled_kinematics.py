@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from arm_dynamics import inverse_kinematics, load_arm, nearest_reachable
 from arm_dynamics.dynamics.kinematics import jacobian, pose
 from arm_dynamics.dynamics.kinematics.chain import chain_of, error_jacobian, place_chain, pose_error
-from arm_dynamics.dynamics.kinematics.inverse_kinematics import TOLERANCE, joint_ranges
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import TOLERANCE, sampling_ranges
 from arm_dynamics.dynamics.kinematics.pose_descent import search_pose
 
 WHOLE = np.vstack([np.eye(3), np.eye(3)])
@@ -56,7 +56,7 @@ def random_chain(joints):
 
 
 def within(arm, part):
-    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
     return lower + np.array(part[: arm.nv]) * (upper - lower)
 
 
@@ -145,12 +145,12 @@ def arm_of(name):
 def test_a_thousand_reachable_poses_are_all_found_and_most_from_one_start(name, alone):
     """Of five_dof, which has five joints, the positions; of the others whole poses."""
     arm, random = arm_of(name), np.random.default_rng(1)
-    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
+    lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
     count = 0
     for q, start in random.uniform(lower, upper, (1000, 2, arm.nv)):
         position, rotation = pose(arm, q)
         target = (position, rotation if arm.nv > 5 else None)
-        found = inverse_kinematics(arm, *target, start=start)
+        found = inverse_kinematics(arm, *target, initial_guess=start)
         there = pose(arm, found.q)
         assert np.linalg.norm(there[0] - position) <= 1.01 * TOLERANCE
         if arm.nv > 5:
@@ -188,8 +188,8 @@ def test_no_small_motion_leads_nearer_to_an_unreachable_pose(joints, part, away)
     found = nearest_reachable(arm, target, rotation, restarts=3)
     there, turned = pose(arm, found.q)
     log = pin.log3(rotation @ turned.T)
-    assert found.missed == pytest.approx(np.linalg.norm(target - there), abs=1e-9)
-    assert found.turned == pytest.approx(np.linalg.norm(log), abs=1e-9)
+    assert found.position_error == pytest.approx(np.linalg.norm(target - there), abs=1e-9)
+    assert found.orientation_error == pytest.approx(np.linalg.norm(log), abs=1e-9)
     J = jacobian(arm, found.q)
     down = J[:3].T @ (target - there) + J[3:].T @ pin.Jlog3(rotation @ turned.T).T @ log
     down[(found.q <= arm.lower) & (down < 0)] = 0.0
@@ -204,7 +204,7 @@ def test_joints_with_room_end_within_half_a_turn_of_the_start():
     arm = arm_of("ur5")
     random = np.random.default_rng(3)
     for q, start in random.uniform(-pi, pi, (50, 2, 6)):
-        found = inverse_kinematics(arm, *pose(arm, q), start=start)
+        found = inverse_kinematics(arm, *pose(arm, q), initial_guess=start)
         away = np.abs(found.q - start)
         away[2] = 0.0  # the elbow has but one turn
         assert (away <= pi + 1e-9).all()
@@ -212,15 +212,15 @@ def test_joints_with_room_end_within_half_a_turn_of_the_start():
 
 def test_joints_that_do_not_move_the_frame_stay():
     arm = arm_of("puma560")
-    start = arm.pose("initial") + 0.1
+    start = arm.configuration("initial") + 0.1
     far = pose(arm, [1.0, -0.4, -2.0, 0, 0, 0], "J3_link")
-    found = inverse_kinematics(arm, *far, start=start, frame="J3_link")
+    found = inverse_kinematics(arm, *far, initial_guess=start, frame="J3_link")
     np.testing.assert_array_equal(found.q[3:], start[3:])
-    beyond = inverse_kinematics(arm, *far, start=start + 9 * np.eye(6)[4], frame="J3_link")
+    beyond = inverse_kinematics(arm, *far, initial_guess=start + 9 * np.eye(6)[4], frame="J3_link")
     assert beyond.q[4] == arm.upper[4]
     base = nearest_reachable(arm, (0.3, 0.0, -0.4), frame=arm.base_frame, restarts=2)
-    assert base.missed == pytest.approx(0.5)
-    np.testing.assert_array_equal(base.q, arm.pose("initial"))
+    assert base.position_error == pytest.approx(0.5)
+    np.testing.assert_array_equal(base.q, arm.configuration("initial"))
 
 
 def test_a_seed_spreads_the_restarts_elsewhere():
@@ -230,7 +230,9 @@ def test_a_seed_spreads_the_restarts_elsewhere():
     ]
     assert len({f.iterations for f in found}) > 1
     assert (
-        inverse_kinematics(arm, *pose(arm, [0.3, -0.4, -2, 0.2, 0.5, 0]), restarts=2**80).missed
+        inverse_kinematics(
+            arm, *pose(arm, [0.3, -0.4, -2, 0.2, 0.5, 0]), restarts=2**80
+        ).position_error
         < 1e-9
     )
 
@@ -254,8 +256,8 @@ def test_one_compilation_serves_every_arm_and_every_kind_of_array():
     pytest.importorskip("numba")
     for name in ("two_link", "puma560"):
         arm = arm_of(name)
-        position, rotation = pose(arm, arm.pose("initial"))
-        wide = np.repeat(np.array(arm.pose("initial")), 2)
+        position, rotation = pose(arm, arm.configuration("initial"))
+        wide = np.repeat(np.array(arm.configuration("initial")), 2)
         for start in (None, list(wide[::2]), wide[::2], wide[::2].copy()):
-            inverse_kinematics(arm, position, np.asfortranarray(rotation), start=start)
+            inverse_kinematics(arm, position, np.asfortranarray(rotation), initial_guess=start)
     assert len(search_pose.signatures) == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from arm_dynamics import Plant, load_arm
-from arm_dynamics.control.controllers.anti_windup import grown_integrals
+from arm_dynamics.control.controllers.anti_windup import anti_windup_steps
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.core.state import Reference, State
@@ -78,7 +78,7 @@ def test_errors_decay_as_a_double_integrator_s():
 def test_the_integral_takes_away_what_a_wrong_model_leaves():
     arm, plant = five_dof(), Plant(five_dof())
     law = ComputedTorque(with_model_error(arm, mass=5, length=5), gains(arm, ki=4500.0))
-    q, dt = arm.pose("initial"), 1e-3
+    q, dt = arm.configuration("initial"), 1e-3
     state, reference = State.of(q), Reference.hold(q)
     law.reset(state)
     for _ in range(2000):
@@ -104,15 +104,15 @@ def test_an_integral_shrinks_but_does_not_grow_while_saturated():
     for _ in range(1000):
         law.update(q, goal, 1e-3)
     assert law.update(q, goal, 0.0).value[0] == pytest.approx(0.02 * 300)  # the clamp
-    law.configure(gains(arm, kp=1e6, ki=1000.0, kd=0.0))
+    law.set_gains(gains(arm, kp=1e6, ki=1000.0, kd=0.0))
     for _ in range(1000):
         assert law.update(q, goal, 1e-3).value[0] == 10.0
-    law.configure(gains(arm, kp=0.0, ki=1000.0, kd=0.0))
+    law.set_gains(gains(arm, kp=0.0, ki=1000.0, kd=0.0))
     assert law.update(q, goal, 0.0).value[0] == pytest.approx(0.02 * 300)
-    law.configure(gains(arm, kp=1e6, ki=1000.0, kd=0.0))
+    law.set_gains(gains(arm, kp=1e6, ki=1000.0, kd=0.0))
     for _ in range(100):
         law.update(q, Reference.hold([-1.0]), 1e-3)
-    law.configure(gains(arm, kp=0.0, ki=0.0, kd=0.0))
+    law.set_gains(gains(arm, kp=0.0, ki=0.0, kd=0.0))
     assert law.update(q, goal, 0.0).value[0] == pytest.approx(0.02 * 200)
 
 
@@ -159,7 +159,7 @@ def test_integrals_grow_by_ki_e_dt_within_their_clamp_and_saturated_shrink_alone
     saturated, expected
 ):
     """Growing, shrinking, clamped, shrinking through 0 to it, and without a gain."""
-    found = grown_integrals(
+    found = anti_windup_steps(
         np.array([2.0, 2.0, 2.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.5, 1.0, 1.0]),
         np.array([0.5, -1.0, -3.0, 4.0, 9.0]), saturated,
         np.array([0.5, 0.4, -0.5, -0.4, 0.3]), 0.1,

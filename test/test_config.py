@@ -86,7 +86,7 @@ def test_the_file_may_name_any_law(written, name):
     law = build_controller(
         five_dof(), file=written(f"    controller: {name}\n    gains.R1.p: 7.0\n")
     )
-    assert isinstance(law, plugins.load("controllers", name))
+    assert isinstance(law, plugins.load_class("controllers", name))
 
 
 def test_the_law_knows_the_payload_of_the_file(written):
@@ -178,7 +178,7 @@ def test_a_list_is_read_as_launch_writes_it(tmp_path):
 
 def test_the_bundled_file_is_of_the_bundled_robot_and_its_copies(tmp_path):
     """Another robot in a file of the same name has gains of its own model."""
-    text = resources.folder("urdf").joinpath("so101.urdf").read_text()
+    text = resources.resource_folder("urdf").joinpath("so101.urdf").read_text()
     copy = tmp_path / "so101.urdf"
     copy.write_text(text)
     assert parameter_file(copy) == parameter_file("so101")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_dynamics.control.lqr_design.lqr_gain import regulator_gain
+from arm_dynamics.control.lqr_design.lqr_gain import lqr_gain
 from arm_dynamics.demos import (
     five_dof_task,
     four_joint_lqr,
@@ -17,7 +17,7 @@ from arm_dynamics.demos import (
     two_link_reach,
     two_link_tool,
 )
-from arm_dynamics.demos.two_link_tool import JOINT, TASK, WAYS
+from arm_dynamics.demos.two_link_tool import JOINT, LINES, TASK
 from arm_dynamics.dynamics import rigid_body
 
 DATA = Path(__file__).parent / "data"
@@ -41,7 +41,7 @@ def square(run):
 
 @cache
 def own(name):
-    return two_link_tool.own(WAYS[name])
+    return two_link_tool.simulate_package_controller(LINES[name])
 
 
 # --- two_link: joints ---
@@ -81,31 +81,31 @@ def test_torques_at_rest_carry_the_weight_and_the_integral():
 # --- two_link: the tool ---
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", LINES)
 def test_own_law_ends_at_the_target_within_its_limits(name):
-    trace, way = own(name), WAYS[name]
-    assert two_link_tool.missed(way, trace)[-1] < 1e-6
+    trace, way = own(name), LINES[name]
+    assert two_link_tool.tool_error(way, trace)[-1] < 1e-6
     assert (np.abs(trace.tau) < trace.arm.effort_limit).all()
 
 
 def test_own_law_stays_within_reach_and_returns_before_the_report_does():
     """The report's law in task space against the truth data; ours is nearer whenever it can be."""
-    rows, way, trace = table("two_link/traj_B_hole_task.csv"), WAYS["B"], own("B")
+    rows, way, trace = table("two_link/traj_B_hole_task.csv"), LINES["B"], own("B")
     radius = np.hypot(*trace.tool[:, [0, 2]].T)
-    inner, outer = two_link_reach.rims(way.arm)
+    inner, outer = two_link_reach.workspace_radii(way.arm)
     assert ((radius > inner - 1e-9) & (radius < outer + 1e-9)).all()
     theirs = np.hypot(*(np.stack([rows["x"], rows["y"]], axis=1) - way.at(rows["t"])).T)
-    ours = np.interp(rows["t"], trace.time, two_link_tool.missed(way, trace))
+    ours = np.interp(rows["t"], trace.time, two_link_tool.tool_error(way, trace))
     back = (rows["t"] > 2.2) & (rows["t"] <= trace.time[-1])
     assert (ours[back & (rows["t"] < 3)] < theirs[back & (rows["t"] < 3)]).all()
     assert np.abs(trace.tau).max() < 0.6 * max(abs(rows["tau1"]).max(), abs(rows["tau2"]).max())
 
 
 def test_line_b_is_out_of_reach_where_it_is_nearer_than_the_rim():
-    way = WAYS["B"]
-    assert two_link_reach.out_of_reach(WAYS["A"]) == []
+    way = LINES["B"]
+    assert two_link_reach.out_of_reach(LINES["A"]) == []
     ((begin, end),) = two_link_reach.out_of_reach(way)
-    inner, _ = two_link_reach.rims(way.arm)
+    inner, _ = two_link_reach.workspace_radii(way.arm)
     np.testing.assert_allclose(inner, 0.4)
     radii = np.linalg.norm(way.at(np.array([begin, end])), axis=1)
     np.testing.assert_allclose(radii, inner, atol=1e-3)
@@ -119,7 +119,10 @@ def test_published_laws_are_shown_as_they_are(monkeypatch):
         ("B", TASK, "traj_B_hole_task"),
         ("B", JOINT, "traj_B_hole_joint"),
     ):
-        rows, trace = table(f"two_link/{file}.csv"), two_link_tool.published(WAYS[name], law)
+        rows, trace = (
+            table(f"two_link/{file}.csv"),
+            two_link_tool.simulate_published_controller(LINES[name], law),
+        )
         known = rows["t"] <= 0.5
         for column, values in (("q1", trace.q[:, 0]), ("q2", trace.q[:, 1])):
             found = np.interp(rows["t"][known], trace.time, values)
@@ -152,14 +155,14 @@ def test_published_reach_and_gains():
     np.testing.assert_allclose(target, REACH["theta"], atol=1e-12)
     first = table("four_joint/lqr_closed_loop_reach.csv")[0]
     np.testing.assert_allclose(start, list(first)[1:5], atol=1e-12)
-    law = four_joint_lqr.law(four_joint_lqr.Shortcut)
+    law = four_joint_lqr.lqr_controller(four_joint_lqr.Shortcut)
     truth = np.array(REACH["K_diagonal_inertia_model"])
     np.testing.assert_allclose(law.gain(target), truth, atol=1e-7 * np.abs(truth).max())
 
 
 def test_costs_along_the_motion_are_the_published_ones():
     """Of the linearized arm; 0.2 rad away its weight's bend adds some per cent."""
-    both, weights = four_joint_reach.pair(), four_joint_lqr.law().weights
+    both, weights = four_joint_reach.pair(), four_joint_lqr.lqr_controller().weights
     target = four_joint_lqr.PUBLISHED[1]
     for trace, name in zip(both, ("cost_opt", "cost_diag_model"), strict=True):
         cost = four_joint_lqr.cost(trace, weights, target)
@@ -174,24 +177,24 @@ def test_the_shortcut_costs_more_everywhere():
 
 
 def test_gains_from_the_table_reach_from_its_corners():
-    law = four_joint_lqr.law()
-    law.use_table(four_joint_lqr.table(4))
+    law = four_joint_lqr.lqr_controller()
+    law.set_gain_table(four_joint_lqr.gain_table(4))
     corner = [0.0, *(upper for _, upper in four_joint_lqr.RANGE.values())]
-    trace = four_joint_lqr.reach(law, np.array(corner))
+    trace = four_joint_lqr.reaching_motion(law, np.array(corner))
     np.testing.assert_allclose(trace.q[-1], four_joint_lqr.TARGET, atol=1e-3)
 
 
 def test_size_and_error_of_tables():
     """n³ gains of 4 x 8; the error falls with the square of the spacing."""
-    tables = [four_joint_lqr.table(n) for n in (4, 7)]
-    assert [four_joint_lqr.size(t) for t in tables] == [n**3 * 256 for n in (4, 7)]
+    tables = [four_joint_lqr.gain_table(n) for n in (4, 7)]
+    assert [four_joint_lqr.table_bytes(t) for t in tables] == [n**3 * 256 for n in (4, 7)]
     coarse, fine = (four_joint_lqr.interpolation_error(t) for t in tables)
     assert 3 < coarse / fine < 5.5
     q = four_joint_lqr.postures(1, 9)[0]
-    law = four_joint_lqr.law()
+    law = four_joint_lqr.lqr_controller()
     turned = q + np.array([2.0, 0, 0, 0])
     np.testing.assert_allclose(
-        regulator_gain(law.arm, turned, law.weights), regulator_gain(law.arm, q, law.weights),
+        lqr_gain(law.arm, turned, law.weights), lqr_gain(law.arm, q, law.weights),
         atol=1e-8,
     )  # fmt: skip
 
@@ -211,7 +214,7 @@ def test_the_square_is_one():
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("run", ["empty", "0.5 kg, known"])
 def test_a_true_model_follows_the_square(run):
-    assert five_dof_task.missed(square(run)).max() < 1e-4
+    assert five_dof_task.tool_error(square(run)).max() < 1e-4
 
 
 def test_an_unknown_payload_hangs_by_its_weight_over_the_stiffness():

@@ -13,7 +13,7 @@ from arm_dynamics import Plant, load_arm
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, Reference, State
@@ -40,12 +40,12 @@ def moved_by(kind, arm):
 
 def started(kind, arm, gains=None, state=None):
     law = kind(arm, gains)
-    law.reset(state or at(arm.pose("initial")))
+    law.reset(state or at(arm.configuration("initial")))
     return law
 
 
 def test_position_forwards_the_reference():
-    law, q, goal = started(Position, SERVOS), SERVOS.pose("initial"), np.arange(5.0)
+    law, q, goal = started(PositionController, SERVOS), SERVOS.pose("initial"), np.arange(5.0)
     command = law.update(at(q, time=3.0), Reference(goal, goal + 1, goal + 2), 0.1)
     assert command.value.tolist() == goal.tolist()
     assert (command.interface, command.stamp) == ("position", 3.0)
@@ -84,13 +84,13 @@ def test_pid_follows_the_recursion():
 
 def test_a_step_of_the_reference_causes_no_derivative_kick():
     law = started(Pid, FLAT, {n: {"p": 0.0, "i": 0.0, "d": 50.0} for n in FLAT.joint_names})
-    state = at(FLAT.pose("initial"))
+    state = at(FLAT.configuration("initial"))
     jumped = Reference.hold(state.q + 1.0)
     assert not law.update(state, jumped, 1e-3).value.any()
 
 
 def test_gains_from_the_model_are_of_equal_bandwidth():
-    law, m = Pid(FLAT), np.diag(rigid_body.mass_matrix(FLAT, FLAT.pose("initial")))
+    law, m = Pid(FLAT), np.diag(rigid_body.mass_matrix(FLAT, FLAT.configuration("initial")))
     np.testing.assert_allclose(law.gains["p"], 900 * m)
     np.testing.assert_allclose(law.gains["d"], 48 * m)
     np.testing.assert_allclose(law.gains["i"], 4500 * m)
@@ -122,7 +122,7 @@ def test_gravity_compensation_damps_and_ignores_the_reference():
 def test_no_wind_up(kind):
     """After seconds against the limit, the effort leaves it as soon as the error is gone."""
     law = started(kind, FLAT, {n: {"p": 400.0, "i": 1e4, "d": 0.0} for n in FLAT.joint_names})
-    q = np.array(FLAT.pose("initial"))
+    q = np.array(FLAT.configuration("initial"))
     for k in range(2000):
         value = law.update(at(q, time=k * 2e-3), Reference.hold(q + 1.0), 2e-3).value
     assert (value == FLAT.effort_limit).all()
@@ -132,8 +132,8 @@ def test_no_wind_up(kind):
 
 # The contract ---------------------------------------------------------------------------------
 
-LAWS = [plugins.load("controllers", name) for name in plugins.names("controllers")]
-ARMS = resources.names("urdf", ".urdf")
+LAWS = [plugins.load_class("controllers", name) for name in plugins.registered_names("controllers")]
+ARMS = resources.resource_names("urdf", ".urdf")
 WRONG = {"mass": 5.0, "length": 5.0, "inertia": 5.0, "friction": 5.0}
 WRONG_ARMS = [*((name, None) for name in ARMS), ("five_dof", 0), ("four_joint", 1)]
 PERIOD, STEPS = 2e-3, 4
@@ -153,7 +153,7 @@ def integrating(kind, arm):
 
 def led_by_hand(kind, arm):
     """Whether the law ignores its reference."""
-    q, one, answers = arm.pose("initial"), np.ones(arm.nv), []
+    q, one, answers = arm.configuration("initial"), np.ones(arm.nv), []
     for goal in (Reference.hold(q), Reference(q + 0.1, one, one)):
         law = started(kind, arm)
         answers.append([law.update(at(q), goal, 0.01 * (k > 0)).value for k in range(3)])
@@ -177,10 +177,10 @@ def largest(states, q):
     return max(np.abs(state.q - q).max() for state in states)
 
 
-@pytest.mark.parametrize("kind", LAWS, ids=plugins.names("controllers"))
+@pytest.mark.parametrize("kind", LAWS, ids=plugins.registered_names("controllers"))
 class TestContract:
     def test_at_rest_on_the_reference_nothing_but_weight_is_lifted(self, kind):
-        law, q = started(kind, FLAT), FLAT.pose("initial")
+        law, q = started(kind, FLAT), FLAT.configuration("initial")
         expected = q if kind.interface == "position" else np.zeros(5)
         for k in range(50):
             command = law.update(at(q, time=k * 2e-3), Reference.hold(q), 2e-3 * (k > 0))
@@ -207,7 +207,7 @@ class TestContract:
     def test_every_finite_number_is_answered_by_a_finite_one(self, kind, x, dt):
         """Within the limits; and a reset forgets it."""
         arm, (q, v, *goal) = moved_by(kind, five_dof()), x.reshape(5, 5)
-        law, rest = started(kind, arm), at(arm.pose("initial"))
+        law, rest = started(kind, arm), at(arm.configuration("initial"))
         limit = [actuator.command_limit(kind.interface) for actuator in arm.actuators]
         for k in range(3):
             value = law.update(at(q, v, k * dt), Reference(*goal), dt).value
@@ -266,7 +266,7 @@ class TestContract:
         for k in range(100):
             state = at(q + 0.01 * np.sin(k), time=k * 2e-3)
             if k == 50:
-                two.configure(two.values)
+                two.set_gains(two.values)
             answers = [law.update(state, Reference.hold(q), 2e-3).value for law in (one, two)]
             np.testing.assert_array_equal(*answers)
 
@@ -279,14 +279,14 @@ class TestContract:
             ({"R2": 3.0}, InvalidValue, r"gains of 'R2': 3.0 is no mapping"),
             (3.0, InvalidValue, "gains: 3.0 is no mapping"),
         ]
-        for group, parameters in law.groups.items():
+        for group, parameters in law.parameter_groups.items():
             for p in parameters:
                 below = p.lower - 1 if p.above == -np.inf else p.above
                 for value in (np.nan, below):
                     wrong += [({group: {p.name: value}}, InvalidValue, f"'{group}': {p.name} = ")]
         for gains, error, said in wrong:
             with pytest.raises(error, match=said):
-                law.configure(gains)
+                law.set_gains(gains)
             with pytest.raises(error, match=said):
                 kind(five_dof(), gains)
         assert law.values == before
@@ -296,7 +296,7 @@ class TestContract:
         state = at([0, -0.9, 0.2, 0.1, 0.2])
         law, goal = started(kind, five_dof(), state=state), Reference.hold(state.q)
         light, values = law.update(state, goal, 0.0).value, law.values
-        law.use_model(five_dof().with_payload(0.5))
+        law.set_model(five_dof().with_payload(0.5))
         added = law.update(state, goal, 0.0).value - light
         load = rigid_body.gravity(five_dof().with_payload(0.5), state.q)
         load = load - rigid_body.gravity(five_dof(), state.q)
@@ -310,12 +310,12 @@ class TestContract:
             arm.with_payload(0.2),
             joints=tuple(replace(j, damping=2.0 * j.damping + 0.1) for j in arm.joints),
         )
-        state = at(arm.pose("initial"), [0.1, 0.2, -0.3, 0.1, 0.2])
+        state = at(arm.configuration("initial"), [0.1, 0.2, -0.3, 0.1, 0.2])
         goal = Reference(state.q + 0.01, state.v[::-1].copy(), np.ones(5))
         name = kind.parameters[-1].name if kind.parameters else ""
         gains = dict.fromkeys(arm.joint_names, {"ka": 0.1} if name == "ka" else {})
         law = kind(arm, gains)
-        law.use_model(other)
+        law.set_model(other)
         built = kind(other, law.values)
         for each in (law, built):
             each.reset(state)
@@ -341,7 +341,7 @@ class TestContract:
     def test_equilibrium_stays(self, kind, name):
         """Without weight, from rest on the reference, nothing moves: in plant and law."""
         arm = moved_by(kind, bundled(name).with_gravity([0, 0, 0]))
-        q = arm.pose("initial")
+        q = arm.configuration("initial")
         states = run(arm, kind(arm), q, q, 0.04)
         assert largest(states, q) < 1e-12
 
@@ -349,7 +349,7 @@ class TestContract:
         """Six seconds against the limit are forgotten after two the other way."""
         weak = moved_by(kind, FLAT)
         weak = replace(weak, joints=tuple(replace(j, effort=0.004 * j.effort) for j in weak.joints))
-        q, gains, ends = weak.pose("initial"), integrating(kind, weak), []
+        q, gains, ends = weak.configuration("initial"), integrating(kind, weak), []
         for before in (600, 0):
             law = started(kind, weak, gains)
             for k in range(before + 200):
@@ -364,7 +364,7 @@ class TestContract:
     @pytest.mark.parametrize(("name", "seed"), WRONG_ARMS)
     def test_a_model_5_percent_wrong_stays_stable(self, kind, name, seed):
         arm = moved_by(kind, bundled(name))
-        law, goal = kind(with_model_error(arm, **WRONG, seed=seed)), arm.pose("initial")
+        law, goal = kind(with_model_error(arm, **WRONG, seed=seed)), arm.configuration("initial")
         if led_by_hand(kind, arm):  # it weighs a tenth of itself: far from falling
             fallen = largest(run(arm, None, goal, goal, 0.1), goal)
             assert largest(run(arm, law, goal, goal, 0.1), goal) < 0.35 * fallen

@@ -86,7 +86,7 @@ def test_constants_to_sheet_and_back(k, r, volts, idle_share, share, gear, effic
         speed_constant=1 / k,
         gear_ratio=gear,
         efficiency=efficiency,
-        viscous_share=share,
+        viscous_fraction=share,
         tolerance=1e-6,
     )
     c = sheet.constants()
@@ -108,10 +108,12 @@ def test_the_motor_has_the_sheets_two_points(share):
     assert motor.constants["rotor_inertia"] == 137e-7
     w = geared["no_load_speed"]
     drive = motor.effort("voltage", 48.0, 0.0, w)
-    friction = motor.dry(w, drive)[0] + motor.viscous_friction * w
+    friction = motor.dry_friction_bounds(w, drive)[0] + motor.viscous_friction * w
     assert drive == pytest.approx(friction, rel=1e-9)
     stall = motor.effort("voltage", 48.0, 0.0, 0.0)
-    assert stall - motor.dry(0.0, stall)[0] == pytest.approx(geared["stall_torque"], rel=1e-9)
+    assert stall - motor.dry_friction_bounds(0.0, stall)[0] == pytest.approx(
+        geared["stall_torque"], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(

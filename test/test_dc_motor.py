@@ -12,7 +12,7 @@ from scipy.linalg import expm
 from test_plant import table
 
 from arm_dynamics.core import plugins
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.audit import UrdfRejected
@@ -130,7 +130,7 @@ def test_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
 def test_the_whole_arm_takes_a_millisecond_with_windings_of_a_tenth(rotor):
     """five_dof, R = 1 Ω, falling against its back-EMF, beside steps a hundred times finer."""
     arm = five_dof().with_motors(inductance=1e-4, rotor_inertia=rotor)
-    start, short = State.of(arm.pose("initial")), told("voltage", *[0.0] * 5)
+    start, short = State.of(arm.configuration("initial")), told("voltage", *[0.0] * 5)
     Plant(arm).require_stable(start.q, 1e-3)
     ends = [Plant(arm).step(start, short, dt, round(1 / dt)) for dt in (1e-3, 1e-5)]
     np.testing.assert_allclose(ends[0].q, ends[1].q, atol=2e-3)
@@ -309,14 +309,17 @@ def test_it_breaks_away_above_stiction_and_then_feels_stribeck(way):
 def test_friction_follows_the_stribeck_curve(v):
     """At rest 4 fs, fast 4 fc; nothing else acts."""
     level = 4 * (0.02 + 0.03 * np.exp(-((4 * v / 3) ** 2)))
-    forward, backward = motor(**STICKY).dry(v, 0.0)
+    forward, backward = motor(**STICKY).dry_friction_bounds(v, 0.0)
     assert forward == backward == pytest.approx(level, rel=1e-12)
 
 
 def test_without_stiction_given_friction_is_coulombs():
-    assert motor(coulomb_friction=0.02).dry(0.0, 0.0) == (0.02, 0.02)
-    assert motor(coulomb_friction=0.02, stribeck_velocity=1e-300).dry(0.0, 0.0)[0] == 0.02
-    assert motor(stiction=0.05, stribeck_velocity=1e-300).dry(1.0, 0.0)[0] == 0.0
+    assert motor(coulomb_friction=0.02).dry_friction_bounds(0.0, 0.0) == (0.02, 0.02)
+    assert (
+        motor(coulomb_friction=0.02, stribeck_velocity=1e-300).dry_friction_bounds(0.0, 0.0)[0]
+        == 0.02
+    )
+    assert motor(stiction=0.05, stribeck_velocity=1e-300).dry_friction_bounds(1.0, 0.0)[0] == 0.0
 
 
 @pytest.mark.parametrize(("push", "stops"), [(0.15, True), (0.25, False)])
@@ -356,7 +359,7 @@ LOSSY = {"ke": 0.0, "gear_ratio": 2.0, "efficiency": 0.7, "back_efficiency": 0.6
 @given(effort=st.floats(-5, 5), v=st.floats(-5, 5))
 def test_power_through_the_gear(effort, v):
     """Joint power = η motor power where the motor drives; motor = η_b joint power back-driven."""
-    forward, backward = motor(**LOSSY).dry(v, effort)
+    forward, backward = motor(**LOSSY).dry_friction_bounds(v, effort)
     joint = effort - (forward if v > 0 else -backward)
     if effort * v > 1e-12:
         assert joint * v == pytest.approx(0.7 * effort * v, rel=1e-12)
@@ -392,9 +395,13 @@ def test_computed_and_applied_effort_and_what_else_acts():
     assert found.computed[0] == pytest.approx(2 * 0.5 * (10 - emf) / 2)
     assert found.applied[0] == pytest.approx(2 * 0.5 * (6 - emf) / 2)
     assert found.viscous[0] == pytest.approx(-4 * 0.02 * 0.5)
-    assert (found.forward[0], found.backward[0], found.stop[0]) == (0.2, 0.2, 0.0)
+    assert (found.dry_friction_forward[0], found.dry_friction_backward[0], found.stop[0]) == (
+        0.2,
+        0.2,
+        0.0,
+    )
     after = plant.step(state, told("voltage", 10.0), 1e-6)
-    net = found.applied + found.viscous + found.stop - found.forward
+    net = found.applied + found.viscous + found.stop - found.dry_friction_forward
     assert (after.v[0] - 0.5) / 1e-6 == pytest.approx(net[0] / MASS, rel=1e-6)
     with pytest.raises(ValueError, match="read-only"):
         found.applied[0] = 1.0
@@ -432,7 +439,7 @@ def test_efforts_refuse_what_a_step_refuses():
     plant = Plant(turntable())
     with pytest.raises(InvalidValue, match="2 positions"):
         plant.efforts(State.of([0.0, 0.0]), told("effort", 1.0))
-    with pytest.raises(CommandRefused):
+    with pytest.raises(CommandRejected):
         plant.efforts(at(0.0), told("effort", 1.0, 2.0))
     with pytest.raises(UnknownName, match="position"):
         plant.efforts(at(0.0), told("position", 1.0))
@@ -453,8 +460,10 @@ def bench_torque(row):
     found = Plant(arm).efforts(at(row["vel_in"]), told("voltage", row["V"]))
     net = found.applied[0] + found.viscous[0] + row["ext_torque"]
     if row["vel_in"] == 0:
-        return net + np.clip(-net, -found.forward[0], found.backward[0])
-    return net - (found.forward[0] if row["vel_in"] > 0 else -found.backward[0])
+        return net + np.clip(-net, -found.dry_friction_forward[0], found.dry_friction_backward[0])
+    return net - (
+        found.dry_friction_forward[0] if row["vel_in"] > 0 else -found.dry_friction_backward[0]
+    )
 
 
 def unreversed_torque(row):
@@ -496,7 +505,7 @@ def test_the_bench_has_rows_of_every_kind():
 class Uncompiled(DcMotor):
     """The same motor as a plug-in would bring it."""
 
-    kernel: ClassVar[int] = 0
+    kernel_id: ClassVar[int] = 0
 
 
 @pytest.mark.parametrize(("interface", "size"), [("voltage", 12.0), ("effort", 6.0)])
@@ -505,7 +514,7 @@ def test_a_plug_in_with_every_state_moves_the_arm_to_the_same_numbers(monkeypatc
     monkeypatch.setitem(plugins.BUILT_IN, "actuators", registered)
     compiled = five_dof().with_actuator("dc_motor", **EVERYTHING)
     own = replace(compiled, joints=tuple(replace(j, actuator="own") for j in compiled.joints))
-    assert {a.kernel for a in own.actuators} == {0}
+    assert {a.kernel_id for a in own.actuators} == {0}
     assert compiled.act_names[:4] == ("R1.current", "R1.temperature", "R1.rotor_velocity", "R1.gap")
     start = State.of([0.1, -1.1, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
     command = told(interface, *(size * np.array([1, -1, 0.5, -0.5, 0.1])))
@@ -550,15 +559,15 @@ def test_every_law_is_finite(constants, gear, limits, command, v, act):
     m = motor(**(constants | gear | limits))
     own = act[: len(m.states)]
     for interface in m.interfaces:
-        decay, source = m.rates(interface, command, 0.0, v, own)
+        decay, source = m.act_dot_terms(interface, command, 0.0, v, own)
         assert np.isfinite([*decay, *source]).all()
         assert min(decay, default=0.0) >= 0
         effort = m.effort(interface, command, 0.0, v, own)
         assert np.isfinite([effort, m.computed_effort(interface, command, 0.0, v, own)]).all()
-        assert min(m.dry(v, effort)) >= 0
-        assert np.isfinite(m.dry(v, effort)).all()
-    if m.rubs_inside:
-        assert np.isfinite(m.rub(own, own, decay, 1e-3)).all()
+        assert min(m.dry_friction_bounds(v, effort)) >= 0
+        assert np.isfinite(m.dry_friction_bounds(v, effort)).all()
+    if m.has_internal_friction:
+        assert np.isfinite(m.apply_internal_friction(own, own, decay, 1e-3)).all()
 
 
 @settings(max_examples=300)
@@ -567,7 +576,7 @@ def test_an_unpowered_motor_only_takes_energy(constants, gear, v, act):
     """d/dt (L i²/2 + J w²/2 + tooth spring) + power into the joint <= 0 at 0 V, where Ke = Kt."""
     m = motor(**(constants | gear | {"ke": constants["kt"]}))
     c, own = m.constants, act[: len(m.states)]
-    decay, source = m.rates("voltage", 0.0, 0.0, v, own)
+    decay, source = m.act_dot_terms("voltage", 0.0, 0.0, v, own)
     change = {s.name: n - x * z for s, x, n, z in zip(m.states, decay, source, own, strict=True)}
     state = {s.name: z for s, z in zip(m.states, own, strict=True)}
     terms = [m.effort("voltage", 0.0, 0.0, v, own) * v]

@@ -17,10 +17,10 @@ from random_arm import needed_effort, random_arm
 from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
 STEP, OVERSHOOT, TOUR = 0.02, 0.2, 0.01
 """Step [rad or m], largest overshoot as a fraction of it, largest error along a tour."""
@@ -111,7 +111,7 @@ def payload_of(arm):
 def time_step(arm):
     """COARSE where viscous friction allows it along the tour: max |λ(M⁻¹ diag(b))| dt < 1."""
     damping = np.diag([joint.damping for joint in arm.joints])
-    masses = [rigid_body.mass_matrix(arm, point.q) for point in walk(arm)]
+    masses = [rigid_body.mass_matrix(arm, point.q) for point in demo_trajectory(arm)]
     fastest = max(np.abs(np.linalg.eigvals(np.linalg.solve(M, damping))).max() for M in masses)
     return COARSE if fastest * COARSE < 1 else USUAL
 
@@ -122,7 +122,7 @@ def loop_of(arm, dt):
         warnings.simplefilter("error")  # of thin margins
         controller = build_controller(arm)
     assert isinstance(controller, ComputedTorque)
-    loop = ControlLoop(Simulated(arm, Simulation(arm, dt=dt)), controller)
+    loop = ControlLoop(SimulationDriver(arm, Simulation(arm, dt=dt)), controller)
     loop.step()
     return loop
 
@@ -139,7 +139,7 @@ def run(loop, seconds):
 
 def tour_error(arm, dt):
     """Largest error [rad or m] along one round of the tour, and a second at its end."""
-    loop, points = loop_of(arm, dt), walk(arm)
+    loop, points = loop_of(arm, dt), demo_trajectory(arm)
     now = loop.state.time
     loop.follow(JointTrajectory(tuple(replace(w, time=w.time + now) for w in points)))
     return np.abs(run(loop, points[-1].time + 1.0)).max()
@@ -147,7 +147,7 @@ def tour_error(arm, dt):
 
 def overshoot(arm, dt):
     """Largest overshoot, as a fraction of a step of all joints at once, and the error after it."""
-    loop, start = loop_of(arm, dt), arm.pose("initial")
+    loop, start = loop_of(arm, dt), arm.configuration("initial")
     step = np.where(start + STEP <= arm.upper, STEP, -STEP)
     loop.hold(dict(zip(arm.joint_names, (start + step).tolist(), strict=True)))
     errors = run(loop, 1.5)

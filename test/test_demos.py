@@ -23,12 +23,12 @@ from arm_dynamics.demos import (
     two_link,
     writer,
 )
-from arm_dynamics.demos.demo_result import Animation, Picture, Show, row
-from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, format_row
+from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.planar import animate
-from arm_dynamics.demos.writer import KEPT, content, digest
+from arm_dynamics.demos.writer import POINT_CAPACITY, content, digest
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.dynamics.kinematics import chain_points, tool_position
+from arm_dynamics.dynamics.kinematics import joint_origins, tool_position
 from arm_dynamics.model.load import load_arm
 
 DATA = Path(__file__).parent / "data"
@@ -84,11 +84,11 @@ def at(trace, times):
 def test_joints_and_tool_of_a_stretched_arm():
     arm = load_arm("two_link")
     np.testing.assert_allclose(
-        chain_points(arm, [0, np.pi / 2]), [[0, 0, 0], [1, 0, 0], [1, 0, 1]], atol=1e-12
+        joint_origins(arm, [0, np.pi / 2]), [[0, 0, 0], [1, 0, 0], [1, 0, 1]], atol=1e-12
     )
     for name in ("five_dof", "four_joint", "puma560"):
-        arm, q = load_arm(name), load_arm(name).pose("initial")
-        points = chain_points(arm, q)
+        arm, q = load_arm(name), load_arm(name).configuration("initial")
+        points = joint_origins(arm, q)
         assert points.shape == (arm.nv + 1, 3)
         np.testing.assert_array_equal(points[-1], tool_position(arm, q))
 
@@ -110,7 +110,7 @@ def test_work_of_a_power_that_grows_evenly():
 def test_times_that_do_not_divide_are_refused(times):
     arm = load_arm("two_link")
     with pytest.raises(InvalidValue):
-        record(arm, *released(arm, arm.pose("zero")), **times)
+        simulate_constant_command(arm, *release_from_rest(arm, arm.configuration("zero")), **times)
 
 
 # --- three_link ---
@@ -229,7 +229,7 @@ def test_friction_holds_exactly_the_joints_whose_weight_is_below_it():
     """At rest joint i stays while |g_i| is below its break-away effort."""
     slow = puma("voltage")
     weight = np.abs(rigid_body.gravity(slow.arm, slow.q[0]))
-    dry = [actuator.dry_friction for actuator in slow.arm.actuators]
+    dry = [actuator.breakaway_effort for actuator in slow.arm.actuators]
     held = {n for n, w, d in zip(slow.arm.joint_names, weight, dry, strict=True) if w < d}
     assert set(puma560_fall.stuck(slow)) == held == {"J1", "J4", "J5", "J6"}
 
@@ -246,11 +246,15 @@ def test_holding_voltage_holds():
     """Alone, as dry friction is taken away; a tenth more does not."""
     arm = load_arm("puma560").with_motors(coulomb_friction=0.0)
     q = np.array(puma560_fall.START)
-    start, _ = released(arm, q)
+    start, _ = release_from_rest(arm, q)
     volts = puma560_fall.holding_voltage(arm, q)
-    held = record(arm, start, command("voltage", volts), seconds=0.5, interval=0.1, dt=5e-4)
+    held = simulate_constant_command(
+        arm, start, command("voltage", volts), seconds=0.5, interval=0.1, dt=5e-4
+    )
     np.testing.assert_allclose(held.q[-1], q, atol=1e-9)
-    pushed = record(arm, start, command("voltage", 1.1 * volts), seconds=0.5, interval=0.1, dt=5e-4)
+    pushed = simulate_constant_command(
+        arm, start, command("voltage", 1.1 * volts), seconds=0.5, interval=0.1, dt=5e-4
+    )
     assert np.abs(pushed.q[-1] - q).max() > 1e-3
 
 
@@ -353,7 +357,7 @@ def test_gallery_is_current():
 
 
 def test_numbers_as_text_have_no_negative_zero():
-    assert row(np.array([-1e-16, 1.005, -2])) == "0.00, 1.00, -2.00"
+    assert format_row(np.array([-1e-16, 1.005, -2])) == "0.00, 1.00, -2.00"
 
 
 # --- files ---
@@ -362,17 +366,19 @@ def test_numbers_as_text_have_no_negative_zero():
 def small():
     """A show of one picture and one short animation."""
     arm = load_arm("two_link")
-    trace = record(arm, *released(arm, arm.pose("zero")), seconds=0.2, interval=0.01, dt=0.01)
+    trace = simulate_constant_command(
+        arm, *release_from_rest(arm, arm.configuration("zero")), seconds=0.2, interval=0.01, dt=0.01
+    )
     drawn, ((axes,),) = figure("A line", 1, 1, 3.0)
     axes.plot([0.0, 1.0], [0.0, 2.0])
     label(axes, "time [s]", "angle [rad]")
     moving = animate("moving", "It moves.", "Moving", [trace, trace], ["left", "right"])
-    return Show("Small", (Picture("line", "A line.", drawn), moving), (("one", "1 m"),))
+    return DemoResult("Small", (DemoFigure("line", "A line.", drawn), moving), (("one", "1 m"),))
 
 
 def test_files_carry_what_they_show(tmp_path):
     show = small()
-    result = writer.write(show, tmp_path / "deep" / "folder")
+    result = writer.write_figures(show, tmp_path / "deep" / "folder")
     assert [file.name for file in result.files] == ["line.png", "moving.gif"]
     with Image.open(result.files[0]) as png:
         assert png.text[writer.KEY] == digest(content(show.pictures[0]))
@@ -392,9 +398,9 @@ def test_files_carry_what_they_show(tmp_path):
 def test_content_is_short_and_keeps_the_ends():
     drawn, ((axes,),) = figure("Many", 1, 1, 3.0)
     axes.plot(np.arange(1000), np.arange(1000) ** 2, label="squares")
-    (line,) = content(Picture("many", "Many.", drawn))["axes"][0]["lines"]
+    (line,) = content(DemoFigure("many", "Many.", drawn))["axes"][0]["lines"]
     assert line["label"] == "squares"
-    assert (line["x"][0], line["y"][-1], len(line["x"])) == (0, 999**2, KEPT)
+    assert (line["x"][0], line["y"][-1], len(line["x"])) == (0, 999**2, POINT_CAPACITY)
 
 
 def test_another_point_is_another_digest():
@@ -439,7 +445,7 @@ def test_unknown_name_lists_those_that_exist(capsys):
     assert "'six_dof'" in message
     assert all(name in message for name in registry.DEMOS)
     with pytest.raises(UnknownName):
-        registry.load("six_dof")
+        registry.load_demo("six_dof")
 
 
 def test_folder_that_cannot_be_is_refused_before_anything_is_computed(
@@ -460,7 +466,7 @@ def test_folder_that_cannot_be_is_refused_before_anything_is_computed(
 def test_folder_in_the_place_of_a_picture_is_named(tmp_path):
     (tmp_path / "line.png").mkdir()
     with pytest.raises(ConfigError, match=r"line\.png"):
-        writer.write(small(), tmp_path)
+        writer.write_figures(small(), tmp_path)
 
 
 @pytest.mark.parametrize("arguments", [["--out"], ["--dance"], ["two_link", "x"]])
@@ -484,6 +490,6 @@ def test_a_live_demonstration_gets_the_rest_of_the_line(monkeypatch):
     calls = []
     page = type("Page", (), {"run": staticmethod(lambda rest: calls.append(rest) or 7)})
     monkeypatch.setitem(registry.DEMOS, "page", registry.Demo("page", "a page", live=True))
-    monkeypatch.setattr(registry, "load", lambda name: page)
+    monkeypatch.setattr(registry, "load_demo", lambda name: page)
     assert run("page", "--port", "0") == 7
     assert calls == [["--port", "0"]]

@@ -10,11 +10,11 @@ from scipy.linalg import expm
 from arm_dynamics import load_arm
 from arm_dynamics.batch.rollout.derivative import StepDerivative, linearize_by_trace
 from arm_dynamics.batch.rollout.kernel import KernelRejected
-from arm_dynamics.batch.rollout.step_trace import METHODS
+from arm_dynamics.batch.rollout.step_trace import INTEGRATORS
 from arm_dynamics.batch.stability import discrete_map
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.simulation.linearization import holding, linearize
+from arm_dynamics.simulation.linearization import find_equilibrium, linearize
 from arm_dynamics.simulation.plant import Plant
 
 
@@ -94,7 +94,7 @@ def test_stops_are_apart_from_the_rate():
     close(linearize_by_trace(arm, beyond, command).A, linearize(arm, beyond, command).A, 1e-10)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("own", [False, True])
 def test_step_of_the_trace_has_the_plants_differences(method, own):
     arm = full(five_dof()) if own else five_dof()
@@ -120,7 +120,7 @@ def test_step_beyond_a_stop_has_the_plants_differences():
 @pytest.mark.parametrize("make", [five_dof, lambda: full(five_dof())])
 def test_at_rest_the_step_is_the_advisors_map(make):
     arm = make()
-    state, command = holding(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
+    state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
     found = linearize_by_trace(arm, state, command, 1e-4)
     phi, gamma = discrete_map(linearize(arm, state, command), "semi_implicit_euler", 1e-4)
     close(found.A, phi, 1e-9)
@@ -133,7 +133,7 @@ def test_a_small_step_tends_to_the_rate(make):
     arm = make()
     state, command = scattered(arm, "voltage", 3)
     rate = linearize_by_trace(arm, state, command)
-    for method in METHODS:
+    for method in INTEGRATORS:
         step = linearize_by_trace(arm, state, command, 1e-7, method)
         close((step.A - np.eye(len(step.A))) / 1e-7, rate.A, 1e-3)
         close(step.B / 1e-7, rate.B, 1e-3)
@@ -142,7 +142,7 @@ def test_a_small_step_tends_to_the_rate(make):
 def test_rk4_with_own_states_is_the_continuous_map_to_its_order():
     """A_d = e^(A dt) + O(dt^5) at rest, where A says all: half the step, 32 times less."""
     arm = full(five_dof())
-    state, command = holding(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
+    state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
     rate = linearize(arm, state, command).A
     misses = [
         np.abs(linearize_by_trace(arm, state, command, dt, "rk4").A - expm(dt * rate)).max()

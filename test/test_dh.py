@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model import mdh
 from arm_dynamics.model.arm_description import JointSpec
-from arm_dynamics.model.dh import DhLink, DhRow, segments, urdf
+from arm_dynamics.model.dh import DhLink, DhRow, chain_segments, urdf_text
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import box, compose, cylinder, sphere
 
@@ -62,7 +62,7 @@ def link(name, row, kind="revolute", solids=(BALL,)):
 
 def load(chain, tool=(0, 0, 0)):
     links = [link(f"j{i}", row, kind, BODY) for i, (row, kind, *_) in enumerate(chain)]
-    model = pin.buildModelFromXML(urdf("chain", links, tool))
+    model = pin.buildModelFromXML(urdf_text("chain", links, tool))
     return model, model.createData()
 
 
@@ -118,10 +118,10 @@ def test_a_modified_table_of_the_same_arm_gives_the_same_urdf():
     ):
         row = DhRow(theta, d, a_end, alpha_end)
         back = np.linalg.inv(row.end)
-        inside = tuple(solid.moved(back[:3, :3], back[:3, 3]) for solid in solids)
+        inside = tuple(solid.transformed(back[:3, :3], back[:3, 3]) for solid in solids)
         distal.append(link(f"j{i}", row, solids=inside))
         same.append(MdhLink(MdhRow(a, alpha, d, theta), link(f"j{i}", row, solids=solids).joint))
-    for ours, theirs in zip(segments(distal), mdh.segments(same), strict=True):
+    for ours, theirs in zip(chain_segments(distal), mdh.chain_segments(same), strict=True):
         np.testing.assert_allclose(ours.placement, theirs.placement, atol=1e-15)
         np.testing.assert_allclose(ours.joint.solids[0].centre, (0.1, 0.2, 0.3), atol=1e-15)
         np.testing.assert_allclose(
@@ -129,7 +129,7 @@ def test_a_modified_table_of_the_same_arm_gives_the_same_urdf():
         )
     q = np.array([0.3, -0.4, 0.5])
     places = []
-    for text in (urdf("arm", distal), mdh.urdf("arm", same)):
+    for text in (urdf_text("arm", distal), mdh.urdf_text("arm", same)):
         model = pin.buildModelFromXML(text)
         data = model.createData()
         pin.framesForwardKinematics(model, data, q)
@@ -140,7 +140,7 @@ def test_a_modified_table_of_the_same_arm_gives_the_same_urdf():
 def test_numbers_of_a_right_angle_stay_the_tables():
     """No 0.30000000000000004 from a cosine that should be zero."""
     ball = sphere(0.1, 1.0, (0.1, 0.2, 0.3))
-    written = urdf("one", [link("j0", DhRow(a=0.5, alpha=-pi / 2), solids=(ball,))])
+    written = urdf_text("one", [link("j0", DhRow(a=0.5, alpha=-pi / 2), solids=(ball,))])
     assert '<origin xyz="0.6 0.3 -0.2"' in written
 
 
@@ -152,4 +152,4 @@ def test_a_row_that_is_not_finite_is_refused(entry):
 
 def test_a_tool_that_is_no_point_is_refused():
     with pytest.raises(InvalidValue, match="tool"):
-        urdf("one", [link("j0", DhRow())], (0, 0))
+        urdf_text("one", [link("j0", DhRow())], (0, 0))

@@ -75,7 +75,7 @@ def test_the_controller_of_the_page_is_registered_and_takes_its_gains(tmp_path, 
         plugins._installed.cache_clear()
     assert type(controller).__name__ == "SoftPd"
     assert controller.gains["k"].tolist() == [10.0, 120.0, 10.0, 10.0, 10.0, 10.0]
-    assert controller.law_gains["cutoff"] == 80.0
+    assert controller.controller_gains["cutoff"] == 80.0
 
 
 def urdfs(page):
@@ -116,7 +116,7 @@ def test_the_messages_of_the_symptoms_are_those_of_the_code():
 def row(parameter):
     """A parameter's line in the table of docs/motors.md."""
     default = "required" if parameter.default is None else f"{parameter.default:g}"
-    allowed = "any" if parameter.lower == parameter.above == -inf else parameter.allowed
+    allowed = "any" if parameter.lower == parameter.above == -inf else parameter.range_text
     words = parameter.unit, default.replace("inf", "∞"), allowed, parameter.description
     return f"| `{parameter.name}` | {' | '.join(words)} |"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics import plugins
 from arm_dynamics.cli import hardware, main
+from arm_dynamics.core import plugins
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "arm_dynamics"
@@ -224,7 +224,7 @@ def test_quoted_names_exist(page):
         "no_module.py",
         "model/no_module.py",
         "arm_dynamics.no_module",
-        "arm_dynamics.loop.NoClass",
+        "arm_dynamics.model.NoClass",
         "ArmModel.no_member",
         "NoSuchClass",
         "NoSuchClass.member",

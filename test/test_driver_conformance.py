@@ -29,10 +29,10 @@ def case(request):
 @pytest.mark.quick(30)
 def test_it_is_noticed_in_time_the_arm_stays_near_and_goes_on(case):
     maker, fault, came = case
-    if came.after is None:
+    if came.starting_from is None:
         assert fault.quiet or (fault.silence and not maker.watched)
     else:
-        assert came.after <= fault.within
+        assert came.starting_from <= fault.within
     assert came.moved <= fault.far
     assert came.torque <= 1.02
     assert came.longest <= LONGEST
@@ -51,7 +51,7 @@ def test_motors_with_a_watchdog_stop_without_a_host(case):
 
 
 def test_every_driver_of_motors_is_broken_here():
-    kinds = {name: plugins.load("drivers", name) for name in plugins.BUILT_IN["drivers"]
+    kinds = {name: plugins.load_class("drivers", name) for name in plugins.BUILT_IN["drivers"]
              if name != "topic"}  # fmt: skip
     buses = {name for name, kind in kinds.items() if issubclass(kind, MotorBus)}
     assert buses == {maker.driver for maker in MAKERS.values()}

@@ -10,9 +10,9 @@ from emulators.small_arm import small_arm
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 pytestmark = pytest.mark.hardware
 
@@ -56,10 +56,10 @@ class Workshop:
     def program(self, **settings):
         """A new one; the port is free."""
         self.port.opened, self.port.left = False, 10**9
-        wiring = read_wiring(self.arm)
-        kind = plugins.load("drivers", self.maker.driver)
+        wiring = read_hardware_info(self.arm)
+        kind = plugins.load_class("drivers", self.maker.driver)
         bus = kind(wiring.motors, {**wiring.settings, **settings}, self.port)
-        return MotorArm(self.arm, bus, interface=self.maker.interface)
+        return MotorBusDriver(self.arm, bus, interface=self.maker.interface)
 
     def life(self, driver, writes):
         """Configured, activated, some cycles; whether it was killed by its ``writes``-th write."""
@@ -87,7 +87,7 @@ class Workshop:
 def works(shop, driver):
     """Whether it drives all motors, without an event."""
     shop.cycles(driver, 10)
-    return driver.status is Status.ACTIVE and all(shop.torque) and not driver.trips
+    return driver.status is DriverState.ACTIVE and all(shop.torque) and not driver.trips
 
 
 @pytest.mark.quick(2)
@@ -102,7 +102,7 @@ def test_a_program_that_is_killed_at_any_point_leaves_an_arm_that_is_taken_up(na
         assert shop.life(shop.program(), kill)
         shop.port.pass_until(shop.port.now() + (0.0 if k % 2 else 0.5))
         second = shop.program()
-        second.configure()
+        second.set_gains()
         second.activate()
         assert works(shop, second), f"killed by write {kill} of {writes}"
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import DriverFault
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 
 pytestmark = pytest.mark.hardware
 
@@ -76,7 +76,7 @@ def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
                 bench.cycle()
             is_bounded(bench)
         mended(bench)
-        if bench.driver.status is Status.UNCONFIGURED:
+        if bench.driver.status is DriverState.UNCONFIGURED:
             bench.port.close()
         assert recovered(bench, 10), "it did not come back"
 

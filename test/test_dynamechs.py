@@ -22,13 +22,13 @@ from arm_dynamics.simulation.dynamechs import (
     Dynamechs,
     Q,
     V,
-    advance,
-    motor,
+    advance_published_step,
+    motor_torque,
     objective,
     published_arm,
     unloaded_torques,
 )
-from arm_dynamics.simulation.forward_model import pack_state, split
+from arm_dynamics.simulation.forward_model import pack_state, split_state_vector
 
 DATA = Path(__file__).parent / "data/five_dof"
 DT = 1e-4
@@ -53,12 +53,12 @@ CONSTANTS = ("Kt", "Kb", "Ra", "Vmax", "Vhalf", "fc", "fv")
 
 
 def at_rest(arm):
-    return pack_state(arm, State.of(arm.pose("initial")))
+    return pack_state(arm, State.of(arm.configuration("initial")))
 
 
 def held(arm, step, p=P, calls=30000):
     """States of the published P law around ``step``, which takes (state, voltages)."""
-    x, volts, target = at_rest(arm), np.zeros(5), arm.pose("initial")
+    x, volts, target = at_rest(arm), np.zeros(5), arm.configuration("initial")
     for _ in range(calls):
         x = step(x, volts)
         volts[JOINTS] = p * (target - x[:5])[JOINTS]
@@ -103,7 +103,7 @@ def test_the_figures_of_the_publication():
 def test_without_its_artefacts_it_is_explicit_euler(gain, figure):
     """The product's explicit Euler, a voltage acting one call after it was given."""
     arm = published_arm()
-    plant, state = Plant(arm, "explicit_euler"), State.of(arm.pose("initial"))
+    plant, state = Plant(arm, "explicit_euler"), State.of(arm.configuration("initial"))
     target, volts, total, errors = state.q, np.zeros(5), 0.0, np.zeros(3)
     for _ in range(30000):
         error = (target - state.q)[JOINTS]
@@ -128,7 +128,7 @@ def test_the_published_gains_sit_on_the_edge():
 
 def test_the_objective_is_the_sum_over_calls_of_the_forward_model():
     arm = published_arm()
-    target = arm.pose("initial")
+    target = arm.configuration("initial")
     errors = [np.abs(target - x[:5])[JOINTS].sum() for x in held(arm, published(arm), calls=500)]
     assert objective(arm, P, duration=0.05) == pytest.approx(sum(errors), rel=1e-13)
 
@@ -138,10 +138,10 @@ def test_the_motor_bench():
     bench = {name: np.array([row[name] for row in BENCH]) for name in BENCH[0]}
     x = np.zeros((ROWS, len(BENCH)))
     x[V], x[FLAG], x[PREVIOUS] = bench["vel_in"], bench["flag_in"], bench["prev_in"]
-    advance(x, DT)
+    advance_published_step(x, DT)
     values = np.array([bench["V"], bench["ext_torque"], x[V], x[FLAG]])
     constants = np.array([bench[name] for name in CONSTANTS])
-    found = np.array([motor(*row) for row in np.vstack([values, constants]).T]).T
+    found = np.array([motor_torque(*row) for row in np.vstack([values, constants]).T]).T
     want = [bench[name] for name in ("torque_out", "vel_out", "flag_out")]
     np.testing.assert_allclose([found[0], x[V], found[1]], want, rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(bench["vel_out"], bench["prev_out"])  # the next call's previous
@@ -163,7 +163,7 @@ def torque_of_the_product(row):
     arm = chain({"effort": 1e6}).with_actuator("dc_motor", **motors)
     arm = arm.with_gravity([0, 0, -4 * row["ext_torque"]])  # centre of 1 kg at 0.25 m
     start = pack_state(arm, State.of([0.0], [row["vel_in"]]))
-    after = split(arm, forward_model(arm, start, [row["V"]], 1e-7))
+    after = split_state_vector(arm, forward_model(arm, start, [row["V"]], 1e-7))
     return mass_matrix(arm, [0.0])[0, 0] * after.a[0]
 
 
@@ -201,7 +201,7 @@ def test_with_zero_friction_a_reversal_stops_the_joint_for_one_call():
     """An artefact: the product's motor goes through zero."""
     x = Dynamechs(published_arm()).rows
     x[[A, FLAG, VOLTAGE]], x[Q], x[V], x[PREVIOUS] = 0.0, 0.1, 0.3, -0.2
-    advance(x, DT)
+    advance_published_step(x, DT)
     assert (x[V] == 0).all()
     assert (x[FLAG] == 1).all()
     assert (x[PREVIOUS] == 0).all()
@@ -228,10 +228,10 @@ def test_accelerations_of_the_original():
 def test_a_voltage_moves_the_velocity_one_call_later():
     arm, volts = published_arm(), np.array([1.0, 0, 0, 0, 0])
     step = published(arm)
-    first = split(arm, step(at_rest(arm), volts))
+    first = split_state_vector(arm, step(at_rest(arm), volts))
     assert first.v[0] == 0
     assert first.a[0] > 0
-    second = split(arm, step(step(at_rest(arm), volts), 0 * volts))
+    second = split_state_vector(arm, step(step(at_rest(arm), volts), 0 * volts))
     assert second.v[0] == DT * first.a[0]
 
 
@@ -283,6 +283,6 @@ def test_an_arm_without_motors_has_no_published_step():
 
 def test_a_motion_that_blows_up_is_an_error():
     arm = published_arm()
-    fast = pack_state(arm, State.of(arm.pose("initial"), np.full(5, 1e160)))
+    fast = pack_state(arm, State.of(arm.configuration("initial"), np.full(5, 1e160)))
     with pytest.raises(InvalidValue, match=r"finite numbers with dt = 0\.0001 s"):
         published(arm)(fast, np.zeros(5))

@@ -224,4 +224,4 @@ def test_efforts_of_many_instants_are_those_of_each():
     arm = five_dof()
     q, v, a = np.random.default_rng(0).uniform(-1, 1, (3, 6, 5))
     each = [rigid_body.rnea(arm, *row) for row in zip(q, v, a, strict=True)]
-    np.testing.assert_array_equal(rigid_body.rnea_each(arm, q, v, a), each)
+    np.testing.assert_array_equal(rigid_body.rnea_batch(arm, q, v, a), each)

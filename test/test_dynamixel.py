@@ -11,7 +11,7 @@ from emulators.dynamixel import SHEETS, EmulatedDynamixels
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.core.errors import CommandRefused, ConfigError, DriverFault, UnknownName
+from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault, UnknownName
 from arm_dynamics.hardware.dynamixel import packets
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.dynamixel.control_table import (
@@ -21,9 +21,9 @@ from arm_dynamics.hardware.dynamixel.control_table import (
     find_model,
 )
 from arm_dynamics.hardware.dynamixel.feedback_reader import MEMORY
-from arm_dynamics.hardware.dynamixel.identification import scan
-from arm_dynamics.hardware.dynamixel.transport import Line
-from arm_dynamics.hardware.motor_bus import Found, Goal
+from arm_dynamics.hardware.dynamixel.identification import scan_port
+from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 
 pytestmark = pytest.mark.hardware
 
@@ -105,14 +105,14 @@ def test_echoes_and_noise_are_passed_over():
     wire.spoil = lambda data: b"\xff\xff\xfd\x00\x01\x07" + data if data else data
     for _ in range(4):
         assert set(made.read()) == set(range(1, 7))
-    made.write({id: Goal("effort", 0.5) for id in made.motors})
+    made.write({id: MotorCommand("effort", 0.5) for id in made.motors})
     assert made.read()[3].enabled
 
 
 @given(st.floats(-3, 3))
 def test_effort_becomes_current_and_comes_back(effort):
     made, motors, wire = running()
-    made.write({2: Goal("effort", effort)})
+    made.write({2: MotorCommand("effort", effort)})
     wire.advance(1e-3)
     step = MODELS["XM430-W350"].kt * 2.69e-3
     assert motors.shafts[1].effort == pytest.approx(effort, abs=0.51 * step)
@@ -125,17 +125,17 @@ def test_voltage_becomes_pwm_of_the_supply_there_is(volts):
     made, motors, wire = running(("XL430-W250",), "voltage")
     motors.shafts[0].supply = 11.0
     made.read()
-    made.write({1: Goal("voltage", volts)})
+    made.write({1: MotorCommand("voltage", volts)})
     wire.advance(1e-3)
     assert motors.shafts[0].effort == pytest.approx(1.4 * volts / 11.1, abs=1.4 / 885)
 
 
 def test_position_and_velocity_move_the_shaft():
     made, motors, wire = running(interface="position")
-    made.write({1: Goal("position", -7.0)})
+    made.write({1: MotorCommand("position", -7.0)})
     assert motors.get(1, 116) == 2048 - round(7.0 / TICK)
     made, motors, wire = running(interface="velocity")
-    made.write({1: Goal("velocity", -2.0)})
+    made.write({1: MotorCommand("velocity", -2.0)})
     assert motors.get(1, 104) == -round(2.0 / RATE)
     wire.advance(1e-3)
     assert motors.shafts[0].effort < 0
@@ -146,26 +146,26 @@ def test_huge_goals_are_cut_to_the_motors_own_limits():
     motors.set(1, 38, 500)
     made.disable([1])
     made.prepare("effort")
-    made.write({1: Goal("effort", -1e9), 2: Goal("effort", 1e9)})
+    made.write({1: MotorCommand("effort", -1e9), 2: MotorCommand("effort", 1e9)})
     assert (motors.get(1, 102), motors.get(2, 102)) == (-500, 1193)
 
 
 @pytest.mark.parametrize("value", [nan, inf, -inf])
 def test_goals_that_are_no_numbers_reach_no_motor(value):
     made, motors, _ = running()
-    with pytest.raises(CommandRefused):
-        made.write({1: Goal("effort", 1.0), 2: Goal("effort", value)})
+    with pytest.raises(CommandRejected):
+        made.write({1: MotorCommand("effort", 1.0), 2: MotorCommand("effort", value)})
     assert motors.get(1, 102) == 0
 
 
 def test_goals_of_another_interface_or_before_preparation_are_refused():
     made, _, _ = running()
-    with pytest.raises(CommandRefused, match="set to effort"):
-        made.write({1: Goal("voltage", 1.0)})
+    with pytest.raises(CommandRejected, match="set to effort"):
+        made.write({1: MotorCommand("voltage", 1.0)})
     made, _, _ = bus()
     made.open()
     with pytest.raises(DriverFault, match="not prepared"):
-        made.write({1: Goal("effort", 1.0)})
+        made.write({1: MotorCommand("effort", 1.0)})
     assert made.enable([1]) == set()
 
 
@@ -194,7 +194,7 @@ def test_enabling_moves_nothing():
 
 def test_goals_set_before_torque_are_kept():
     made, motors, wire = ready()
-    made.write({1: Goal("effort", 1.0)})
+    made.write({1: MotorCommand("effort", 1.0)})
     wire.advance(1e-3)
     assert motors.shafts[0].effort == 0
     made.enable([1, 2])
@@ -204,7 +204,7 @@ def test_goals_set_before_torque_are_kept():
 
 def test_goals_end_with_the_torque():
     made, motors, wire = running()
-    made.write({1: Goal("effort", 1.0)})
+    made.write({1: MotorCommand("effort", 1.0)})
     made.disable([1])
     made.enable([1])
     wire.advance(1e-3)
@@ -232,14 +232,14 @@ def test_the_watchdog_counts_steps_of_20_ms(timeout, steps):
 
 def test_a_silent_host_is_noticed_by_the_motors_and_told_afterwards():
     made, motors, wire = running()
-    made.write({1: Goal("effort", 1.0)})
+    made.write({1: MotorCommand("effort", 1.0)})
     for _ in range(100):  # every read counts as life
         wire.advance(5e-3)
         assert not any(r.fault for r in made.read().values())
     wire.advance(0.13)
     assert all(shaft.effort == 0 for shaft in motors.shafts)
     assert {r.fault for r in made.read().values()} == {"bus watchdog"}
-    made.write({1: Goal("effort", 1.0)})
+    made.write({1: MotorCommand("effort", 1.0)})
     wire.advance(1e-3)
     assert motors.shafts[0].effort == 0
     assert made.arm_watchdog(0.1) == {1, 2, 3}
@@ -252,7 +252,7 @@ def test_a_silent_host_is_noticed_by_the_motors_and_told_afterwards():
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
 def test_a_tripped_watchdog_is_cleared_before_anything_else_is_written(interface):
     made, motors, wire = running(interface="voltage")
-    made.write({1: Goal("voltage", 1.0)})
+    made.write({1: MotorCommand("voltage", 1.0)})
     wire.advance(0.3)
     assert {motors.get(id, 98) for id in (1, 2, 3)} == {-1}
     assert motors.get(1, 100) == 0
@@ -261,7 +261,7 @@ def test_a_tripped_watchdog_is_cleared_before_anything_else_is_written(interface
     after.identify()
     after.prepare(interface)
     assert [motors.get(id, 100) for id in (1, 2, 3)] == [885] * 3
-    assert after.arm_watchdog(0.1) == after.enable([1, 2, 3]) == {1, 2, 3}
+    assert after.enable_watchdog(0.1) == after.enable([1, 2, 3]) == {1, 2, 3}
     assert {(r.fault, r.enabled) for r in after.read().values()} == {("", True)}
 
 
@@ -296,7 +296,7 @@ def test_a_motor_without_a_watchdog_is_cleared_by_a_restart_too():
 def test_the_current_of_a_supply_is_no_torque(model):
     made, motors, wire = running((model,), "voltage")
     made.read()
-    made.write({1: Goal("voltage", 1.0)})
+    made.write({1: MotorCommand("voltage", 1.0)})
     wire.advance(1e-3)
     told = made.read()[1]
     drawn = MODELS[model].kt * motors.get(1, 126) * MODELS[model].current_unit
@@ -318,14 +318,14 @@ def test_the_current_of_a_supply_is_no_torque(model):
 )
 def test_a_watchdog_that_is_told_stops_the_motor_and_no_other_is_told(model, firmware, armed, said):
     made, motors, wire = bus((model,), firmware=firmware)
-    assert made.watched(1) is None
+    assert made.has_watchdog(1) is None
     made.open()
     made.identify()
-    assert (made.watched(1), made.why_unwatched(1)) == (armed, said)
+    assert (made.has_watchdog(1), made.missing_watchdog_reason(1)) == (armed, said)
     made.prepare("voltage")
-    assert made.arm_watchdog(0.1) == ({1} if armed else set())
+    assert made.enable_watchdog(0.1) == ({1} if armed else set())
     assert made.enable([1]) == {1}
-    made.write({1: Goal("voltage", 3.0)})
+    made.write({1: MotorCommand("voltage", 3.0)})
     wire.advance(0.3)
     assert (motors.shafts[0].effort == 0.0) is armed
 
@@ -334,9 +334,9 @@ def test_motors_that_were_not_identified_tell_of_their_watchdogs_once_prepared()
     made, _, _ = bus(firmware=37)
     made.open()
     made.prepare("position")
-    assert made.watched(2) is False
+    assert made.has_watchdog(2) is False
     made.open()
-    assert made.watched(2) is None
+    assert made.has_watchdog(2) is None
 
 
 @pytest.mark.parametrize("option", [{}, {"chained": True}, {"firmware": 44, "chained": True}])
@@ -382,7 +382,7 @@ def test_what_came_before_the_question_is_no_answer():
 def test_an_answer_without_the_value_does_not_end_the_wait_for_it():
     """As to a write, of the same motor: no error, no data."""
     _, _, wire = bus()
-    line = Line(wire, 1e6, 1e-3)
+    line = DynamixelTransport(wire, 1e6, 1e-3)
     empty = packets.encode(2, packets.STATUS, b"\x00")
     wire.spoil = lambda data: empty + data
     found = line.read(range(1, 4), BUS_WATCHDOG)
@@ -393,7 +393,7 @@ def test_an_answer_without_the_value_does_not_end_the_wait_for_it():
 def test_a_register_that_all_should_take_is_written_again_where_it_was_not(lost):
     """``lost`` rounds without the answer of the first motor, out of three."""
     _, _, wire = bus()
-    line, rounds = Line(wire, 1e6, 1e-3), []
+    line, rounds = DynamixelTransport(wire, 1e6, 1e-3), []
 
     def spoil(data):
         rounds.extend([data] if data else [])
@@ -401,12 +401,12 @@ def test_a_register_that_all_should_take_is_written_again_where_it_was_not(lost)
 
     wire.spoil = spoil
     wanted = dict.fromkeys((1, 2, 3), 5)
-    assert line.put_all(BUS_WATCHDOG, wanted, lost) == {2, 3}
+    assert line.write_registers(BUS_WATCHDOG, wanted, lost) == {2, 3}
     rounds.clear()
-    assert line.put_all(BUS_WATCHDOG, wanted, lost + 1) == {1, 2, 3}
+    assert line.write_registers(BUS_WATCHDOG, wanted, lost + 1) == {1, 2, 3}
     assert len(rounds) == lost + 1
     rounds[:] = [b""] * lost
-    assert line.put_all(BUS_WATCHDOG, wanted, 3) == {1, 2, 3}
+    assert line.write_registers(BUS_WATCHDOG, wanted, 3) == {1, 2, 3}
     assert len(rounds) == lost + 1, "nothing is asked again once all have it"
 
 
@@ -483,7 +483,7 @@ def test_an_answer_to_the_last_question_is_not_taken_for_this_one():
 def test_a_motor_that_restarts_says_so_until_it_is_cleared():
     made, motors, wire = running(SIX)
     motors.shafts[3].q = 1.0
-    made.write({4: Goal("effort", 1.0)})
+    made.write({4: MotorCommand("effort", 1.0)})
     motors.reboot(4)
     for _ in range(5):
         found, took, _ = cycle(made, wire)
@@ -723,9 +723,9 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
 
     made: list[EmulatedDynamixels] = []
     wires: list[Wire] = []
-    assert scan(port, (57_600, 1_000_000)) == [
-        Found(1, "XM430-W350", "46", 1_000_000),
-        Found(2, "XL430-W250", "46", 1_000_000),
+    assert scan_port(port, (57_600, 1_000_000)) == [
+        DiscoveredMotor(1, "XM430-W350", "46", 1_000_000),
+        DiscoveredMotor(2, "XL430-W250", "46", 1_000_000),
     ]
     assert all(wire.closed for wire in wires)
     fresh = bus(("XM430-W350", "XL430-W250"))[1]
@@ -736,13 +736,13 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
 
 def test_scan_tells_of_two_motors_that_talk_at_once():
     shafts = [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250"), Shaft(2, "XM430-W350")]
-    found = scan(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
+    found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
     assert [(f.id, f.model) for f in found] == [(2, "XM430-W350"), (1, "garbled")]
 
 
 def test_scan_tells_two_motors_apart_that_say_the_same_of_themselves():
     shafts = [Shaft(1, "XM430-W350", q=0.3), Shaft(1, "XM430-W350"), Shaft(2, "XM430-W350")]
-    found = scan(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
+    found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
     assert {f.id for f in found if f.model == "garbled"} == {1}
 
 
@@ -769,9 +769,9 @@ def test_a_port_must_be_named_and_ids_must_be_possible():
 
 def test_errors_in_answers_are_no_values():
     line = ready(firmware=37)[0]._line
-    assert line.get(2, BUS_WATCHDOG) is None
-    assert line.get(2, TORQUE_ENABLE) == 0
-    assert not line.put(2, BUS_WATCHDOG, 0)
+    assert line.read_register(2, BUS_WATCHDOG) is None
+    assert line.read_register(2, TORQUE_ENABLE) == 0
+    assert not line.write_register(2, BUS_WATCHDOG, 0)
 
 
 def test_fast_and_plain_blocks_are_the_same():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arm_dynamics.hardware.dynamixel import control_table, conversion
 from arm_dynamics.hardware.dynamixel import packets as codec
 from arm_dynamics.hardware.dynamixel.control_table import Register
-from arm_dynamics.hardware.dynamixel.packets import LONGEST, Parser, crc16
+from arm_dynamics.hardware.dynamixel.packets import MAX_LENGTH, Parser, crc16
 
 pytestmark = pytest.mark.hardware
 
@@ -44,7 +44,7 @@ def words(text: str) -> bytes:
         ),
         (codec.reboot(1), "FF FF FD 00 01 03 00 08 2F 4E"),
         (
-            codec.read_each({1: 132, 2: 132}, 4),
+            codec.sync_or_bulk_read({1: 132, 2: 132}, 4),
             "FF FF FD 00 FE 09 00 82 84 00 04 00 01 02 CE FA",
         ),
         (
@@ -75,7 +75,7 @@ def test_status_packets_are_those_of_the_manual(packet, id, data):
 
 
 def test_bulk_read_asks_each_motor_for_its_own_address():
-    packet = codec.read_each({1: 208, 2: 224}, 16, fast=True)
+    packet = codec.sync_or_bulk_read({1: 208, 2: 224}, 16, fast=True)
     (found,) = Parser().feed(packet)
     assert found.instruction == codec.FAST_BULK_READ
     assert found.data == bytes([1, 208, 0, 16, 0, 2, 224, 0, 16, 0])
@@ -90,9 +90,9 @@ FAST_SHARES = [(3, 166), (7, 2079), (4, 1023)]
 
 def test_fast_read_is_that_of_the_manual():
     (found,) = Parser().feed(FAST)
-    shares = codec.answers(found, 4, 3)
+    shares = codec.status_data(found, 4, 3)
     assert [(s.id, int.from_bytes(s.data, "little")) for s in shares] == FAST_SHARES
-    request = codec.read_each({3: 132, 7: 132, 4: 132}, 4, fast=True)
+    request = codec.sync_or_bulk_read({3: 132, 7: 132, 4: 132}, 4, fast=True)
     assert request == words("FF FF FD 00 FE 0A 00 8A 84 00 04 00 03 07 04 20 F2")
 
 
@@ -110,12 +110,12 @@ def test_noise_of_an_impossible_length_hides_no_packet(length):
 def test_a_fast_packet_of_another_length_is_no_answer(size, count):
     """An answer that comes late belongs to another request: none of its bytes is a value."""
     (late,) = Parser().feed(FAST)
-    assert list(codec.answers(late, size, count)) == []
+    assert list(codec.status_data(late, size, count)) == []
 
 
 @pytest.mark.parametrize("kept", range(len(FAST) + 1))
 def test_what_came_of_a_cut_off_fast_read_is_used(kept):
-    shares = list(codec.shares(FAST[:kept], 4))
+    shares = list(codec.split_fast_status(FAST[:kept], 4))
     whole = max(0, (kept - codec.FAST_SIZE) // 8)
     assert [(s.id, int.from_bytes(s.data, "little")) for s in shares] == FAST_SHARES[:whole]
 
@@ -125,7 +125,7 @@ def test_no_share_behind_a_wrong_bit_of_a_fast_read_is_used(bit):
     wrong = bytearray(FAST)
     wrong[bit // 8] ^= 1 << bit % 8
     good = max(0, (bit // 8 - codec.FAST_SIZE) // 8)
-    shares = list(codec.shares(bytes(wrong), 4))
+    shares = list(codec.split_fast_status(bytes(wrong), 4))
     assert [s.id for s in shares] == [id for id, _ in FAST_SHARES[:good]]
 
 
@@ -203,7 +203,7 @@ def test_the_makers_sync_read_is_ours(ids, size):
     for fast in (False, True):
         loop = Loop()
         Protocol2PacketHandler().syncReadTx(loop, 224, size, ids, len(ids), fast)
-        assert loop.sent == codec.read_each(dict.fromkeys(ids, 224), size, fast)
+        assert loop.sent == codec.sync_or_bulk_read(dict.fromkeys(ids, 224), size, fast)
 
 
 def fed(data: bytes, cuts: list[int]) -> list[codec.Packet]:
@@ -243,7 +243,7 @@ def test_the_parser_forgets_what_can_become_nothing():
     parser = Parser()
     for _ in range(50):
         parser.feed(b"\xff\xff\xfd\x00\x01\xff\x17" + bytes(500))
-    assert len(parser.pending()) <= LONGEST + 7
+    assert len(parser.pending()) <= MAX_LENGTH + 7
 
 
 @given(st.binary(min_size=1, max_size=60), st.integers(0, 10_000))

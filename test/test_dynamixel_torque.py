@@ -8,9 +8,9 @@ from emulators.memory import MemoryPort
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
-from arm_dynamics.hardware.motor_bus import Goal
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.hardware.motor_bus import MotorCommand
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 pytestmark = pytest.mark.hardware
 
@@ -51,10 +51,10 @@ def arm_over_old_goals(interface, silenced):
         motors.shafts[2].silent = silenced
 
     port = Lossy(motors, body, lost=None, then=then)
-    made = plugins.load("drivers", "dynamixel")(
-        read_wiring(maker.arm).motors, maker.drive.settings, port
+    made = plugins.load_class("drivers", "dynamixel")(
+        read_hardware_info(maker.arm).motors, maker.drive.settings, port
     )
-    driver = MotorArm(maker.arm, made, interface=interface)
+    driver = MotorBusDriver(maker.arm, made, interface=interface)
     driver.configure()
     for _ in range(4):
         driver.read()
@@ -95,7 +95,7 @@ def test_a_motor_whose_goal_is_not_confirmed_gets_no_torque(interface):
     made.prepare(interface)
     for id in made.motors:
         motors.set(id, GOALS[interface], OLD[interface])
-    made.write({id: Goal(interface, 0.0) for id in made.motors})
+    made.write({id: MotorCommand(interface, 0.0) for id in made.motors})
     motors.set(2, 98, -1)  # its watchdog has tripped: it takes no goal
     motors.set(2, GOALS[interface], OLD[interface])
     assert made.enable([1, 2, 3]) == {1, 3}

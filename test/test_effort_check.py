@@ -11,28 +11,30 @@ from hypothesis import strategies as st
 
 from arm_dynamics.control import effort_check
 from arm_dynamics.control.effort_check import (
-    MOST_IN_ALL,
+    MAX_TOTAL_SAMPLES,
     SPACING,
     check_effort,
+    check_path,
     check_wrench,
-    checked,
 )
 from arm_dynamics.control.trajectories import feasibility
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
 from arm_dynamics.control.trajectories.profiles import quintic
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics.kinematics import jacobian
 from arm_dynamics.dynamics.rigid_body import gravity, rnea
 
 ARM = five_dof()
-HOME = ARM.pose("initial")
+HOME = ARM.configuration("initial")
 REST = np.zeros((1, 5))
 
 
 def to(q, seconds):
-    return parse(ARM, ARM.joint_names, [seconds], [q], REST, REST).after(0.0, Reference.hold(HOME))
+    return parse_trajectory(ARM, ARM.joint_names, [seconds], [q], REST, REST).starting_from(
+        0.0, Reference.hold(HOME)
+    )
 
 
 def largest(trajectory, end):
@@ -50,7 +52,9 @@ def test_a_motor_gives_the_less_the_faster_it_turns():
     points[1, 0] += 0.5
     slow, fast = (to(points[1], seconds) for seconds in (1.2, 0.77))
     check_effort(ARM, slow, ARM.effort_limit)
-    with pytest.raises(TrajectoryRefused, match=r"'R1': effort .* exceeds what its motor gives at"):
+    with pytest.raises(
+        TrajectoryRejected, match=r"'R1': effort .* exceeds what its motor gives at"
+    ):
         check_effort(ARM, fast, ARM.effort_limit)
     strong = ARM.with_motor("R1", supply_voltage=14.0)
     check_effort(strong, fast, ARM.effort_limit)
@@ -64,7 +68,7 @@ def test_the_limit_is_the_largest_effort_on_the_way(seconds):
     for joint in range(5):
         limit = needed * 1.1
         limit[joint] = needed[joint] * 0.98
-        with pytest.raises(TrajectoryRefused, match=f"joint 'R{joint + 1}': effort .* exceeds"):
+        with pytest.raises(TrajectoryRejected, match=f"joint 'R{joint + 1}': effort .* exceeds"):
             check_effort(ARM, trajectory, limit)
 
 
@@ -72,7 +76,7 @@ def test_standing_needs_the_weight_to_be_held():
     hold = JointTrajectory.hold(HOME)
     weight = np.abs(gravity(ARM, HOME))
     check_effort(ARM, hold, weight * 1.001 + 1e-9)
-    with pytest.raises(TrajectoryRefused, match=r"joint 'R2': effort .* at 0\.000 s exceeds"):
+    with pytest.raises(TrajectoryRejected, match=r"joint 'R2': effort .* at 0\.000 s exceeds"):
         check_effort(ARM, hold, weight * 0.99 + 1e-9)
 
 
@@ -80,16 +84,16 @@ def test_a_load_that_is_known_counts():
     trajectory = to(HOME + 0.1, 1.0)
     limit = largest(trajectory, 1.0) * 1.05 + 0.1
     check_effort(ARM, trajectory, limit)
-    with pytest.raises(TrajectoryRefused, match="exceeds the limit"):
+    with pytest.raises(TrajectoryRejected, match="exceeds the limit"):
         check_effort(ARM.with_payload(1.0), trajectory, limit)
 
 
 def test_many_long_segments_are_looked_at_a_bounded_number_of_times(monkeypatch):
     looks = []
-    monkeypatch.setattr(effort_check, "rnea_each", lambda _, q, *__: looks.extend(q) or 0 * q)
+    monkeypatch.setattr(effort_check, "rnea_batch", lambda _, q, *__: looks.extend(q) or 0 * q)
     times = 10.0 * np.arange(1, 5001)
-    check_effort(ARM, parse(ARM, ARM.joint_names, times, [HOME] * 5000), np.ones(5))
-    assert 5000 < len(looks) < 2 * MOST_IN_ALL
+    check_effort(ARM, parse_trajectory(ARM, ARM.joint_names, times, [HOME] * 5000), np.ones(5))
+    assert 5000 < len(looks) < 2 * MAX_TOTAL_SAMPLES
 
 
 @pytest.mark.parametrize("axis", range(6))
@@ -109,35 +113,35 @@ def test_a_wrench_that_is_not_finite_is_refused():
 
 def drawn(seconds):
     """A straight way of the tool."""
-    rest = CartesianTrajectory.rest(ARM, HOME, 2.0)
+    rest = CartesianTrajectory.from_configuration(ARM, HOME, 2.0)
     return rest.line(rest.position + np.array([0.0, 0.15, -0.1]), quintic(seconds))
 
 
 @pytest.mark.parametrize("seconds", [0.6, 1.0, 4.0])
 def test_ways_of_the_tool_need_what_the_joints_led_along_them_need(seconds):
     way = drawn(seconds)
-    joints = feasibility.follow(ARM, way).joints()
+    joints = feasibility.solve_along(ARM, way).joints()
     times = np.linspace(way.start, way.end, 4001)[1:-1]
     at = [joints.at(t) for t in times]
     needed = np.max([np.abs(rnea(ARM, x.q, x.v, x.a)) for x in at], axis=0)
-    assert checked(ARM, way, needed * 1.01 + 1e-3).beyond
+    assert check_path(ARM, way, needed * 1.01 + 1e-3).allow_unreachable
     check_effort(ARM, way, needed * 1.01 + 1e-3)
     for joint in range(3):
         limit = needed * 1.1 + 1e-3
         limit[joint] = needed[joint] * 0.95
-        for refuse in (checked, check_effort):
-            with pytest.raises(TrajectoryRefused, match=f"joint 'R{joint + 1}': effort .* at 2|3"):
+        for refuse in (check_path, check_effort):
+            with pytest.raises(TrajectoryRejected, match=f"joint 'R{joint + 1}': effort .* at 2|3"):
                 refuse(ARM, way, limit)
 
 
 def test_a_wrench_along_the_way_counts():
-    still = CartesianTrajectory.rest(ARM, HOME, 0.0).hold(1.0)
+    still = CartesianTrajectory.from_configuration(ARM, HOME, 0.0).hold(1.0)
     wrench = np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])
     needed = np.abs(gravity(ARM, HOME) + jacobian(ARM, HOME).T @ wrench)
     pushing = replace(still, wrench=wrench)
-    checked(ARM, pushing, needed * 1.001 + 1e-6)
-    with pytest.raises(TrajectoryRefused, match="joint 'R2': effort"):
-        checked(ARM, pushing, needed * 0.99 + 1e-6)
+    check_path(ARM, pushing, needed * 1.001 + 1e-6)
+    with pytest.raises(TrajectoryRejected, match="joint 'R2': effort"):
+        check_path(ARM, pushing, needed * 0.99 + 1e-6)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -152,11 +156,11 @@ def test_differences_of_a_parabola_are_exact_between_its_ends(seed):
 
 
 def test_a_way_is_refused_for_what_it_asks_of_the_joints_before_what_it_asks_of_the_motors():
-    with pytest.raises(TrajectoryRefused, match=r"velocity .* exceeds"):
-        checked(ARM, drawn(0.02), np.zeros(5))
+    with pytest.raises(TrajectoryRejected, match=r"velocity .* exceeds"):
+        check_path(ARM, drawn(0.02), np.zeros(5))
     paused = []
-    found = checked(ARM, drawn(1.0), np.full(5, np.inf), lambda: paused.append(1))
-    assert len(paused) == 2 * len(feasibility.led(ARM, found).times)
+    found = check_path(ARM, drawn(1.0), np.full(5, np.inf), lambda: paused.append(1))
+    assert len(paused) == 2 * len(feasibility.solve_feasible(ARM, found).times)
 
 
 @pytest.mark.quick(1)
@@ -166,7 +170,9 @@ def test_the_fault_of_one_waypoint_among_many_is_found_at_its_time(which):
     random, n = np.random.default_rng(0), 60
     times, q = np.arange(1, n + 1) * 0.1, HOME + 1e-3 * random.uniform(-1, 1, (n, 5))
     rest = {name: np.zeros((n, 5)) for name in which}
-    whole = parse(ARM, ARM.joint_names, times, q, **rest).after(0.0, Reference.hold(HOME))
+    whole = parse_trajectory(ARM, ARM.joint_names, times, q, **rest).starting_from(
+        0.0, Reference.hold(HOME)
+    )
     mixed = JointTrajectory((replace(whole.waypoints[0], v=np.zeros(5)), *whole.waypoints[1:]))
     if which:
         mixed = JointTrajectory((replace(whole.waypoints[0], v=None, a=None), *whole.waypoints[1:]))
@@ -179,7 +185,7 @@ def test_the_fault_of_one_waypoint_among_many_is_found_at_its_time(which):
         check_effort(ARM, each, limit)
         limit[1] = 0.97 * np.abs(efforts[:, 1]).max()
         first = looks[(np.abs(efforts[:, 1]) > limit[1]).argmax()]
-        with pytest.raises(TrajectoryRefused, match="joint 'R2': effort") as refused:
+        with pytest.raises(TrajectoryRejected, match="joint 'R2': effort") as refused:
             check_effort(ARM, each, limit)
         told = float(re.search(r"at (\S+) s", str(refused.value))[1])
         assert told == pytest.approx(first, abs=1.1 * SPACING)

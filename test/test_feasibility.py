@@ -13,15 +13,15 @@ from arm_dynamics.control.trajectories import feasibility, joint_splines, path_i
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics import kinematics
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation
 
 ARM = load_arm("two_link")  # both links 1 m long
 BENT = np.array([0.6, 1.2])
-BASE = kinematics.chain_points(ARM, BENT)[0]
+BASE = kinematics.joint_origins(ARM, BENT)[0]
 
 
 def tool(q=BENT):
@@ -29,7 +29,7 @@ def tool(q=BENT):
 
 
 def rest(arm=ARM, q=BENT):
-    return CartesianTrajectory.rest(arm, q, start=2.0)
+    return CartesianTrajectory.from_configuration(arm, q, start=2.0)
 
 
 def reaching(far, speed=0.5):
@@ -41,7 +41,7 @@ def reaching(far, speed=0.5):
 
 def test_the_joints_follow_a_way_within_reach():
     way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
-    found = feasibility.follow(ARM, way)
+    found = feasibility.solve_along(ARM, way)
     assert found.parts == ()
     way.check(ARM)
     joints = found.joints()
@@ -59,13 +59,13 @@ def test_a_part_out_of_reach_is_told_with_its_times_and_the_distance():
     way, before = reaching(2.2), np.linalg.norm(tool() - BASE)
     crossing = 2.0 + (2.0 - before) / 0.5
     turning = 2.0 + (2.2 - before) / 0.5
-    (part,) = feasibility.follow(ARM, way).faults
+    (part,) = feasibility.solve_along(ARM, way).faults
     assert part.kind == "out of reach"
     assert part.begin == pytest.approx(crossing, abs=5e-3)
     assert part.end == pytest.approx(2 * turning - crossing, abs=5e-3)
     assert part.at == pytest.approx(turning, abs=0.02)
     assert part.amount == pytest.approx(0.2, abs=0.01)
-    with pytest.raises(TrajectoryRefused, match=r"from 2\.\d+ s to .* misses by 0\.\d+ m at"):
+    with pytest.raises(TrajectoryRejected, match=r"from 2\.\d+ s to .* misses by 0\.\d+ m at"):
         way.check(ARM)
 
 
@@ -78,7 +78,7 @@ def test_what_may_go_beyond_passes_the_check():
 
 def test_a_stretched_arm_is_told_to_be_singular_and_is_no_fault():
     q = np.array([0.6, 1e-3])
-    parts = feasibility.follow(ARM, rest(q=q).hold(1.0)).parts
+    parts = feasibility.solve_along(ARM, rest(q=q).hold(1.0)).parts
     assert [part.kind for part in parts] == ["singular"]
     assert parts[0].amount < path_inverse_kinematics.SINGULAR
 
@@ -87,10 +87,10 @@ def test_a_joint_limit_on_the_way_is_named():
     """Two links of 0.5 m whose elbow opens no further than 1 rad."""
     arm = chain({}, {"lower": 1.0}, more=TIP)
     q = np.array([0.2, 1.4])
-    start, base = (kinematics.chain_points(arm, q)[i] for i in (-1, 0))
+    start, base = (kinematics.joint_origins(arm, q)[i] for i in (-1, 0))
     outward = start - base
     way = rest(arm, q).line(base + 1.2 * outward, quintic(2.0))
-    (part,) = feasibility.follow(arm, way, weights=np.array([1.0, 0, 1, 0, 0, 0])).faults
+    (part,) = feasibility.solve_along(arm, way, weights=np.array([1.0, 0, 1, 0, 0, 0])).faults
     assert "'J2' at its limit" in part.text
     longest = np.sqrt(0.5 + 0.5 * np.cos(1.0))
     assert part.amount == pytest.approx(1.2 * np.linalg.norm(outward) - longest, abs=2e-3)
@@ -102,39 +102,39 @@ TIP = """<link name="tip"/><joint name="end" type="fixed"><origin xyz="0.5 0 0"/
 
 def test_joints_that_had_to_be_too_fast_are_named():
     way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(0.004))
-    (part,) = feasibility.follow(ARM, way).faults
+    (part,) = feasibility.solve_along(ARM, way).faults
     assert (part.kind, part.at) == ("too fast", pytest.approx(2.002, abs=1e-3))
     assert part.amount > 1
-    with pytest.raises(TrajectoryRefused, match=r"joint '\w+': velocity .* exceeds the limit 100"):
+    with pytest.raises(TrajectoryRejected, match=r"joint '\w+': velocity .* exceeds the limit 100"):
         way.check(ARM)
 
 
 def test_a_stand_is_followed_and_the_way_to_a_later_start_is_checked_too():
-    assert feasibility.follow(ARM, rest()).times.tolist() == [2.0]
+    assert feasibility.solve_along(ARM, rest()).times.tolist() == [2.0]
     rest().check(ARM)
     arm = five_dof()  # whose first joint turns by 1.2 rad/s at most
-    home = np.array(arm.pose("initial"))
-    entered = rest(arm, home).after(1.9, Reference.hold(home + 0.5 * np.eye(5)[0]))
-    assert feasibility.follow(arm, entered).times[0] == 1.9
-    with pytest.raises(TrajectoryRefused, match=r"'R1': velocity .* at 1\.9\d* s exceeds"):
+    home = np.array(arm.configuration("initial"))
+    entered = rest(arm, home).starting_from(1.9, Reference.hold(home + 0.5 * np.eye(5)[0]))
+    assert feasibility.solve_along(arm, entered).times[0] == 1.9
+    with pytest.raises(TrajectoryRejected, match=r"'R1': velocity .* at 1\.9\d* s exceeds"):
         entered.check(arm)
 
 
 def test_joint_trajectories_and_bad_periods_are_refused():
-    with pytest.raises(TrajectoryRefused, match="one of the tool is expected"):
-        feasibility.follow(ARM, joint_splines.cubic([BENT, BENT + 0.1], [0.0, 1.0]))
+    with pytest.raises(TrajectoryRejected, match="one of the tool is expected"):
+        feasibility.solve_along(ARM, joint_splines.cubic_trajectory([BENT, BENT + 0.1], [0.0, 1.0]))
     with pytest.raises(InvalidValue, match="period"):
-        feasibility.follow(ARM, rest(), period=0.0)
+        feasibility.solve_along(ARM, rest(), period=0.0)
 
 
 def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach():
     sim = Simulation(ARM, q=BENT, period=2e-3)
-    loop = ControlLoop(Simulated(ARM, sim), TaskSpace(ARM))
+    loop = ControlLoop(SimulationDriver(ARM, sim), TaskSpace(ARM))
     loop.step()
-    with pytest.raises(TrajectoryRefused, match="the tool can not follow from"):
+    with pytest.raises(TrajectoryRejected, match="the tool can not follow from"):
         loop.follow(reaching(2.2))
     to = tool() + np.array([-0.3, 0.0, 0.2])
-    loop.follow(CartesianTrajectory.rest(ARM, BENT, start=0.1).line(to, quintic(0.8)))
+    loop.follow(CartesianTrajectory.from_configuration(ARM, BENT, start=0.1).line(to, quintic(0.8)))
     far = 0.0
     while sim.state.time < 1.2:
         loop.step()
@@ -148,10 +148,10 @@ def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach
 def test_a_way_far_beyond_reach_is_told_with_time_and_distance_not_with_a_joint():
     """5 m away: joints race at the edge of the reach, which is not what is wrong with the way."""
     way, before = reaching(5.0, speed=60.0), np.linalg.norm(tool() - BASE)
-    faults = feasibility.follow(ARM, way).faults
+    faults = feasibility.solve_along(ARM, way).faults
     assert "too fast" in {part.kind for part in faults}  # shortly before it is stretched
     crossing = 2.0 + (2.0 - before) / 60.0
-    with pytest.raises(TrajectoryRefused, match="misses by") as refused:
+    with pytest.raises(TrajectoryRejected, match="misses by") as refused:
         way.check(ARM)
     told = [float(x) for x in re.findall(r"(\d+\.\d+) s", str(refused.value))]
     assert told[0] == pytest.approx(crossing, abs=3e-3)
@@ -165,15 +165,15 @@ def test_a_verdict_looks_no_further_than_it_must(monkeypatch):
     plain = CartesianTrajectory.at
     monkeypatch.setattr(CartesianTrajectory, "at", lambda s, t: asked.append(t) or plain(s, t))
     way = reaching(2.2).hold(900.0)
-    with pytest.raises(TrajectoryRefused, match="misses by"):
-        feasibility.check(ARM, way)
+    with pytest.raises(TrajectoryRejected, match="misses by"):
+        feasibility.require_feasible(ARM, way)
     assert len(asked) < 300
 
 
 def test_standing_is_looked_at_rarely_and_motion_often():
     to = tool() + np.array([-0.3, 0.0, 0.2])
     way = rest().line(to, quintic(1.0)).hold(20.0).line(tool(), quintic(1.0))
-    times = feasibility.follow(ARM, way).times
+    times = feasibility.solve_along(ARM, way).times
     still = (times > 3.0) & (times < 23.0)
     assert still.sum() < 20.0 / 0.15
     moving = np.diff(times)[~still[1:] & ~still[:-1]]
@@ -185,12 +185,12 @@ def test_standing_is_looked_at_rarely_and_motion_often():
 def test_a_pause_is_asked_for_after_every_sample():
     pauses = []
     way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
-    found = feasibility.led(ARM, way, pause=lambda: pauses.append(1))
+    found = feasibility.solve_feasible(ARM, way, pause=lambda: pauses.append(1))
     assert len(pauses) == len(found.times)
-    np.testing.assert_array_equal(found.q, feasibility.follow(ARM, way).q)
+    np.testing.assert_array_equal(found.q, feasibility.solve_along(ARM, way).q)
 
 
 def test_a_motion_of_years_is_refused_before_it_fills_the_memory():
     way = reaching(0.3, speed=1e-9)
-    with pytest.raises(TrajectoryRefused, match=r"the motion takes .* at most 1000 s is allowed"):
-        feasibility.follow(ARM, way)
+    with pytest.raises(TrajectoryRejected, match=r"the motion takes .* at most 1000 s is allowed"):
+        feasibility.solve_along(ARM, way)

@@ -6,8 +6,12 @@ from itertools import pairwise
 import pytest
 
 from arm_dynamics.hardware.dynamixel.control_table import MODELS
-from arm_dynamics.hardware.dynamixel.feedback_reader import PATIENCE, SELDOM, FeedbackReader
-from arm_dynamics.hardware.dynamixel.packets import Share
+from arm_dynamics.hardware.dynamixel.feedback_reader import (
+    MAX_MISSED_CYCLES,
+    SELDOM,
+    FeedbackReader,
+)
+from arm_dynamics.hardware.dynamixel.packets import StatusData
 
 pytestmark = pytest.mark.hardware
 
@@ -33,7 +37,7 @@ class Line:
         behind = [i for i, id in enumerate(ids) if id in self.silent]
         heard = ids[: behind[0]] if fast and behind else [i for i in ids if i not in self.silent]
         self.arrived.update(dict.fromkeys(heard, self.now))
-        return {id: Share(id, 0, data) for id in heard}
+        return {id: StatusData(id, 0, data) for id in heard}
 
 
 @pytest.fixture
@@ -62,11 +66,11 @@ def first_ids(reader, line, cycles):
 
 def test_a_motor_is_asked_in_each_cycle_until_patience_ends_and_then_in_every_fourth(reader, line):
     line.silent = {2}
-    asked = [2 in ids for ids in first_ids(reader, line, PATIENCE + 10 * SELDOM)]
-    assert all(asked[:PATIENCE])
-    later = [i for i, yes in enumerate(asked) if yes and i >= PATIENCE]
+    asked = [2 in ids for ids in first_ids(reader, line, MAX_MISSED_CYCLES + 10 * SELDOM)]
+    assert all(asked[:MAX_MISSED_CYCLES])
+    later = [i for i, yes in enumerate(asked) if yes and i >= MAX_MISSED_CYCLES]
     assert {b - a for a, b in pairwise(later)} == {SELDOM}
-    assert PATIENCE < later[0] < PATIENCE + SELDOM
+    assert MAX_MISSED_CYCLES < later[0] < MAX_MISSED_CYCLES + SELDOM
     line.silent = set()
     first_ids(reader, line, SELDOM)
     assert first_ids(reader, line, 3) == [IDS] * 3

@@ -10,17 +10,17 @@ from emulators.feetech import EmulatedFeetech
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import (
-    CommandRefused,
+    CommandRejected,
     ConfigError,
     DriverFault,
     InvalidValue,
     UnknownName,
 )
 from arm_dynamics.hardware.feetech import Feetech
-from arm_dynamics.hardware.feetech.identification import scan
-from arm_dynamics.hardware.motor_bus import Found, Goal
+from arm_dynamics.hardware.feetech.identification import scan_port
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 from arm_dynamics.hardware.serial_port import Port
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 
 pytestmark = pytest.mark.hardware
 
@@ -74,7 +74,7 @@ class Wire(Port):
 
 
 def wired(id, motor="sts3215"):
-    return MotorWiring(f"J{id}", id, motor)
+    return JointMotor(f"J{id}", id, motor)
 
 
 def started(interface="position", ids=IDS, settings=None, baud=BAUD, **shaft):
@@ -97,11 +97,11 @@ def written(wire):
 
 
 def test_it_is_found_by_name_and_says_what_it_takes():
-    assert plugins.load("drivers", "feetech") is Feetech
+    assert plugins.load_class("drivers", "feetech") is Feetech
     bus, _, _ = started()
     assert bus.interfaces(1) == ("position", "voltage")
     assert bus.estimates_effort
-    assert not bus.arm_watchdog(0.1)
+    assert not bus.enable_watchdog(0.1)
 
 
 def test_a_reading_is_what_the_shaft_does():
@@ -134,7 +134,7 @@ def test_effort_is_estimated_from_current_and_its_direction(sign):
     bus, wire, shafts = started("voltage")
     bus.read()
     bus.enable(IDS)
-    bus.write(dict.fromkeys(IDS, Goal("voltage", sign * 4.0)))
+    bus.write(dict.fromkeys(IDS, MotorCommand("voltage", sign * 4.0)))
     wire.motors.step(wire.time)
     assert shafts[1].effort == pytest.approx(sign * 2.94 / 3, rel=0.01)
     assert bus.read()[1].tau == pytest.approx(shafts[1].effort, abs=1.08 * 6.5e-3)
@@ -175,7 +175,7 @@ def test_a_goal_reaches_the_servo_and_moves_its_shaft_there():
     bus, wire, shafts = started()
     bus.read()
     assert set(bus.enable(IDS)) == set(IDS)
-    bus.write({1: Goal("position", 0.4), 2: Goal("position", -0.4)})
+    bus.write({1: MotorCommand("position", 0.4), 2: MotorCommand("position", -0.4)})
     wire.motors.step(wire.time)
     assert shafts[1].effort > 1 > -1 > shafts[2].effort
     assert shafts[3].effort == pytest.approx(0, abs=0.1)
@@ -190,7 +190,13 @@ def test_a_goal_beyond_the_turn_is_held_at_its_end():
     bus.enable(IDS)
     shafts[1].q = 3.3
     bus.read()
-    bus.write({1: Goal("position", 3.4), 2: Goal("position", 99.0), 3: Goal("position", -99.0)})
+    bus.write(
+        {
+            1: MotorCommand("position", 3.4),
+            2: MotorCommand("position", 99.0),
+            3: MotorCommand("position", -99.0),
+        }
+    )
     goals = [servo.get(42, 15) for servo in wire.motors.servos]
     assert goals[0] == round(3.4 / STEP) + 2048 - 4096 or goals[0] == 4095
     assert goals[1:3] == [4095, 0]
@@ -202,7 +208,7 @@ def test_volts_are_a_share_of_the_supply_and_no_more_than_it(supply):
     bus.read()
     bus.enable(IDS)
     volts = {1: 2.5, 2: -2.5, 3: 99.0, 4: -99.0}
-    bus.write({id: Goal("voltage", value) for id, value in volts.items()})
+    bus.write({id: MotorCommand("voltage", value) for id, value in volts.items()})
     duties = [servo.get(44, 10) for servo in wire.motors.servos]
     share = round(2500 / supply)
     assert duties == [share, -share, 1000, -1000, 0, 0]
@@ -214,15 +220,15 @@ def test_goals_that_are_not_finite_are_refused_and_none_is_sent(interface, value
     bus, wire, _ = started(interface)
     bus.enable(IDS)
     wire.sent.clear()
-    with pytest.raises(CommandRefused, match="not finite"):
-        bus.write({1: Goal(interface, 0.1), 2: Goal(interface, value)})
+    with pytest.raises(CommandRejected, match="not finite"):
+        bus.write({1: MotorCommand(interface, 0.1), 2: MotorCommand(interface, value)})
     assert not wire.sent
 
 
 def test_goals_of_another_interface_are_refused():
     bus, _, _ = started()
     with pytest.raises(InvalidValue, match="prepared for 'position'"):
-        bus.write({1: Goal("voltage", 0.1)})
+        bus.write({1: MotorCommand("voltage", 0.1)})
     with pytest.raises(UnknownName, match="'effort'; known: position, voltage"):
         bus.prepare("effort")
 
@@ -248,12 +254,12 @@ def test_goals_of_servos_without_torque_are_not_sent():
     """A goal alone would switch their torque on."""
     bus, wire, _ = started()
     bus.enable((1, 2))
-    bus.write(dict.fromkeys(IDS, Goal("position", 0.1)))
+    bus.write(dict.fromkeys(IDS, MotorCommand("position", 0.1)))
     assert [wire.motors.torque_is_on(id) for id in IDS] == [True, True, *[False] * 4]
     wire.motors.reboot(1)
     wire.time += 1.0
     assert bus.read()[1].enabled is False
-    bus.write(dict.fromkeys(IDS, Goal("position", 0.1)))
+    bus.write(dict.fromkeys(IDS, MotorCommand("position", 0.1)))
     assert not wire.motors.torque_is_on(1)
 
 
@@ -330,7 +336,7 @@ def test_a_servo_whose_own_mode_is_pwm_does_not_run_off_after_a_loss_of_power():
     bus.enable(IDS)
     wire.motors.reboot(2)
     wire.motors.servos[1].away_until = 0.0
-    bus.write(dict.fromkeys(IDS, Goal("position", 0.0)))
+    bus.write(dict.fromkeys(IDS, MotorCommand("position", 0.0)))
     wire.motors.step(wire.time)
     assert wire.motors.torque_is_on(2)
     assert shafts[2].effort == 0.0
@@ -443,8 +449,11 @@ def test_a_scan_lists_who_answers_at_which_rate_and_writes_nothing():
     shafts = [Shaft(1, "sts3215"), Shaft(6, "sts3250"), Shaft(9, "sts9999"), Shaft(7, "sts3215")]
     shafts += [Shaft(7, "sts3215")]
     lines = {BAUD: Wire(EmulatedFeetech(shafts)), 115_200: Wire(EmulatedFeetech([]), 115_200)}
-    found = scan(lines.__getitem__, lines)
-    assert found[:2] == [Found(1, "sts3215", "3.10", BAUD), Found(6, "sts3250", "3.10", BAUD)]
+    found = scan_port(lines.__getitem__, lines)
+    assert found[:2] == [
+        DiscoveredMotor(1, "sts3215", "3.10", BAUD),
+        DiscoveredMotor(6, "sts3250", "3.10", BAUD),
+    ]
     assert [(f.id, f.model) for f in found[2:]] == [
         (7, "garbled"), (9, "unknown (model number 25344)"),
     ]  # fmt: skip
@@ -469,7 +478,7 @@ class Busy(Wire):
 @pytest.mark.parametrize("late", [0.0, 3.4e-3, 3.45e-3, 3.5e-3, 3.6e-3, 0.005, 0.012, 0.02])
 def test_a_late_answer_is_not_taken_for_another_servo_nor_for_two(late):
     wire = Busy(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(6, "sts3250")]), late)
-    assert [(found.id, found.model) for found in scan({BAUD: wire}.__getitem__, [BAUD])] == [
+    assert [(found.id, found.model) for found in scan_port({BAUD: wire}.__getitem__, [BAUD])] == [
         (1, "sts3215"), (6, "sts3250"),
     ]  # fmt: skip
 
@@ -595,7 +604,7 @@ def test_a_port_that_is_gone_is_a_fault_until_it_is_opened_again():
     bus.enable(IDS)
     wire.gone = True
     calls = (
-        partial(bus.write, {1: Goal("position", 0.0)}), bus.read, bus.identify,
+        partial(bus.write, {1: MotorCommand("position", 0.0)}), bus.read, bus.identify,
         partial(bus.prepare, "position"), partial(bus.disable, IDS), partial(bus.enable, IDS),
         partial(bus.clear_faults, IDS), bus.open,
     )  # fmt: skip
@@ -610,5 +619,5 @@ def test_a_port_that_is_gone_is_a_fault_until_it_is_opened_again():
     bus.prepare("position")
     assert set(bus.read()) == set(IDS)
     wire.sent.clear()
-    bus.write({1: Goal("position", 0.0)})
+    bus.write({1: MotorCommand("position", 0.0)})
     assert not wire.sent, "what was enabled before is not taken to be so now"

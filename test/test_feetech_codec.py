@@ -84,16 +84,16 @@ def test_negative_values_have_a_sign_bit(register, value, stored):
 
 
 def test_faults_in_words():
-    assert table.fault_words(0) == ""
-    assert table.fault_words(0x24) == "overheating, overload"
-    assert table.fault_words(0x50) == "status 0x50"
+    assert table.fault_text(0) == ""
+    assert table.fault_text(0x24) == "overheating, overload"
+    assert table.fault_text(0x50) == "status 0x50"
 
 
 def test_names_and_numbers_of_servos():
-    assert table.number_of("STS3215") == 777
-    assert table.name_of(777) == "sts3215"
+    assert table.model_number("STS3215") == 777
+    assert table.model_name(777) == "sts3215"
     with pytest.raises(UnknownName, match="'scs0009'; known: sts3215, sts3250"):
-        table.number_of("scs0009")
+        table.model_number("scs0009")
 
 
 @given(packets)

@@ -9,11 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import Simulation, State, forward_model
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command
 from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.dynamics.rigid_body import aba
-from arm_dynamics.simulation.forward_model import entry_names, join, pack_state, split, unpack_state
+from arm_dynamics.simulation.forward_model import (
+    entry_names,
+    join_state_vector,
+    pack_state,
+    split_state_vector,
+    unpack_state,
+)
 from arm_dynamics.simulation.integrators import INTEGRATORS
 
 DT = 1e-4
@@ -40,7 +46,7 @@ ARMS = {
 
 
 def start(arm, v=None):
-    return pack_state(arm, State.of(arm.pose("initial"), v))
+    return pack_state(arm, State.of(arm.configuration("initial"), v))
 
 
 def commands(arm, interface, count):
@@ -56,13 +62,13 @@ def commands(arm, interface, count):
 @pytest.mark.parametrize("name", ARMS)
 def test_looping_it_is_the_simulation_bit_for_bit(name, method, interface):
     arm = ARMS[name]()
-    sim = Simulation(arm, dt=DT, period=4 * DT, method=method)
+    sim = Simulation(arm, dt=DT, period=4 * DT, integrator=method)
     x = start(arm)
     for value in commands(arm, interface, 25):
-        assert sim.offer(Command.checked(interface, value, arm.nv))
+        assert sim.submit(Command.checked(interface, value, arm.nv))
         state = sim.advance()
         for _ in range(4):
-            x = forward_model(arm, x, value, DT, method=method, interface=interface)
+            x = forward_model(arm, x, value, DT, integrator=method, interface=interface)
         got = unpack_state(arm, x)
         for entry in ("q", "v", "act"):
             np.testing.assert_array_equal(getattr(got, entry), getattr(state, entry))
@@ -76,7 +82,7 @@ def test_servos_too_go_as_in_the_simulation():
     x = pack_state(arm, State.of([0.3, 0.2]))
     np.testing.assert_array_equal(x[13:], sim.state.act)
     for value in ([0.3, 0.2], [1.0, -1.0], [0.5, 9.0], [0.5, 9.0]):
-        assert sim.offer(Command.checked("position", value, 2))
+        assert sim.submit(Command.checked("position", value, 2))
         state = sim.advance()
         for _ in range(4):
             x = forward_model(arm, x, value, DT, interface="position")
@@ -94,8 +100,12 @@ def test_what_the_vector_is_made_of():
     assert names[10] == "a[R1]"
     assert names[15:18] == ("tool x", "tool y", "tool z")
     assert names[18:21] == ("stiction[R1]", "previous v[R1]", "stiction[R2]")
-    np.testing.assert_array_equal(join(arm, split(arm, np.arange(28.0))), np.arange(28.0))
-    np.testing.assert_array_equal(split(arm, np.arange(28.0)).previous, [19, 21, 23, 25, 27])
+    np.testing.assert_array_equal(
+        join_state_vector(arm, split_state_vector(arm, np.arange(28.0))), np.arange(28.0)
+    )
+    np.testing.assert_array_equal(
+        split_state_vector(arm, np.arange(28.0)).previous, [19, 21, 23, 25, 27]
+    )
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=10, max_size=10), st.floats(0, 1e6))
@@ -117,7 +127,7 @@ def test_what_comes_out_is_the_step_just_taken():
     arm, volts = five_dof(), np.array([3.0, -2, 1, 0.5, -0.5])
     before = State.of([0.1, -0.7, 0.2, 0.3, -0.4], [0.5, 0.2, -0.3, 1.0, -1.0])
     vector = forward_model(arm, pack_state(arm, before), volts, DT)
-    after = split(arm, vector)
+    after = split_state_vector(arm, vector)
     effort = [
         a.effort("voltage", u, q, v)
         for a, u, q, v in zip(arm.actuators, volts, before.q, before.v, strict=True)
@@ -133,12 +143,14 @@ def test_what_comes_out_is_the_step_just_taken():
 
 def test_the_flag_tells_which_joints_dry_friction_holds():
     weightless = five_dof().with_gravity([0, 0, 0])
-    at_rest = split(weightless, forward_model(weightless, start(weightless), np.zeros(5), DT))
+    at_rest = split_state_vector(
+        weightless, forward_model(weightless, start(weightless), np.zeros(5), DT)
+    )
     assert not at_rest.v.any()
     assert not at_rest.stiction.any()  # at rest, but nothing holds it
     arm = weightless.with_joint("R2", friction=1.0).with_joint("R3", friction=1.0)
     pushed = forward_model(arm, start(arm), [0, 0, 0.2, 0, 0], DT)  # 2 N·m break R3 away
-    np.testing.assert_array_equal(split(arm, pushed).stiction, [0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(split_state_vector(arm, pushed).stiction, [0, 1, 0, 0, 0])
 
 
 def test_nothing_is_remembered_between_calls():
@@ -210,8 +222,8 @@ def bad(index, value):
         ({"dt": -1e-4}, InvalidValue, "dt .*-0.0001.*above 0"),
         ({"dt": 0.0}, InvalidValue, "dt .*above 0"),
         ({"dt": np.nan}, InvalidValue, "dt .*finite"),
-        ({"voltages": np.zeros(4)}, CommandRefused, r"voltage command: shape \(4,\)"),
-        ({"voltages": [0, 0, np.nan, 0, 0]}, CommandRefused, r"voltage command\[2\] = nan"),
+        ({"voltages": np.zeros(4)}, CommandRejected, r"voltage command: shape \(4,\)"),
+        ({"voltages": [0, 0, np.nan, 0, 0]}, CommandRejected, r"voltage command\[2\] = nan"),
         ({"method": "leapfrog"}, UnknownName, "integrator 'leapfrog'; known: .*semi_implicit"),
         ({"interface": "warp"}, UnknownName, "interface 'warp'"),
         ({"compatibility": "ode"}, UnknownName, "compatibility 'ode'; known: dynamechs"),

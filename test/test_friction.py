@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.simulation.friction import dry_velocity, viscous_effort
+from arm_dynamics.simulation.friction import velocity_after_dry_friction, viscous_effort
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.plant import Plant
 
@@ -118,7 +118,7 @@ def impulses(draw):
 @given(impulses())
 def test_the_impulse_meets_coulombs_law(case):
     M, v, bound = case
-    after = dry_velocity(v, np.linalg.inv(M), bound, bound)
+    after = velocity_after_dry_friction(v, np.linalg.inv(M), bound, bound)
     impulse = M @ (after - v)
     assert (np.abs(impulse) <= bound + 1e-8).all()
     moving = after != 0
@@ -130,9 +130,9 @@ def test_the_impulse_meets_coulombs_law(case):
 
 @given(st.floats(-10, 10), st.floats(0.1, 10), st.floats(0, 5))
 def test_one_joint_is_a_dead_band(v, m, bound):
-    after = dry_velocity(np.array([v]), np.array([[1 / m]]), np.array([bound]), np.array([bound]))[
-        0
-    ]
+    after = velocity_after_dry_friction(
+        np.array([v]), np.array([[1 / m]]), np.array([bound]), np.array([bound])
+    )[0]
     expected = np.sign(v) * max(0.0, abs(v) - bound / m)
     assert after == pytest.approx(expected, abs=1e-12)
 

@@ -17,12 +17,12 @@ from hardware_terminal import Line, User, so101_line
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli import hardware
-from arm_dynamics.cli.hardware_options import advised
+from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, UnknownName
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import SerialPort
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 pytestmark = pytest.mark.hardware
 
@@ -221,8 +221,8 @@ def test_a_port_that_another_program_has_is_named(arm_line):
 def test_no_permission_tells_how_to_get_it():
     fault = DriverFault("port 'p'")
     fault.__cause__ = PermissionError(13, "Permission denied")
-    assert "usermod -aG dialout" in str(advised(fault))
-    assert advised(DriverFault("x")).args == ("x",)
+    assert "usermod -aG dialout" in str(with_advice(fault))
+    assert with_advice(DriverFault("x")).args == ("x",)
 
 
 @pytest.mark.parametrize(
@@ -568,13 +568,13 @@ def test_calibration_finds_sign_and_offset_and_keeps_all_else(monkeypatch, turne
     assert code == 0, said
     assert "DOUBT" not in said
     assert turned.most == 0, "torque stays off"
-    before = (resources.folder("urdf") / "so101.urdf").read_text()
+    before = (resources.resource_folder("urdf") / "so101.urdf").read_text()
     after = output.read_text()
     differing = [
         (a, b) for a, b in zip(before.splitlines(), after.splitlines(), strict=True) if a != b
     ]
     assert [b.split('"')[1] for _, b in differing] == ["sign", "offset"]
-    found = {m.joint: m for m in read_wiring(load_arm(output)).motors}["elbow_flex"]
+    found = {m.joint: m for m in read_hardware_info(load_arm(output)).motors}["elbow_flex"]
     assert found.sign == -1
     assert found.offset == pytest.approx(0.25, abs=2e-3)
     assert checked(turned, output) == 0

@@ -8,23 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import PERIOD, Rig
 
-from arm_dynamics.cli.jog_session import LEAD, Bounds, JogMotion
-from arm_dynamics.cli.keyboard import HOLD, DeadMan
-from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.cli.jog_session import LEAD, JogBounds, JogMotion
+from arm_dynamics.cli.keyboard import HOLD, HoldToRunKey
+from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.model.arm_model import Joint
-from arm_dynamics.model.calibration import Marks, calibrated, doubts
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.calibration import CalibrationPoints, calibrate, calibration_warnings
+from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.model.urdf_params import with_params
 
 pytestmark = pytest.mark.hardware
 
-SO101 = (resources.folder("urdf") / "so101.urdf").read_text(encoding="utf-8")
+SO101 = (resources.resource_folder("urdf") / "so101.urdf").read_text(encoding="utf-8")
 REVOLUTE = Joint("J", "revolute", -1.2, 0.9, 1.0, 1.0)
 CONTINUOUS = Joint("J", "continuous", -np.inf, np.inf, 1.0, 1.0)
-OLD = MotorWiring("J", 1, "m", ratio=3.0)
+OLD = JointMotor("J", 1, "m", ratio=3.0)
 
 real = st.tuples(st.sampled_from((1.0, -1.0)), st.floats(-0.9, 0.9), st.floats(0.2, 20))
 """Sign, offset and ratio of a motor as it is mounted."""
@@ -32,46 +32,48 @@ real = st.tuples(st.sampled_from((1.0, -1.0)), st.floats(-0.9, 0.9), st.floats(0
 
 def mounted(way):
     sign, offset, ratio = way
-    return MotorWiring("J", 1, "m", sign, offset, ratio)
+    return JointMotor("J", 1, "m", sign, offset, ratio)
 
 
 @given(real, st.sets(st.sampled_from(("zero", "lower", "upper")), min_size=2))
 def test_two_places_tell_sign_and_offset(way, told):
     true = mounted(way)
     places = {"zero": 0.0, "lower": REVOLUTE.lower, "upper": REVOLUTE.upper}
-    marks = Marks(**{name: true.shaft_position(places[name]) for name in told})
-    found = calibrated(MotorWiring("J", 1, "m", ratio=true.ratio), REVOLUTE, marks)
+    marks = CalibrationPoints(**{name: true.shaft_position(places[name]) for name in told})
+    found = calibrate(JointMotor("J", 1, "m", ratio=true.ratio), REVOLUTE, marks)
     assert (found.sign, found.ratio) == (true.sign, true.ratio)
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
-    assert not [said for said in doubts(found, REVOLUTE, marks) if "half a turn" not in said]
+    assert not [
+        said for said in calibration_warnings(found, REVOLUTE, marks) if "half a turn" not in said
+    ]
 
 
 @given(real)
 def test_a_joint_without_ends_is_turned_on_from_its_zero(way):
     true = mounted(way)
-    marks = Marks(zero=true.shaft_position(0.0), ahead=true.shaft_position(1.5))
-    found = calibrated(MotorWiring("J", 1, "m", ratio=true.ratio), CONTINUOUS, marks)
+    marks = CalibrationPoints(zero=true.shaft_position(0.0), positive=true.shaft_position(1.5))
+    found = calibrate(JointMotor("J", 1, "m", ratio=true.ratio), CONTINUOUS, marks)
     assert found.sign == true.sign
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
 
 
 def test_one_place_keeps_the_sign_and_none_keeps_all():
-    assert calibrated(OLD, REVOLUTE, Marks()) == OLD
-    one = calibrated(OLD, REVOLUTE, Marks(upper=0.3))
+    assert calibrate(OLD, REVOLUTE, CalibrationPoints()) == OLD
+    one = calibrate(OLD, REVOLUTE, CalibrationPoints(upper=0.3))
     assert one.sign == 1
     assert one.position(0.3) == pytest.approx(REVOLUTE.upper)
-    still = calibrated(OLD, REVOLUTE, Marks(lower=0.3, upper=0.31))
+    still = calibrate(OLD, REVOLUTE, CalibrationPoints(lower=0.3, upper=0.31))
     assert still.sign == OLD.sign, "an arm that was not moved tells no sign"
 
 
 def test_what_does_not_fit_is_doubted():
-    short = Marks(zero=0.0, lower=-3.6, upper=1.8)
-    said = next(doubts(calibrated(OLD, REVOLUTE, short), REVOLUTE, short))
+    short = CalibrationPoints(zero=0.0, lower=-3.6, upper=1.8)
+    said = next(calibration_warnings(calibrate(OLD, REVOLUTE, short), REVOLUTE, short))
     assert said == "upper end at 0.60 rad, the URDF's limit is 0.90"
-    odd = Marks(zero=3.1, lower=-2.0, upper=1.0)
-    assert any("zero mark" in said for said in doubts(OLD, REVOLUTE, odd))
-    far = Marks(zero=4.0)
-    assert any("half a turn" in said for said in doubts(OLD, REVOLUTE, far))
+    odd = CalibrationPoints(zero=3.1, lower=-2.0, upper=1.0)
+    assert any("zero mark" in said for said in calibration_warnings(OLD, REVOLUTE, odd))
+    far = CalibrationPoints(zero=4.0)
+    assert any("half a turn" in said for said in calibration_warnings(OLD, REVOLUTE, far))
 
 
 # --- the URDF's text
@@ -128,14 +130,14 @@ def test_comments_blanks_and_short_forms_stay():
 
 @given(st.floats(0, 1e6), st.floats(0, 10))
 def test_a_press_counts_for_a_while(start, later):
-    man = DeadMan({"r": 1.0, "l": -1.0})
-    assert man.way(start) == 0
+    man = HoldToRunKey({"r": 1.0, "l": -1.0})
+    assert man.direction(start) == 0
     man.press("l", start)
-    assert man.way(start + later) == (-1 if start + later < start + HOLD else 0)
+    assert man.direction(start + later) == (-1 if start + later < start + HOLD else 0)
     man.press("r", start + later)
-    assert man.way(start + later) == 1
+    assert man.direction(start + later) == 1
     man.press("x", start + later)
-    assert man.way(start + later) == 0
+    assert man.direction(start + later) == 0
 
 
 def led(rig, motion, man, seconds, key=None):
@@ -151,8 +153,10 @@ def led(rig, motion, man, seconds, key=None):
 
 def ready(speed=0.3, lower=-1.0, upper=1.0):
     rig = Rig("position").up()
-    motion = JogMotion(rig.driver, Position(rig.driver.arm), 0, Bounds(speed, lower, upper))
-    return rig, motion, DeadMan({"r": 1.0, "l": -1.0})
+    motion = JogMotion(
+        rig.driver, PositionController(rig.driver.arm), 0, JogBounds(speed, lower, upper)
+    )
+    return rig, motion, HoldToRunKey({"r": 1.0, "l": -1.0})
 
 
 def test_a_joint_is_led_at_its_speed_and_stops_within_two_tenths_of_a_second():
@@ -167,7 +171,7 @@ def test_a_joint_is_led_at_its_speed_and_stops_within_two_tenths_of_a_second():
     assert abs(rig.body.state.q[0] - at[0]) < 2e-3
     assert rig.body.fastest[0] < 2 * 0.3
     np.testing.assert_allclose(at[1:], start[1:], atol=0.01)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
 
 
 @pytest.mark.parametrize(("key", "end"), [("r", 0.35), ("l", 0.25)])
@@ -194,12 +198,12 @@ def test_after_a_silence_the_joint_is_led_on_from_where_it_is():
     led(rig, motion, man, 0.3, "r")
     rig.shafts[1].silent = True
     led(rig, motion, man, 0.3, "r")
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     goal = motion.goal
     assert np.isnan(goal)
     rig.shafts[1].silent = False
     led(rig, motion, man, 0.3)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert motion.goal == pytest.approx(rig.body.state.q[0], abs=0.02)
 
 
@@ -208,9 +212,9 @@ def test_a_host_that_stood_still_leads_on_without_a_restart():
     led(rig, motion, man, 0.3, "r")
     rig.bus.pass_time(0.15)  # longer than commands are obeyed
     led(rig, motion, man, 0.01, "r")
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     led(rig, motion, man, 0.3, "r")
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     at = motion.goal
     led(rig, motion, man, 0.5, "r")
     assert motion.goal == pytest.approx(at + 0.15, abs=0.01)

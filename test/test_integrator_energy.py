@@ -15,8 +15,8 @@ from scipy.integrate import solve_ivp
 from arm_dynamics import load_arm
 from arm_dynamics.core.state import Command
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.simulation.equations_of_motion import ArmMotion
-from arm_dynamics.simulation.integrators import integrator
+from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion
+from arm_dynamics.simulation.integrators import find_integrator
 
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "data/three_link/integrator_energy.json").read_text())
@@ -33,8 +33,8 @@ def arm():
 
 @cache
 def motion():
-    free = ArmMotion(arm())
-    free.use(Command.checked("effort", np.zeros(3), 3))
+    free = EquationsOfMotion(arm())
+    free.set_command(Command.checked("effort", np.zeros(3), 3))
     return free
 
 
@@ -52,7 +52,7 @@ def exact():
 @cache
 def fall(method, dt):
     """Energy (n,) after each step, and (q, v) after 1, 2 and 3 s."""
-    law, free, model = integrator(method), motion(), arm()
+    law, free, model = find_integrator(method), motion(), arm()
     q, v, energy, states = np.zeros(3), np.zeros(3), [], []
     for k in range(1, round(10 / dt) + 1):
         law.advance(free, q, v, NONE, dt)

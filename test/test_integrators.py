@@ -12,9 +12,9 @@ from scipy.linalg import expm
 
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.simulation.equations_of_motion import ArmMotion
-from arm_dynamics.simulation.integrators import INTEGRATORS, integrator
-from arm_dynamics.simulation.integrators.exponential_step import phi, relaxed
+from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion
+from arm_dynamics.simulation.integrators import INTEGRATORS, find_integrator
+from arm_dynamics.simulation.integrators.exponential_step import exponential_step, phi_functions
 from arm_dynamics.simulation.plant import Plant
 
 OMEGA = 3.0
@@ -49,15 +49,15 @@ class Linear:
     def acceleration(self, q, v, z):
         return self.A[self.nv : 2 * self.nv] @ np.concatenate([q, v, z])
 
-    def settled_acceleration(self, q, v, z, dt):
+    def implicit_acceleration(self, q, v, z, dt):
         """At the new speed, to first order: a(q, v, z + dt φ₁ ∂ż/∂v (v⁺ - v))."""
         n, A = self.nv, self.A
         back = A[n : 2 * n, 2 * n :] @ (
-            dt * phi(self.decay * dt)[0][:, None] * A[2 * n :, n : 2 * n]
+            dt * phi_functions(self.decay * dt)[0][:, None] * A[2 * n :, n : 2 * n]
         )
         return np.linalg.solve(np.eye(n) - dt * back, self.acceleration(q, v, z))
 
-    def rates(self, q, v, z):
+    def act_dot_terms(self, q, v, z):
         rate = self.A[2 * self.nv :] @ np.concatenate([q, v, z])
         return self.decay.copy(), rate + self.decay * z
 
@@ -76,7 +76,7 @@ def observed(errors):
 
 @pytest.mark.parametrize("name", FIXED)
 def test_error_falls_with_the_claimed_order(name):
-    method = integrator(name)
+    method = find_integrator(name)
     root = np.sqrt(OMEGA**2 - 0.01)
     b = (0.5 + 0.1) / root
     q = np.exp(-0.1) * (np.cos(root) + b * np.sin(root))
@@ -100,7 +100,7 @@ def coupled():
 @pytest.mark.parametrize("groups", [None, (np.array([2, 0]), np.array([1]))])
 def test_order_with_own_states_against_the_matrix_exponential(name, groups):
     A, start = coupled(), np.array([1.0, -0.5, 0.3, 0.2, 1.0, -1.0, 0.5])
-    method, exact, errors = integrator(name), expm(A) @ start, []
+    method, exact, errors = find_integrator(name), expm(A) @ start, []
     for dt in (1 / 64, 1 / 128, 1 / 256, 1 / 512):
         q, v, z = start[:2].copy(), start[2:4].copy(), start[4:].copy()
         for _ in range(round(1 / dt)):
@@ -115,12 +115,12 @@ def slow_windings():
     arm = five_dof().with_motors(
         inductance=0.05, thermal_resistance=3.0, thermal_time_constant=0.2, rotor_inertia=0.05
     )
-    motion, start = ArmMotion(arm), arm_start(arm)
-    motion.use(Command.checked("voltage", VOLTS, 5))
+    motion, start = EquationsOfMotion(arm), arm_start(arm)
+    motion.set_command(Command.checked("voltage", VOLTS, 5))
 
     def rate(t, y):
         q, v, z = y[:5], y[5:10], y[10:]
-        decay, source = motion.rates(q, v, z)
+        decay, source = motion.act_dot_terms(q, v, z)
         return np.concatenate([v, motion.acceleration(q, v, z), source - decay * z])
 
     ode = solve_ivp(rate, (0, 0.1), start, "DOP853", rtol=3e-14, atol=1e-15)
@@ -151,7 +151,7 @@ def test_a_winding_ten_times_faster_than_the_step_is_stable_and_right(name):
     """L/R = 0.1 ms, dt = 1 ms: the current follows the voltage left by the back-EMF."""
     arm = five_dof().with_motors(inductance=1e-4, rotor_inertia=0.1)
     settled = five_dof().with_motors(rotor_inertia=0.1)
-    start = State.of(arm.pose("initial"), np.zeros(5), np.zeros(5))
+    start = State.of(arm.configuration("initial"), np.zeros(5), np.zeros(5))
     volts = Command.checked("voltage", [2.0, 6.0, -3.0, 0.5, 0.3], 5)
     after = Plant(arm, name).step(start, volts, 1e-3, 300)
     exact = Plant(settled, "rk4").step(start, volts, 1e-4, 3000)
@@ -167,7 +167,7 @@ def test_own_states_decay_at_any_rate(name, decay):
     A = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [0.0, decay, -decay]])
     q, v, z = np.zeros(1), np.ones(1), np.ones(1)
     for _ in range(100):
-        integrator(name).advance(Linear(A, nv=1), q, v, z, 0.01)
+        find_integrator(name).advance(Linear(A, nv=1), q, v, z, 0.01)
     slow = (decay - np.sqrt(decay**2 - 4 * decay)) / 2
     assert v[0] == pytest.approx(np.exp(-slow), rel=0.02)
 
@@ -178,40 +178,42 @@ def test_phi_meets_its_definition(x):
     nodes, weights = np.polynomial.legendre.leggauss(60)
     s, w = (nodes + 1) / 2, weights / 2
     exact = [w @ (np.exp(-x * (1 - s)) * s**k / f) for k, f in ((0, 1), (1, 1), (2, 2))]
-    np.testing.assert_allclose(phi(np.array([x]))[:, 0], exact, rtol=2e-13)
+    np.testing.assert_allclose(phi_functions(np.array([x]))[:, 0], exact, rtol=2e-13)
 
 
 def test_phi_at_the_ends():
-    np.testing.assert_array_equal(phi(np.array([0.0, 1e300]))[:, 0], [1, 1 / 2, 1 / 6])
-    assert (phi(np.array([1e300, np.inf]))[:, 1] == 0).all()
+    np.testing.assert_array_equal(phi_functions(np.array([0.0, 1e300]))[:, 0], [1, 1 / 2, 1 / 6])
+    assert (phi_functions(np.array([1e300, np.inf]))[:, 1] == 0).all()
 
 
 @given(st.floats(0, 1e9), st.floats(-5, 5), st.floats(-5, 5), st.floats(1e-6, 1.0))
 def test_relaxed_in_two_halves_is_relaxed(decay, z, goal, dt):
     rate, source = np.array([decay]), np.array([decay * goal])
-    once = relaxed(np.array([z]), rate, source, dt)
-    twice = relaxed(relaxed(np.array([z]), rate, source, dt / 2), rate, source, dt / 2)
+    once = exponential_step(np.array([z]), rate, source, dt)
+    twice = exponential_step(
+        exponential_step(np.array([z]), rate, source, dt / 2), rate, source, dt / 2
+    )
     np.testing.assert_allclose(once, twice, atol=1e-13)
     np.testing.assert_allclose(once, goal + (z - goal) * np.exp(-decay * dt), atol=1e-13)
 
 
 def test_semi_implicit_euler_by_hand():
     q, v = np.array([1.0]), np.array([2.0])
-    integrator("semi_implicit_euler").advance(Law(lambda q, v: 10 * q + v), q, v, NONE, 0.1)
+    find_integrator("semi_implicit_euler").advance(Law(lambda q, v: 10 * q + v), q, v, NONE, 0.1)
     assert v[0] == pytest.approx(2 + 0.1 * 12, rel=1e-15)
     assert q[0] == pytest.approx(1 + 0.1 * 3.2, rel=1e-15)
 
 
 def test_explicit_euler_by_hand():
     q, v = np.array([1.0]), np.array([2.0])
-    integrator("explicit_euler").advance(Law(lambda q, v: 10 * q + v), q, v, NONE, 0.1)
+    find_integrator("explicit_euler").advance(Law(lambda q, v: 10 * q + v), q, v, NONE, 0.1)
     assert v[0] == pytest.approx(2 + 0.1 * 12, rel=1e-15)
     assert q[0] == pytest.approx(1 + 0.1 * 2, rel=1e-15)
 
 
 def test_semi_implicit_euler_conserves_the_shadow_energy():
     """The map conserves v² + w² q² - dt w² q v exactly, so that energy does not drift."""
-    method, dt = integrator("semi_implicit_euler"), 0.01
+    method, dt = find_integrator("semi_implicit_euler"), 0.01
     q, v = np.array([1.0]), np.array([0.0])
     shadow = []
     for _ in range(20000):
@@ -226,7 +228,7 @@ def test_midpoint_conserves_a_quadratic_energy(stiffness):
     q, v = np.array([1.0]), np.array([0.0])
     for _ in range(1000):
         law = Law(lambda q, v: -stiffness * q)
-        integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
+        find_integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
     assert v[0] ** 2 + stiffness * q[0] ** 2 == pytest.approx(stiffness, rel=1e-9)
 
 
@@ -249,14 +251,14 @@ def test_midpoint_without_a_solution_names_step_and_joint():
     law = Law(lambda q, v: np.where(v > 0, -1e3, 1e3) * 1.0)
     q, v = np.array([0.0]), np.array([0.5])
     with pytest.raises(InvalidValue, match=r"dt = 0.01 s at joint 'J1'"):
-        integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
+        find_integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
 
 
 @pytest.mark.parametrize("name", FIXED)
 def test_own_states_cost_nothing_where_there_are_none(name):
     """Not even asked for: this motion has no ``rates``."""
     q, v = np.array([1.0]), np.array([0.0])
-    integrator(name).advance(Law(lambda q, v: -q), q, v, NONE, 0.1)
+    find_integrator(name).advance(Law(lambda q, v: -q), q, v, NONE, 0.1)
     assert q[0] != 1.0 or v[0] != 0.0
 
 
@@ -264,4 +266,4 @@ def test_unknown_name_lists_the_known():
     with pytest.raises(
         UnknownName, match=r"unknown integrator 'rk9'; known: .*semi_implicit_euler"
     ):
-        integrator("rk9")
+        find_integrator("rk9")

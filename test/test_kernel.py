@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.batch.rollout import variation
 from arm_dynamics.batch.rollout.kernel import Kernel, Options
-from arm_dynamics.batch.rollout.step_trace import METHODS, trace_step
+from arm_dynamics.batch.rollout.step_trace import INTEGRATORS, trace_step
 from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced
 from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.simulation.actuators import winding
-from arm_dynamics.simulation.integrators.exponential_step import phi
+from arm_dynamics.simulation.integrators.exponential_step import phi_functions
 
 ARMS = ("five_dof", "four_joint", "three_link", "two_link_pb", "puma560")
 LANES = 8
@@ -84,9 +84,9 @@ def test_a_law_on_symbols_is_the_law(voltage, drop, half):
 @given(st.lists(st.floats(0, 1e3), min_size=1, max_size=3))
 def test_phi_without_branches(x):
     x = np.array(x)
-    found = traced(phi)(np.array([Symbol(value) for value in x], dtype=object))
+    found = traced(phi_functions)(np.array([Symbol(value) for value in x], dtype=object))
     values = np.vectorize(float)(found)
-    np.testing.assert_allclose(values, phi(x), rtol=1e-12)
+    np.testing.assert_allclose(values, phi_functions(x), rtol=1e-12)
 
 
 def test_a_branch_on_a_symbol_is_refused():
@@ -99,7 +99,7 @@ def test_a_branch_on_a_symbol_is_refused():
 
 def scattered(arm, seed=0, size=LANES):
     random = np.random.default_rng(seed)
-    q = np.array(arm.pose("initial")) + 0.3 * random.normal(size=(size, arm.nv))
+    q = np.array(arm.configuration("initial")) + 0.3 * random.normal(size=(size, arm.nv))
     return q, random.normal(size=(size, arm.nv)), random.normal(size=(size, arm.nv))
 
 
@@ -123,7 +123,7 @@ def mixed():
 
 
 @pytest.mark.quick(4)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize(
     ("make", "interface"), [(five_dof, "voltage"), (windings, "voltage"), (mixed, "mixed")]
 )
@@ -203,7 +203,7 @@ def test_every_law_at_work_and_what_varies():
     q, v, told = scattered(arm, 4)
     found, _ = run(kernel, arm, q, v, 6 * told, 1e-4, 400, **varied)
     for lane in range(LANES):
-        own = variation.lane_arm(arm, {name: values[lane] for name, values in varied.items()})
+        own = variation.rollout_arm(arm, {name: values[lane] for name, values in varied.items()})
         end = expected_end(own, q[lane], v[lane], 6 * told[lane], 1e-4, 400)
         np.testing.assert_allclose(found[lane], end, rtol=1e-9, atol=1e-10)
     assert (found[:, 3:6] == 0).any()  # some joints stick, exactly
@@ -239,7 +239,7 @@ def test_refusals_name_what_there_is():
 
 def test_payload_of_a_lane_is_a_payload():
     arm = five_dof().with_payload(0.0, (0.01, 0.02, 0.03))
-    lane = variation.lane_arm(arm, {"payload": [0.4]})
+    lane = variation.rollout_arm(arm, {"payload": [0.4]})
     expected = arm.with_payload(0.4, (0.01, 0.02, 0.03))
     last = zip(list(lane.model.inertias), list(expected.model.inertias), strict=True)
     assert all(isinstance(a, pin.Inertia) and a.isApprox(b) for a, b in last)

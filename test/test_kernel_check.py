@@ -10,7 +10,7 @@ from conftest import chain
 
 from arm_dynamics.batch.rollout import kernel, kernel_cache, kernel_check
 from arm_dynamics.batch.rollout.kernel import Kernel, KernelRejected, Layout, Options
-from arm_dynamics.batch.rollout.pid_loop import Law
+from arm_dynamics.batch.rollout.pid_loop import PidSpec
 from arm_dynamics.core.errors import InvalidValue
 
 ARM = chain({"axis": "0 1 0", "friction": 0.1}, {"axis": "0 1 0"})
@@ -20,7 +20,7 @@ WRONG = {"float64": 1e-9, "float32": 1e-2}
 
 
 def options(precision, delay=False):
-    law = Law(ARM, gravity=True, voltage=False, delay=delay, noise=True)
+    law = PidSpec(ARM, gravity=True, voltage=False, delay=delay, noise=True)
     return Options(precision=precision, lanes=LANES, law=law)
 
 
@@ -61,17 +61,19 @@ ENTRIES = [
 @pytest.mark.parametrize(("entry", "name", "words"), ENTRIES)
 def test_an_entry_that_is_wrong_is_rejected_by_name(entry, name, words, precision):
     module = made(precision)
-    kernel_check.check(module, ARM, options(precision))
+    kernel_check.check_kernel(module, ARM, options(precision))
     with pytest.raises(KernelRejected, match=words):
-        kernel_check.check(altered(module, entry, name, WRONG[precision]), ARM, options(precision))
+        kernel_check.check_kernel(
+            altered(module, entry, name, WRONG[precision]), ARM, options(precision)
+        )
 
 
 @pytest.mark.slow
 def test_a_late_command_that_is_wrong_is_rejected():
     module = made("float64", delay=True)
-    kernel_check.check(module, ARM, options("float64", delay=True))
+    kernel_check.check_kernel(module, ARM, options("float64", delay=True))
     with pytest.raises(KernelRejected, match="command of tick 0"):
-        kernel_check.check(
+        kernel_check.check_kernel(
             altered(module, "tick", "pending", 1e-9), ARM, options("float64", delay=True)
         )
 
@@ -88,16 +90,18 @@ def test_records_and_losses_of_a_rollout_are_looked_at():
     wrong = SimpleNamespace(rollout=rollout, **entries)
     record, step = 1e-9, 0
     with pytest.raises(KernelRejected, match="rollout's last record"):
-        kernel_check.check(wrong, ARM, options("float64"))
+        kernel_check.check_kernel(wrong, ARM, options("float64"))
     record, step = 0.0, 3
     with pytest.raises(KernelRejected, match="rollout's failed"):
-        kernel_check.check(wrong, ARM, options("float64"))
+        kernel_check.check_kernel(wrong, ARM, options("float64"))
 
 
 def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
     """What has passed is loaded from then on without another check."""
     made("float64")
-    monkeypatch.setattr(kernel_check, "check", lambda *given: pytest.fail("checked a second time"))
+    monkeypatch.setattr(
+        kernel_check, "check_kernel", lambda *given: pytest.fail("checked a second time")
+    )
     again = Kernel(ARM, options("float64"))
     x = again.block({"dt": np.array([kernel.TRIAL_STEP])})
     assert not again.step(x)
@@ -105,7 +109,7 @@ def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
 
 def test_a_law_by_voltage_needs_motors_that_tell_voltages():
     with pytest.raises(InvalidValue, match=r"law.s model: actuator Ideal tells no"):
-        Law(ARM, gravity=False, voltage=True, delay=False, noise=False)
+        PidSpec(ARM, gravity=False, voltage=True, delay=False, noise=False)
 
 
 def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
@@ -117,5 +121,5 @@ def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
 
     limit = sys.getrecursionlimit()
     assert limit < 4000
-    kernel_cache.module("branches", lambda: "", lambda made: nested(4000))
+    kernel_cache.cached_module("branches", lambda: "", lambda made: nested(4000))
     assert sys.getrecursionlimit() == limit

@@ -16,7 +16,7 @@ from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.timed_gains import delay_margin, thin_margin
 from arm_dynamics.core import resources
 from arm_dynamics.dynamics.rigid_body import gravity
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
 ARMS = (
     "five_dof", "four_joint", "puma560", "seven_dof_can", "so101", "three_link", "two_link",
@@ -27,7 +27,7 @@ LATE = {"five_dof": 2}
 """Periods that the commands of an arm are late; else 4, which are 8 ms."""
 
 
-class Late(Simulated):
+class Late(SimulationDriver):
     """Every command acts ``late`` periods after the state that it answers."""
 
     def __init__(self, arm, simulation, late):
@@ -37,7 +37,7 @@ class Late(Simulated):
     def write(self, command):
         self._sent.append(command)
         if len(self._sent) > self._late:
-            self.simulation.offer(self._sent.popleft())
+            self.simulation.submit(self._sent.popleft())
         self.simulation.advance()
 
 
@@ -46,7 +46,7 @@ class Late(Simulated):
 def test_an_arm_holds_with_late_commands(name):
     """From 0.01 rad beside its initial pose: it never is 0.02 rad away, and comes to it."""
     arm = load_arm(name)
-    goal = arm.pose("initial")
+    goal = arm.configuration("initial")
     start = np.where(goal + 0.01 <= arm.upper, goal + 0.01, goal - 0.01)
     simulation = Simulation(arm, q=start, period=PERIOD)
     loop = ControlLoop(Late(arm, simulation, LATE.get(name, 4)), build_controller(arm))
@@ -76,7 +76,7 @@ def test_advise_states_the_delay_margin_in_periods_and_seconds(capsys):
     assert "Delay margin: 1 control periods, 0.002 s; beyond it, " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", resources.names("urdf", ".urdf"))
+@pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
 def test_no_bundled_arm_is_warned_of_with_its_default_gains(name):
     arm = load_arm(name)
     with warnings.catch_warnings():

@@ -13,7 +13,7 @@ import yaml
 import arm_dynamics.ros
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import node_parameters
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, UnknownName
 from arm_dynamics.core.state import MIXED
@@ -159,10 +159,13 @@ def test_arguments_have_descriptions_defaults_and_choices(name, stand_in):
 def test_every_control_law_can_be_chosen(stand_in):
     _, actions = described("simulation")
     (law,) = (a for a in actions if a.values and a.values[0] == "controller")
-    laws = {name: plugins.load("controllers", name) for name in plugins.names("controllers")}
+    laws = {
+        name: plugins.load_class("controllers", name)
+        for name in plugins.registered_names("controllers")
+    }
     assert law.choices == [
         "",
-        *(n for n, one in laws.items() if not issubclass(one, TaskController)),
+        *(n for n, one in laws.items() if not issubclass(one, TaskSpaceController)),
     ]
     (lockstep,) = (a for a in actions if a.values and a.values[0] == "lockstep")
     assert lockstep.choices == ["", "true", "false"]
@@ -279,7 +282,7 @@ def test_every_arm_with_a_parameter_file_is_launched_with_a_law_that_it_follows(
     stand_in, arm, driver
 ):
     found, _ = law_of(started("hardware", arm=arm, driver=driver))
-    law = plugins.load("controllers", found or bundled(arm, "joint_controller")["controller"])
+    law = plugins.load_class("controllers", found or bundled(arm, "joint_controller")["controller"])
     motors = [(bundled(arm, "hardware").get("interface", "effort"),)]
     simulated = [actuator.interfaces for actuator in load_arm(arm).actuators]
     takes = simulated if driver else motors

@@ -31,7 +31,7 @@ def test_the_bundled_arm_is_as_its_urdf_says():
     assert arm.joint_names == ("R1", "R2", "R3", "R4", "R5")
     assert arm.lower.tolist() == [-math.inf, -1.2, -math.pi, -math.pi, -1.1]
     assert arm.upper.tolist() == [math.inf, 0.7, 0.6, math.pi, 1.1]
-    assert arm.pose("initial").tolist() == [0, -1.1, 0.3, 0, 0]
+    assert arm.configuration("initial").tolist() == [0, -1.1, 0.3, 0, 0]
     assert arm.effort_limit.tolist() == [120, 120, 120, 12, 12]
     assert arm.velocity_limit.tolist() == [1.2, 1.2, 1.2, 12, 12]
     assert arm.model.nq == arm.model.nv == 5
@@ -140,8 +140,8 @@ def test_a_joint_and_a_link_may_have_the_same_name(lock):
 
 def test_the_initial_pose_of_a_plain_urdf_is_within_limits():
     arm = chain({"lower": 0.5, "upper": 1.0}, {"lower": -2.0, "upper": -1.0})
-    assert arm.pose("initial").tolist() == [0.5, -1.0]
-    assert arm.pose("zero").tolist() == [0.5, -1.0]
+    assert arm.configuration("initial").tolist() == [0.5, -1.0]
+    assert arm.configuration("zero").tolist() == [0.5, -1.0]
 
 
 def test_a_continuous_joint_is_the_same_after_every_turn_and_still_counts():
@@ -162,7 +162,7 @@ def test_locked_joints_stand_at_their_initial_position():
     np.testing.assert_allclose(
         rigid_body.gravity(locked, q[keep]), rigid_body.gravity(whole, q)[keep], atol=1e-12
     )
-    assert locked.pose("initial").tolist() == [0, 0.3, 0]
+    assert locked.configuration("initial").tolist() == [0, 0.3, 0]
 
 
 MOUNT = """<link name="cart"><inertial><mass value="1"/>
@@ -237,7 +237,7 @@ def test_a_prismatic_joint_is_in_metres():
 def test_changes_name_what_does_not_exist():
     arm = five_dof()
     for call, said in (
-        (lambda: arm.pose("yoga"), "'yoga'; known: initial, zero"),
+        (lambda: arm.configuration("yoga"), "'yoga'; known: initial, zero"),
         (lambda: arm.index("R9"), "'R9'; known: R1, R2"),
         (lambda: arm.with_joint("R2", colour=1.0), "'R2' 'colour'; known: damping"),
         (lambda: arm.with_motor("R2", colour=1.0), "'R2' 'colour'"),
@@ -258,23 +258,23 @@ def test_changes_name_what_does_not_exist():
 
 
 def test_resources_of_the_source_tree_and_of_an_installation(tmp_path, monkeypatch):
-    source = resources.folder("urdf")
+    source = resources.resource_folder("urdf")
     assert (source / "five_dof.urdf").is_file()
-    assert "five_dof" in resources.names("urdf", ".urdf")
+    assert "five_dof" in resources.resource_names("urdf", ".urdf")
     package = tmp_path / "lib/python3.11/site-packages/arm_dynamics"
     share = tmp_path / "share/arm_dynamics/urdf"
     for folder in (package, share):
         folder.mkdir(parents=True)
     (share / "mine.urdf").write_text(five_dof().urdf)
     monkeypatch.setattr(resources, "__file__", str(package / "resources.py"))
-    assert resources.folder("urdf") == share
-    assert resources.names("urdf", ".urdf") == ("mine",)
+    assert resources.resource_folder("urdf") == share
+    assert resources.resource_names("urdf", ".urdf") == ("mine",)
     assert load_arm("mine").nv == 5
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "workspace"))
     (tmp_path / "workspace/share/arm_dynamics/config").mkdir(parents=True)
-    assert resources.folder("config") == tmp_path / "workspace/share/arm_dynamics/config"
+    assert resources.resource_folder("config") == tmp_path / "workspace/share/arm_dynamics/config"
     with pytest.raises(UnknownName, match="resource folder 'music'"):
-        resources.folder("music")
+        resources.resource_folder("music")
 
 
 # What the audit passes is loaded as it is written ------------------------------------------------
@@ -476,7 +476,7 @@ def test_more_moving_joints_than_fit_are_rejected():
         chain(*[{}] * 129)
 
 
-@pytest.mark.parametrize("arm", sorted(resources.names("urdf", ".urdf")))
+@pytest.mark.parametrize("arm", sorted(resources.resource_names("urdf", ".urdf")))
 def test_the_model_is_that_of_pinocchios_own_reading(arm):
     """But for rounding, and for continuous joints, which have one coordinate here."""
     ours, text = load_arm(arm), load_arm(arm).urdf.replace('"continuous"', '"revolute"')

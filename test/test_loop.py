@@ -11,14 +11,14 @@ from arm_dynamics import load_arm
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.control.controllers.position import Position
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
+from arm_dynamics.control.controllers.position import PositionController
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
 from arm_dynamics.core import plugins, resources
-from arm_dynamics.core.errors import DriverFault, InvalidValue, TrajectoryRefused, UnknownName
+from arm_dynamics.core.errors import DriverFault, InvalidValue, TrajectoryRejected, UnknownName
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.driver import Driver
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation
 
 HOME = five_dof().pose("initial")
@@ -26,11 +26,11 @@ HOME = five_dof().pose("initial")
 
 @cache
 def gains():
-    path = resources.folder("config") / "five_dof.yaml"
+    path = resources.resource_folder("config") / "five_dof.yaml"
     return yaml.safe_load(path.read_text())["joint_controller"]["ros__parameters"]["gains"]
 
 
-class Late(Simulated):
+class Late(SimulationDriver):
     """A simulated arm whose motors get each command some periods late."""
 
     def __init__(self, arm, simulation, periods):
@@ -86,11 +86,13 @@ def test_displaced_starts_exist():
 def test_a_trajectory_is_followed():
     arm, loop = five_dof(), None
     sim = Simulation(arm)
-    loop = ControlLoop(Simulated(arm, sim), PidGravity(arm, gains()))
+    loop = ControlLoop(SimulationDriver(arm, sim), PidGravity(arm, gains()))
     loop.step()
     goal = HOME + np.array([0.4, 0.3, -0.3, 0.5, 0.4])
     zero = np.zeros((1, 5))
-    loop.follow(parse(arm, arm.joint_names, [1.5], [goal], zero, zero, start=sim.state.time))
+    loop.follow(
+        parse_trajectory(arm, arm.joint_names, [1.5], [goal], zero, zero, start=sim.state.time)
+    )
     worst, jump, before = 0.0, 0.0, loop.reference.q
     for _ in range(1000):
         loop.step()
@@ -164,8 +166,8 @@ def test_the_first_tick_takes_over_without_moving():
 
 def test_taking_over_holds_an_arm_that_stands():
     arm = five_dof()
-    for name in plugins.names("controllers"):
-        law = plugins.load("controllers", name)
+    for name in plugins.registered_names("controllers"):
+        law = plugins.load_class("controllers", name)
         if law.interface != "effort":
             continue
         loop = ControlLoop(Script(at(0.0)), law(arm))
@@ -176,12 +178,12 @@ def test_taking_over_holds_an_arm_that_stands():
 def test_servos_follow_a_trajectory_through_the_loop():
     """Position control: held where they stand, then along a reference slower than they are."""
     arm = load_arm("four_joint").with_actuator("rate_limited")
-    sim, home = Simulation(arm, period=2e-3, dt=1e-3), arm.pose("initial")
-    loop = ControlLoop(Simulated(arm, sim), Position(arm))
+    sim, home = Simulation(arm, period=2e-3, dt=1e-3), arm.configuration("initial")
+    loop = ControlLoop(SimulationDriver(arm, sim), PositionController(arm))
     loop.step()
     assert sim.state.q.tolist() == home.tolist()
     goal = np.add(home, [0.3, 0.2, -0.3, 0.4])
-    loop.follow(parse(arm, arm.joint_names, [1.0], [goal], [], [], start=sim.state.time))
+    loop.follow(parse_trajectory(arm, arm.joint_names, [1.0], [goal], [], [], start=sim.state.time))
     for _ in range(600):
         loop.step()
         assert np.abs(loop.reference.q - sim.state.q).max() < 2e-3
@@ -293,7 +295,7 @@ def test_a_reset_that_fails_is_reported_and_another_controller_stays_active():
     _, loop, _ = played(at(0.0))
     loop.driver.states = [at(0.002)]
     active = loop.controller
-    loop.use(Unready(five_dof()))
+    loop.switch_controller(Unready(five_dof()))
     assert loop.step() is not None
     assert loop.controller is active
     assert loop.events.latest["law_failed"] == text
@@ -303,7 +305,7 @@ def test_a_mistake_during_a_change_of_controllers_is_of_the_one_that_made_it():
     _, loop, _ = played(at(0.0))
     loop.driver.states = [at(0.002), at(0.004), at(0.006)]
     before = loop.controller
-    loop.use(Mistaken(five_dof()))
+    loop.switch_controller(Mistaken(five_dof()))
     assert loop.step() is None
     assert "controller Mistaken" in loop.events.latest["law_failed"]
     loop.controller.answer = lambda: Command("effort", np.zeros(5))
@@ -315,7 +317,7 @@ def test_a_mistake_during_a_change_of_controllers_is_of_the_one_that_made_it():
 def test_a_law_gone_mad_is_followed_by_the_safe_stop():
     arm = five_dof()
     sim = Simulation(arm, q=HOME + np.array([0, 0.3, -0.3, 0, 0]), v=[0.5, 0.5, 0.5, 1, 1])
-    loop = ControlLoop(Simulated(arm, sim), Counting(arm, [np.full(5, np.nan)] * 600))
+    loop = ControlLoop(SimulationDriver(arm, sim), Counting(arm, [np.full(5, np.nan)] * 600))
     assert [loop.step() for _ in range(600)] == [None] * 600
     assert sim.state.time == pytest.approx(1.2)
     assert sim.watch.stopping
@@ -335,19 +337,19 @@ def test_references_and_trajectories_that_are_refused_leave_the_old_one():
     driver = Script(at(0.0), at(0.002))
     loop = ControlLoop(driver, Counting(arm))
     names = arm.joint_names
-    with pytest.raises(TrajectoryRefused, match="no state"):
+    with pytest.raises(TrajectoryRejected, match="no state"):
         loop.follow(JointTrajectory.hold(HOME, 1.0))
-    with pytest.raises(TrajectoryRefused, match="no state"):
+    with pytest.raises(TrajectoryRejected, match="no state"):
         loop.hold({"R1": 0.0})
     loop.step()
     for call, error, said in (
         (lambda: loop.hold({"R9": 0.0}), UnknownName, "R9"),
         (lambda: loop.hold({"R2": 2.0}), InvalidValue, "reference: joint 'R2' = 2 rad"),
         (lambda: loop.hold({"R2": np.nan}), InvalidValue, r"reference\[1\] = nan"),
-        (lambda: loop.follow(parse(arm, names, [9.0], [HOME + 5.0 * (np.arange(5) == 1)])),
-         TrajectoryRefused, "joint 'R2': position"),
-        (lambda: loop.follow(parse(arm, names, [0.0], [HOME])), TrajectoryRefused, "is due at 0 s"),
-        (lambda: loop.follow(JointTrajectory.hold([0, 9, 0, 0, 0], -1.0)), TrajectoryRefused,
+        (lambda: loop.follow(parse_trajectory(arm, names, [9.0], [HOME + 5.0 * (np.arange(5) == 1)])),
+         TrajectoryRejected, "joint 'R2': position"),
+        (lambda: loop.follow(parse_trajectory(arm, names, [0.0], [HOME])), TrajectoryRejected, "is due at 0 s"),
+        (lambda: loop.follow(JointTrajectory.hold([0, 9, 0, 0, 0], -1.0)), TrajectoryRejected,
          "due at -1 s and it is 0 s"),
     ):  # fmt: skip
         with pytest.raises(error, match=said):
@@ -380,7 +382,7 @@ def test_a_restarted_controller_takes_over_a_stopped_arm_without_a_jump():
     """Motion, silence until the safe stop, then a new loop on the same simulation."""
     arm = five_dof()
     sim = Simulation(arm)
-    first = ControlLoop(Simulated(arm, sim), PidGravity(arm, gains()))
+    first = ControlLoop(SimulationDriver(arm, sim), PidGravity(arm, gains()))
     first.step()
     first.hold({"R2": -0.8, "R4": 0.5})
     for _ in range(100):
@@ -389,7 +391,7 @@ def test_a_restarted_controller_takes_over_a_stopped_arm_without_a_jump():
     for _ in range(600):
         sim.advance()
     rest = sim.state
-    second = ControlLoop(Simulated(arm, sim), PidGravity(arm, gains()))
+    second = ControlLoop(SimulationDriver(arm, sim), PidGravity(arm, gains()))
     second.step()
     assert np.abs(sim.state.tau - rest.tau).max() < 0.05
     for _ in range(500):

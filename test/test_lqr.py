@@ -17,18 +17,18 @@ from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov
 from arm_dynamics import load_arm
 from arm_dynamics.cli import gain_table as gains_cli
 from arm_dynamics.control.config import build_controller
-from arm_dynamics.control.controllers.lqr import FASTEST, Lqr
-from arm_dynamics.control.lqr_design.gain_table import GainTable, load
+from arm_dynamics.control.controllers.lqr import MAX_RATE, Lqr
+from arm_dynamics.control.lqr_design.gain_table import GainTable, load_gain_table
 from arm_dynamics.control.lqr_design.gain_table_build import PARTS, build_gain_table
 from arm_dynamics.control.lqr_design.lqr_gain import (
-    Weights,
-    equations,
-    regulator_gain,
-    require_held,
-    riccati,
+    LqrWeights,
+    linear_dynamics,
+    lqr_gain,
+    require_static_effort,
+    solve_riccati,
 )
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.core.errors import CommandRefused, ConfigError, InvalidValue, UnknownName
+from arm_dynamics.core.errors import CommandRejected, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.model_error import with_model_error
@@ -37,7 +37,7 @@ TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
 (REACH,) = TRUTH["configs"]
 ARM = load_arm("four_joint")
 Q, R = np.diag(TRUTH["Q_diag"]), np.diag(TRUTH["R_diag"])
-WEIGHTS = Weights(np.diag(Q)[:4], np.diag(Q)[4:], np.diag(R))
+WEIGHTS = LqrWeights(np.diag(Q)[:4], np.diag(Q)[4:], np.diag(R))
 GAINS = {
     name: {"position_weight": 100.0, "velocity_weight": 1.0, "effort_weight": 1.0}
     for name in ARM.joint_names
@@ -49,7 +49,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 def cost(K, x):
     """∫ (xᵀ Q x + uᵀ R u) dt of ẋ = (A - B K) x from ``x``, on the true equations."""
-    A, B = equations(ARM, REACH["theta"])
+    A, B = linear_dynamics(ARM, REACH["theta"])
     return x @ solve_continuous_lyapunov((A - B @ K).T, -(Q + K.T @ R @ K)) @ x
 
 
@@ -59,7 +59,7 @@ def displaced():
 
 
 def hurwitz(arm, q, K):
-    A, B = equations(arm, q)
+    A, B = linear_dynamics(arm, q)
     return np.linalg.eigvals(A - B @ K).real.max() < 0
 
 
@@ -67,10 +67,10 @@ def hurwitz(arm, q, K):
 
 
 def test_equations_and_gain_as_published():
-    A, B = equations(ARM, REACH["theta"])
+    A, B = linear_dynamics(ARM, REACH["theta"])
     np.testing.assert_allclose(A, REACH["A"], rtol=1e-11, atol=1e-10)
     np.testing.assert_allclose(B, REACH["B"], rtol=1e-11, atol=1e-10)
-    K, truth = regulator_gain(ARM, REACH["theta"], WEIGHTS), np.array(REACH["K"])
+    K, truth = lqr_gain(ARM, REACH["theta"], WEIGHTS), np.array(REACH["K"])
     np.testing.assert_allclose(K, truth, rtol=1e-7, atol=1e-7 * np.abs(truth).max())
     rates = np.sort_complex(np.linalg.eigvals(A - B @ K))
     published = np.sort_complex([complex(*pair) for pair in REACH["closed_loop_eigs"]])
@@ -79,15 +79,15 @@ def test_equations_and_gain_as_published():
 
 def test_gains_of_a_diagonal_inertia_cost_more():
     """The published shortcut, diag(M) for M, costs 12 % more from the published start."""
-    A, _ = equations(ARM, REACH["theta"])
+    A, _ = linear_dynamics(ARM, REACH["theta"])
     M = rigid_body.mass_matrix(ARM, REACH["theta"])
     inverse = np.diag(1 / np.diag(M))
     short, drive = A.copy(), np.vstack([np.zeros((4, 4)), inverse])
     short[4:] = inverse @ M @ A[4:]
-    K = drive.T @ riccati(short, drive @ drive.T, Q)
+    K = drive.T @ solve_riccati(short, drive @ drive.T, Q)
     published = np.array(REACH["K_diagonal_inertia_model"])
     np.testing.assert_allclose(K, published, rtol=1e-7, atol=1e-7 * np.abs(published).max())
-    best = cost(regulator_gain(ARM, REACH["theta"], WEIGHTS), displaced())
+    best = cost(lqr_gain(ARM, REACH["theta"], WEIGHTS), displaced())
     assert best == pytest.approx(REACH["cost_opt"], rel=1e-9)
     assert cost(K, displaced()) == pytest.approx(REACH["cost_diag_model"], rel=1e-9)
 
@@ -97,15 +97,15 @@ def test_gains_solve_the_equation_and_stabilise(seed, arm):
     """Against another solver, at any pose; A against differences of the dynamics."""
     rng = np.random.default_rng(seed)
     q, nv = rng.uniform(-2, 2, arm.nv), arm.nv
-    weights = Weights(*rng.uniform(0.5, 5, (3, nv)))
-    A, B = equations(arm, q)
+    weights = LqrWeights(*rng.uniform(0.5, 5, (3, nv)))
+    A, B = linear_dynamics(arm, q)
     tau, still = rigid_body.gravity(arm, q), np.zeros(nv)
     ends = [[rigid_body.aba(arm, q + h, still, tau) for h in s * np.eye(nv)] for s in (1e-6, -1e-6)]
     near = 1e-6 * (1 + np.abs(A).max())
     np.testing.assert_allclose(A[nv:, :nv], np.subtract(*ends).T / 2e-6, atol=near)
     cost_of_x = np.diag(np.concatenate([weights.position, weights.velocity]))
     P = solve_continuous_are(A, B, cost_of_x, np.diag(weights.effort))
-    K = regulator_gain(arm, q, weights)
+    K = lqr_gain(arm, q, weights)
     expected = B.T @ P / weights.effort[:, None]
     np.testing.assert_allclose(K, expected, atol=1e-6 * np.abs(expected).max())
     assert hurwitz(arm, q, K)
@@ -114,9 +114,9 @@ def test_gains_solve_the_equation_and_stabilise(seed, arm):
 def test_one_joint_in_closed_form():
     """m ë = u: k = √(q/r), d = √(2 m k + v/r); friction b takes its place in A."""
     arm = chain({"mass": 2.0, "centre": "0 0 0", "ixx": 0.3})
-    K = regulator_gain(arm, [0.4], Weights(np.array([8.0]), np.array([3.0]), np.array([2.0])))
+    K = lqr_gain(arm, [0.4], LqrWeights(np.array([8.0]), np.array([3.0]), np.array([2.0])))
     np.testing.assert_allclose(K, [[2.0, np.sqrt(2 * 0.3 * 2 + 1.5)]], rtol=1e-12)
-    A, _ = equations(chain({"centre": "0 0 0", "ixx": 0.3, "damping": 0.6}), [0.4])
+    A, _ = linear_dynamics(chain({"centre": "0 0 0", "ixx": 0.3, "damping": 0.6}), [0.4])
     np.testing.assert_allclose(A, [[0, 1], [0, -2]], atol=1e-15)
 
 
@@ -134,9 +134,9 @@ def test_a_passive_joint_is_balanced_where_the_others_reach_it():
     """An acrobot upright; gravity makes it fall, and one torque holds it."""
     arm = passive(chain({}, {}), "J1")
     up = [-np.pi / 2, 0.0]
-    K = regulator_gain(arm, up, Weights(np.ones(2), np.ones(2), np.ones(2)))
+    K = lqr_gain(arm, up, LqrWeights(np.ones(2), np.ones(2), np.ones(2)))
     assert not K[0].any()
-    assert np.linalg.eigvals(equations(arm, up)[0]).real.max() > 1
+    assert np.linalg.eigvals(linear_dynamics(arm, up)[0]).real.max() > 1
     assert hurwitz(arm, up, K)
 
 
@@ -144,7 +144,7 @@ def test_an_unstabilisable_point_is_refused_by_name():
     """Turning the first joint does not move the passive one."""
     arm = passive(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "centre": "0 0 0"}), "J2")
     with pytest.raises(InvalidValue, match=r"can not be stabilised .* joint 'J2' moves"):
-        regulator_gain(arm, [0.1, 0.0], Weights(np.ones(2), np.ones(2), np.ones(2)))
+        lqr_gain(arm, [0.1, 0.0], LqrWeights(np.ones(2), np.ones(2), np.ones(2)))
     with pytest.raises(InvalidValue, match="joint 'J2'"):
         Lqr(arm)
 
@@ -152,10 +152,10 @@ def test_an_unstabilisable_point_is_refused_by_name():
 def test_a_weight_beyond_the_limit_is_no_equilibrium():
     arm = chain({"mass": 60.0, "effort": 100.0})
     with pytest.raises(InvalidValue, match=r"'J1' carries -147.2 N·m, its effort limit is 100"):
-        require_held(arm, [0.0])
-    require_held(arm, [1.5])
+        require_static_effort(arm, [0.0])
+    require_static_effort(arm, [1.5])
     with pytest.raises(InvalidValue, match="joint 'J1' carries"):
-        build_gain_table(arm, Weights(*np.ones((3, 1))), {"J1": (0.0, 1.5, 3)})
+        build_gain_table(arm, LqrWeights(*np.ones((3, 1))), {"J1": (0.0, 1.5, 3)})
 
 
 # The law --------------------------------------------------------------------------------------
@@ -180,11 +180,11 @@ def test_on_the_reference_it_is_inverse_dynamics_with_friction():
 
 @pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm.name)
 def test_weights_from_the_model_are_stable_and_not_too_fast(arm):
-    q = arm.pose("initial")
-    A, B = equations(arm, q)
+    q = arm.configuration("initial")
+    A, B = linear_dynamics(arm, q)
     rates = np.linalg.eigvals(A - B @ Lqr(arm).gain(q))
     assert rates.real.max() < 0
-    assert np.abs(rates).max() < 1.2 * FASTEST
+    assert np.abs(rates).max() < 1.2 * MAX_RATE
 
 
 def test_the_law_refuses_a_reference_that_no_gain_stabilises():
@@ -193,7 +193,7 @@ def test_the_law_refuses_a_reference_that_no_gain_stabilises():
     law, fold = Lqr(arm), np.arccos(-(0.02 + 0.25**2) / (0.5 * 0.25))
     level = np.array([np.pi / 2 - fold, fold])
     assert rigid_body.mass_matrix(arm, level)[0, 1] == pytest.approx(0, abs=1e-15)
-    with pytest.raises(CommandRefused, match="joint 'J2' moves"):
+    with pytest.raises(CommandRejected, match="joint 'J2' moves"):
         law.update(State.of(level), Reference.hold(level), 0.0)
     law.update(State.of(level), Reference.hold(level + 0.1), 0.0)
 
@@ -209,12 +209,12 @@ def gains():
 def test_a_table_is_exact_at_its_poses_and_close_between(gains):
     for J2, J3, J4 in ((-0.6, 0.2, -0.8), (1.2, 1.6, 1.0), (0.3, 0.55, 0.1)):
         q = np.array([0.0, J2, J3, J4])
-        np.testing.assert_allclose(gains.at(q), regulator_gain(ARM, q, WEIGHTS), atol=1e-9)
+        np.testing.assert_allclose(gains.at(q), lqr_gain(ARM, q, WEIGHTS), atol=1e-9)
     finer = build_gain_table(ARM, WEIGHTS, {n: (*ends, 9) for n, (*ends, _) in GRID.items()})
     rng = np.random.default_rng(5)
     worst = [0.0, 0.0]
     for q in rng.uniform([-3, -0.6, 0.2, -0.8], [3, 1.2, 1.6, 1.0], (60, 4)):
-        exact = regulator_gain(ARM, q, WEIGHTS)
+        exact = lqr_gain(ARM, q, WEIGHTS)
         worst = [
             max(w, np.abs(t.at(q) - exact).max())
             for w, t in zip(worst, (gains, finer), strict=True)
@@ -225,9 +225,9 @@ def test_a_table_is_exact_at_its_poses_and_close_between(gains):
 
 def test_outside_of_its_grid_a_table_has_nothing_and_the_law_solves(gains):
     outside, law = np.array([0.0, 1.3, 0.5, 0.0]), Lqr(ARM, GAINS)
-    law.use_table(gains)
+    law.set_gain_table(gains)
     assert gains.at(outside) is None
-    np.testing.assert_array_equal(law.gain(outside), regulator_gain(ARM, outside, WEIGHTS))
+    np.testing.assert_array_equal(law.gain(outside), lqr_gain(ARM, outside, WEIGHTS))
     turned = np.array([0.0, 0.4 + 2 * np.pi, 0.5 - 2 * np.pi, 0.0])
     np.testing.assert_allclose(
         gains.at(turned), gains.at(np.array([0.0, 0.4, 0.5, 0.0])), atol=1e-12
@@ -236,8 +236,8 @@ def test_outside_of_its_grid_a_table_has_nothing_and_the_law_solves(gains):
 
 def test_from_anywhere_in_its_table_the_law_reaches(gains):
     law, rng = Lqr(ARM, GAINS), np.random.default_rng(1)
-    law.use_table(gains)
-    assert law.gain(ARM.pose("initial")) is not None
+    law.set_gain_table(gains)
+    assert law.gain(ARM.configuration("initial")) is not None
     for q, start in rng.uniform([-1, -0.6, 0.2, -0.8], [1, 1.2, 1.6, 1.0], (4, 2, 4)):
         reached, _, _ = followed(
             ARM, law, JointTrajectory.hold(q), start, np.array([0.0, 4.0]), 1e-7
@@ -248,7 +248,9 @@ def test_from_anywhere_in_its_table_the_law_reaches(gains):
 def test_a_table_is_kept_in_a_file(gains, tmp_path):
     gains.save(tmp_path / "gains.npz")
     q = np.array([0.2, 0.1, 0.9, 0.3])
-    np.testing.assert_array_equal(load(tmp_path / "gains.npz", ARM, WEIGHTS).at(q), gains.at(q))
+    np.testing.assert_array_equal(
+        load_gain_table(tmp_path / "gains.npz", ARM, WEIGHTS).at(q), gains.at(q)
+    )
     others = (
         with_model_error(ARM, mass=0.1),
         ARM.with_payload(0.1),
@@ -256,13 +258,13 @@ def test_a_table_is_kept_in_a_file(gains, tmp_path):
     )
     for arm in others:
         with pytest.raises(ConfigError, match="another arm than 'four_joint'"):
-            load(tmp_path / "gains.npz", arm, WEIGHTS)
+            load_gain_table(tmp_path / "gains.npz", arm, WEIGHTS)
     with pytest.raises(ConfigError, match="other weights"):
-        load(tmp_path / "gains.npz", ARM, replace(WEIGHTS, effort=2 * WEIGHTS.effort))
+        load_gain_table(tmp_path / "gains.npz", ARM, replace(WEIGHTS, effort=2 * WEIGHTS.effort))
     (tmp_path / "text.npz").write_text("no table")
     for name in ("text.npz", "missing.npz"):
         with pytest.raises(ConfigError, match=name):
-            load(tmp_path / name, ARM, WEIGHTS)
+            load_gain_table(tmp_path / name, ARM, WEIGHTS)
     with pytest.raises(ConfigError, match="nowhere"):
         gains.save(tmp_path / "nowhere" / "gains.npz")
 
@@ -286,7 +288,7 @@ def test_a_damaged_table_is_one_kind_of_error(small, tmp_path):
     for data in damaged:
         file.write_bytes(data)
         try:
-            np.testing.assert_array_equal(load(file, ARM, WEIGHTS).gains, good["gains"])
+            np.testing.assert_array_equal(load_gain_table(file, ARM, WEIGHTS).gains, good["gains"])
         except ConfigError:
             rejected += 1
     assert rejected > 0.8 * len(damaged)
@@ -323,7 +325,7 @@ def test_a_table_whose_parts_do_not_fit_is_rejected(case, small, tmp_path):
     file, parts = tmp_path / "mutated.npz", dict(np.load(BytesIO(small))) | MUTATED[case]
     np.savez(file, **{name: part for name, part in parts.items() if part is not None})
     with pytest.raises(ConfigError, match=r"mutated\.npz"):
-        load(file, ARM, WEIGHTS)
+        load_gain_table(file, ARM, WEIGHTS)
     parts["key"] = str(parts["key"])
     if case not in (
         "another part",
@@ -348,7 +350,7 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(small, tmp_path
                         np.lib.format.write_array_header_1_0(member, head)
                     np.lib.format.write_array(member, part)
         with pytest.raises(ConfigError, match=f"bomb.npz.*{said}"):
-            load(file, ARM, WEIGHTS)
+            load_gain_table(file, ARM, WEIGHTS)
 
 
 def test_a_pose_of_another_size_is_rejected(gains):
@@ -358,13 +360,13 @@ def test_a_pose_of_another_size_is_rejected(gains):
 
 def test_a_law_takes_its_own_table_alone(gains):
     law = Lqr(ARM, GAINS)
-    law.use_table(gains)
+    law.set_gain_table(gains)
     q = np.array([0.0, 0.1, 0.9, 0.3])
-    assert np.abs(law.gain(q) - regulator_gain(ARM, q, WEIGHTS)).max() > 0
-    law.use_model(ARM.with_payload(0.2))
-    np.testing.assert_array_equal(law.gain(q), regulator_gain(ARM.with_payload(0.2), q, WEIGHTS))
+    assert np.abs(law.gain(q) - lqr_gain(ARM, q, WEIGHTS)).max() > 0
+    law.set_model(ARM.with_payload(0.2))
+    np.testing.assert_array_equal(law.gain(q), lqr_gain(ARM.with_payload(0.2), q, WEIGHTS))
     with pytest.raises(InvalidValue, match=r"law\.arm and law\.weights"):
-        law.use_table(gains)
+        law.set_gain_table(gains)
 
 
 def test_processes_solve_the_same_table_and_tell_how_far(gains):
@@ -408,9 +410,9 @@ def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
     )
     assert "4 poses" in capsys.readouterr().out
     law = build_controller(ARM, "lqr")
-    law.use_table(load(file, law.arm, law.weights))
-    q = np.array([0.0, 1.0, 0.5, ARM.pose("initial")[3]])
-    np.testing.assert_allclose(law.gain(q), regulator_gain(ARM, q, law.weights), atol=1e-9)
+    law.use_table(load_gain_table(file, law.arm, law.weights))
+    q = np.array([0.0, 1.0, 0.5, ARM.configuration("initial")[3]])
+    np.testing.assert_allclose(law.gain(q), lqr_gain(ARM, q, law.weights), atol=1e-9)
     with pytest.raises(ConfigError, match="--grid J2=0:1"):
         gains_cli.run(["four_joint", "--grid", "J2=0:1"])
     with pytest.raises(ConfigError, match="'J2' is given twice"):

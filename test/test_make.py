@@ -137,6 +137,7 @@ def test_help_lists_every_target():
         "sim",
         "test",
         "lint",
+        "docs",
         "bench",
         "gallery",
         "clean",

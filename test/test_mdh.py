@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.model.arm_description import Arm, JointSpec, Motor
-from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf
+from arm_dynamics.model.arm_description import ArmDescription, JointSpec, MotorSpec
+from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf_text
 from arm_dynamics.model.solids import box, compose, cylinder, point_mass, rod, sphere
-from arm_dynamics.model.urdf_writer import number, rpy
+from arm_dynamics.model.urdf_writer import format_number, rpy
 from tools.urdf import five_dof
 
 ROOT = Path(__file__).parents[1]
@@ -97,7 +97,7 @@ def test_rpy_angles_give_the_rotation_back(angles):
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_read_back_exactly(value):
-    text = number(value)
+    text = format_number(value)
     assert float(text) == (value if abs(value) >= 1e-15 else 0)
     assert text != "-0"
 
@@ -111,7 +111,7 @@ def test_numbers_read_back_exactly(value):
 )
 def test_written_chain_stands_where_the_table_says(chain, tool):
     links = [link(f"j{i}", row, kind) for i, (row, kind, _) in enumerate(chain)]
-    model = load(urdf("chain", links, tool=tool))
+    model = load(urdf_text("chain", links, tool=tool))
     data = model.createData()
     q = np.array([position for *_, position in chain])
     pin.framesForwardKinematics(model, data, q)
@@ -129,9 +129,9 @@ def test_written_inertials_are_the_composed_ones():
         box((0.1, 0.2, 0.3), 2.0, (0.1, 0.2, 0.3)),
         rod("x", 0.5, 1.0, (0.3, 0, 0)),
         point_mass(0.7, (0, -0.4, 0.1)),
-        cylinder("y", 0.2, 0.05, 0.5).moved(rotation_x(0.3)[:3, :3], (0, 0, 1)),
+        cylinder("y", 0.2, 0.05, 0.5).transformed(rotation_x(0.3)[:3, :3], (0, 0, 1)),
     )
-    inertia = load(urdf("one", [link("j", MdhRow(), solids=solids)])).inertias[1]
+    inertia = load(urdf_text("one", [link("j", MdhRow(), solids=solids)])).inertias[1]
     whole = compose(solids)
     assert inertia.mass == whole.mass
     np.testing.assert_array_equal(inertia.lever, whole.centre)
@@ -139,14 +139,14 @@ def test_written_inertials_are_the_composed_ones():
 
 
 def test_a_joint_without_motor_is_ideal_and_takes_effort():
-    robot = ElementTree.fromstring(urdf("one", [link("j", MdhRow())]))
+    robot = ElementTree.fromstring(urdf_text("one", [link("j", MdhRow())]))
     joint = robot.find("ros2_control/joint[@name='j']")
     assert joint.find("param[@name='actuator']").text == "ideal"
     assert [c.get("name") for c in joint.iter("command_interface")] == ["effort"]
 
 
 def test_base_and_tool_weigh_nothing():
-    robot = ElementTree.fromstring(five_dof.text())
+    robot = ElementTree.fromstring(five_dof.urdf_text())
     for name in ("base_link", "tool"):
         element = robot.find(f"link[@name='{name}']")
         assert element.find("inertial") is None
@@ -175,7 +175,7 @@ def test_an_unknown_kind_lists_the_known():
 
 def test_a_comment_that_breaks_xml_is_refused():
     with pytest.raises(InvalidValue, match="comment of one: '--' given"):
-        Arm("one", (), comment="a -- b")
+        ArmDescription("one", (), comment="a -- b")
 
 
 # --- five_dof ---
@@ -192,7 +192,7 @@ def samples():
 
 
 def test_committed_file_is_the_tables():
-    assert FILE.read_text() == five_dof.text(), (
+    assert FILE.read_text() == five_dof.urdf_text(), (
         "run: python -m tools.urdf.five_dof > urdf/five_dof.urdf"
     )
 
@@ -300,15 +300,15 @@ def test_limits_and_initial_pose_are_the_published_ones(arm):
 
 
 def test_listed_damping_is_a_variant_by_name():
-    robot = ElementTree.fromstring(five_dof.text(five_dof.LISTED_DAMPING))
+    robot = ElementTree.fromstring(five_dof.urdf_text(five_dof.LISTED_DAMPING))
     assert [d.get("damping") for d in robot.iter("dynamics")] == ["0.3"] * 5
     robot = ElementTree.fromstring(FILE.read_text())
     assert [d.get("damping") for d in robot.iter("dynamics")] == ["0"] * 5
 
 
 def test_motor_constants_stand_as_given():
-    motor = Motor("dc_motor", {"kt": 0.1, "resistance": 2.5}, commands=("voltage",))
-    robot = ElementTree.fromstring(urdf("one", [link("j", MdhRow(), motor=motor)]))
+    motor = MotorSpec("dc_motor", {"kt": 0.1, "resistance": 2.5}, commands=("voltage",))
+    robot = ElementTree.fromstring(urdf_text("one", [link("j", MdhRow(), motor=motor)]))
     joint = robot.find("ros2_control/joint")
     assert joint.find("param[@name='kt']").text == "0.1"
     assert joint.find("param[@name='resistance']").text == "2.5"

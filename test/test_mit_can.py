@@ -15,9 +15,9 @@ from arm_dynamics.hardware.mit_can import MitCan
 from arm_dynamics.hardware.mit_can.exchange import Exchange
 from arm_dynamics.hardware.mit_can.motors import MOTORS
 from arm_dynamics.hardware.mit_can.transport import CanLine, SlcanLine
-from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.hardware.serial_port import Port
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 
 pytestmark = pytest.mark.hardware
 
@@ -72,7 +72,7 @@ class Wire(CanLine):
 def connected(arm=ARM, wired=None, options=None, **more):
     shafts = [Shaft(id, model, **more) for id, model in arm]
     wire = Wire(MitMotors(shafts))
-    wiring = [MotorWiring(f"J{id}", id, model) for id, model in (wired or arm)]
+    wiring = [JointMotor(f"J{id}", id, model) for id, model in (wired or arm)]
     return MitCan(wiring, options or {}, wire), wire, shafts
 
 
@@ -84,7 +84,7 @@ def enabled(bus, interface="effort"):
 
 
 def effort(values):
-    return {id: Goal("effort", value) for id, value in values.items()}
+    return {id: MotorCommand("effort", value) for id, value in values.items()}
 
 
 # --- reading ---
@@ -173,7 +173,7 @@ def test_newest_of_several_answers_counts():
 def test_answers_are_known_by_the_id_that_the_motor_names(master):
     shafts = [Shaft(id, model, q=id / 10) for id, model in ARM]
     wire = Wire(MitMotors(shafts, master=master))
-    bus = MitCan([MotorWiring(f"J{id}", id, model) for id, model in ARM], {}, wire)
+    bus = MitCan([JointMotor(f"J{id}", id, model) for id, model in ARM], {}, wire)
     bus.open()
     bus.identify()
     assert [round(bus.read()[id].q, 2) for id in (1, 2, 3)] == [0.1, 0.2, 0.3]
@@ -210,7 +210,7 @@ def test_answers_that_look_alike_are_refused():
     motors = MitMotors(shafts)
     for motor in motors.motors:
         motor.registers[7] = 0x40
-    bus = MitCan([MotorWiring(f"J{s.id}", s.id, s.model) for s in shafts], {}, Wire(motors))
+    bus = MitCan([JointMotor(f"J{s.id}", s.id, s.model) for s in shafts], {}, Wire(motors))
     bus.open()
     with pytest.raises(DriverFault, match="motors 1 and 17 answer alike, with CAN id 64"):
         bus.identify()
@@ -295,7 +295,13 @@ def test_position_and_velocity_goals_use_the_settings_gains():
     bus, _, shafts = connected(options={"kp": "40", "kp_2": "100", "kd": "2"})
     enabled(bus, "position")
     shafts[2].v = 1.0
-    bus.write({1: Goal("position", 0.1), 2: Goal("position", 0.1), 3: Goal("velocity", 2.0)})
+    bus.write(
+        {
+            1: MotorCommand("position", 0.1),
+            2: MotorCommand("position", 0.1),
+            3: MotorCommand("velocity", 2.0),
+        }
+    )
     for shaft, law in zip(shafts, (40 * 0.1, 100 * 0.1, 2 * (2.0 - 1.0)), strict=True):
         r = bus._exchange.ranges[shaft.id]  # half a step of each quantity, times its gain
         steps = r.torque / 4095 + 2 * r.velocity / 4095 + 100 * r.position / 65535 + 0.05 * 0.1
@@ -306,7 +312,13 @@ def test_goals_carry_their_load():
     """Where a motor is asked to be, or to rest, it gives the effort beside."""
     bus, _, shafts = connected()
     enabled(bus, "position")
-    bus.write({1: Goal("position", 0.0, 6.0), 2: Goal("velocity", 0.0, -4.0), 3: Goal("effort", 1)})
+    bus.write(
+        {
+            1: MotorCommand("position", 0.0, 6.0),
+            2: MotorCommand("velocity", 0.0, -4.0),
+            3: MotorCommand("effort", 1),
+        }
+    )
     for shaft, told in zip(shafts, (6.0, -4.0, 1.0), strict=True):
         assert shaft.effort == pytest.approx(told, abs=0.1)
 
@@ -321,7 +333,9 @@ def test_no_finite_goal_is_sent(value):
     assert len(wire.sent) == sent
 
 
-@pytest.mark.parametrize("goals", [{9: Goal("effort", 1.0)}, {1: Goal("voltage", 1.0)}])
+@pytest.mark.parametrize(
+    "goals", [{9: MotorCommand("effort", 1.0)}, {1: MotorCommand("voltage", 1.0)}]
+)
 def test_goals_that_make_no_sense_are_refused(goals):
     bus, _, _ = connected()
     enabled(bus)
@@ -383,7 +397,7 @@ def test_watchdog_stops_the_motors_after_the_silence():
     bus.open()
     bus.identify()
     bus.prepare("effort")
-    assert set(bus.arm_watchdog(0.1)) == {1, 2, 3}
+    assert set(bus.enable_watchdog(0.1)) == {1, 2, 3}
     assert wire.motors.motor(1).registers[9] == 2000
     bus.enable(bus.motors)
     for _ in range(100):
@@ -406,7 +420,7 @@ def test_watchdog_that_does_not_read_back_is_not_armed():
     bus.open()
     bus.identify()
     shafts[2].silent = True
-    assert set(bus.arm_watchdog(0.05)) == {1, 2}
+    assert set(bus.enable_watchdog(0.05)) == {1, 2}
 
 
 @pytest.mark.parametrize("fault", ["overload", "overheating", "drive overheating", "over-current"])
@@ -471,7 +485,7 @@ def test_cubemars_is_asked_by_what_disables():
 def test_cubemars_has_no_watchdog_and_keeps_its_last_command_while_it_is_asked():
     bus, wire, shafts = connected(CUBES)
     enabled(bus)
-    assert set(bus.arm_watchdog(0.1)) == {20}
+    assert set(bus.enable_watchdog(0.1)) == {20}
     bus.write(effort({1: 2.0, 2: 1.0, 20: 0.5}))
     bus.read()
     readings = bus.read()
@@ -598,7 +612,7 @@ class NoisyPort(Port):
 def slcan_bus(**options):
     shafts = [Shaft(id, model, q=0.4) for id, model in ARM]
     port = NoisyPort(MitMotors(shafts))
-    wired = [MotorWiring(f"J{id}", id, m) for id, m in ARM]
+    wired = [JointMotor(f"J{id}", id, m) for id, m in ARM]
     return MitCan(wired, options, port), port, shafts
 
 

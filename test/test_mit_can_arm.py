@@ -17,11 +17,11 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics.rigid_body import gravity
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.mit_can import MitCan
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
-from arm_dynamics.safety.command_limiter import Limits
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
+from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
@@ -42,15 +42,19 @@ class Rig:
     """``answers`` are the faults of what comes back from the motors."""
 
     def __init__(self, interface="effort", q=None, period=0.0, **safety):
-        wired = read_wiring(arm())
+        wired = read_hardware_info(arm())
         self.motors = MitMotors([Shaft(m.id, m.motor, supply=24.0) for m in wired.motors])
-        self.body = EmulatedArm(arm(), self.motors, arm().pose("initial") if q is None else q)
+        self.body = EmulatedArm(
+            arm(), self.motors, arm().configuration("initial") if q is None else q
+        )
         self.answers = Faults(seed=1, split=after(b"\r"))
         self.port = MemoryPort(self.motors, self.body, baud=4e6, answers=self.answers)
         self.bus = MitCan(wired.motors, {**wired.settings, **PROMPT}, self.port)
         safety = SafetySettings(**safety)
-        self.driver = MotorArm(arm(), self.bus, interface=interface, safety=safety, period=period)
-        self.law, self.goal = build_controller(arm(), "pid_gravity"), arm().pose("initial")
+        self.driver = MotorBusDriver(
+            arm(), self.bus, interface=interface, safety=safety, period=period
+        )
+        self.law, self.goal = build_controller(arm(), "pid_gravity"), arm().configuration("initial")
 
     def up(self):
         self.driver.configure()
@@ -83,7 +87,7 @@ class Rig:
 
 def test_activation_moves_nothing_and_the_arm_is_held():
     rig = Rig().up()
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.moved.max() < 1e-3
     rig.run(500)
     assert rig.error() < 1e-3
@@ -109,13 +113,13 @@ def test_nothing_sags_when_torque_comes_on(interface):
         rig.driver.read()
         rig.driver.idle()
     assert np.abs(rig.body.moved).max() < np.radians(1.0)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
 
 
 def test_what_is_fed_forward_is_bounded():
     """A tenth of 40 N·m does not carry J2, a tenth of 27 N·m carries J4 nearly."""
-    limits = Limits(arm(), SafetySettings(effort_share=0.1))
-    fed = limits.carried(HEAVY, np.full(7, 30.0))
+    limits = CommandLimiter(arm(), SafetySettings(effort_limit_scale=0.1))
+    fed = limits.gravity_effort(HEAVY, np.full(7, 30.0))
     np.testing.assert_allclose(fed[1], -4.0)
     assert (np.abs(fed) <= np.abs(gravity(arm(), HEAVY))).all()
     np.testing.assert_allclose(fed[4:], gravity(arm(), HEAVY)[4:])
@@ -124,7 +128,7 @@ def test_what_is_fed_forward_is_bounded():
 @pytest.mark.parametrize(("interface", "limit"), [("position", 0.12), ("velocity", 0.02)])
 def test_an_arm_that_gives_way_after_torque_on_is_refused(interface, limit, monkeypatch):
     """A position servo whose spring is not told the weight may sag by a tenth more."""
-    monkeypatch.setattr(MitCan, "feeds_effort", False)
+    monkeypatch.setattr(MitCan, "accepts_feedforward_effort", False)
     with pytest.raises(DriverFault, match=rf"'J2' moved by {limit}.* rad, limit {limit}$"):
         taken_up(interface)
 
@@ -171,7 +175,7 @@ def test_bad_answers_neither_trip_nor_move_it(fault, share):
     assert rig.body.moved.max() < 0.02
     rig.answers.heal()
     rig.run(150)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.error() < 2e-3
 
 
@@ -181,11 +185,11 @@ def test_half_of_the_answers_lost_stops_it_where_it_is():
     rig.body.forget()
     rig.answers.loss = 0.7
     rig.run(300)
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     assert rig.body.moved.max() < 0.05
     rig.answers.heal()
     rig.run(200)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
 
 
 def test_motors_let_go_when_the_host_is_silent():
@@ -209,12 +213,12 @@ def test_a_motor_that_fails_stops_the_arm(happens):
     else:
         rig.motors.trip(4, happens)
     rig.run(5)
-    assert rig.driver.status is not Status.ACTIVE
+    assert rig.driver.status is not DriverState.ACTIVE
     assert any(t.joint == "J4" for t in rig.driver.trips)
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("q", [arm().pose("initial"), HEAVY, np.zeros(7)])
+@pytest.mark.parametrize("q", [arm().configuration("initial"), HEAVY, np.zeros(7)])
 def test_the_law_of_the_file_leads_the_arm_at_the_rate_of_the_file(q):
     """A command goes out one cycle late; stretched straight up J1 turns next to no inertia."""
     period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["rate"]
@@ -241,6 +245,6 @@ def test_the_law_of_the_file_leads_the_arm_at_the_rate_of_the_file(q):
     goal = np.clip(rig.body.state.q + 0.1, arm().lower + 0.01, arm().upper - 0.01)
     loop.hold(dict(zip(arm().joint_names, goal, strict=True)))
     run(2.0)
-    assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+    assert rig.driver.status is DriverState.ACTIVE, rig.driver.trips
     np.testing.assert_allclose(rig.body.state.q, goal, atol=0.015)
     assert np.abs(rig.body.state.v).max() < 0.02

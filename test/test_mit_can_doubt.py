@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from arm_dynamics.hardware.mit_can.can_frames import Feedback, Ranges
-from arm_dynamics.hardware.mit_can.exchange import Answer, Doubt
+from arm_dynamics.hardware.mit_can.can_frames import MitFeedback, Ranges
+from arm_dynamics.hardware.mit_can.exchange import MotorReply, ReplyFilter
 
 pytestmark = pytest.mark.hardware
 
-USUAL = Feedback(1.0, 0.5, 2.0, "", True, 40.0, 45.0)
+USUAL = MitFeedback(1.0, 0.5, 2.0, "", True, 40.0, 45.0)
 CHANGES = [
     {"position": 2.5},
     {"velocity": -9.0},
@@ -26,24 +26,24 @@ def asked(*answers):
 
     def ask(ids):
         assert set(ids) == {1}
-        return {1: Answer(0.004, left.pop(0))} if left[0] is not None else {}
+        return {1: MotorReply(0.004, left.pop(0))} if left[0] is not None else {}
 
     ask.left = left
     return ask
 
 
 def believing(feedback=USUAL):
-    doubt = Doubt({1: Ranges(12.5, 30.0, 10.0)})
-    assert doubt.sift({1: Answer(0.0, feedback)}, asked(feedback))
+    doubt = ReplyFilter({1: Ranges(12.5, 30.0, 10.0)})
+    assert doubt.filter({1: MotorReply(0.0, feedback)}, asked(feedback))
     return doubt
 
 
 def told(doubt, feedback, ask):
-    return doubt.sift({1: Answer(0.002, feedback)}, ask).get(1)
+    return doubt.filter({1: MotorReply(0.002, feedback)}, ask).get(1)
 
 
 def test_the_first_answer_is_asked_for_twice():
-    doubt = Doubt({1: Ranges(12.5, 30.0, 10.0)})
+    doubt = ReplyFilter({1: Ranges(12.5, 30.0, 10.0)})
     assert told(doubt, USUAL, asked(replace(USUAL, position=-7.0))) is None
     assert told(doubt, USUAL, asked(USUAL)).feedback == USUAL
 
@@ -75,7 +75,7 @@ def test_without_a_second_word_there_is_none(change, again):
 
 def test_nothing_is_believed_of_before():
     doubt = believing()
-    doubt.forget()
+    doubt.reset()
     assert told(doubt, USUAL, asked(None)) is None
 
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.hardware.mit_can import can_frames
-from arm_dynamics.hardware.mit_can.can_frames import Ranges, command, decode, encode
-from arm_dynamics.hardware.mit_can.motors import MOTORS, motor
-from arm_dynamics.hardware.mit_can.transport import parsed, written
+from arm_dynamics.hardware.mit_can.can_frames import Ranges, decode, encode, encode_command
+from arm_dynamics.hardware.mit_can.motors import MOTORS, find_motor
+from arm_dynamics.hardware.mit_can.transport import decode_line, encode_line
 
 pytestmark = pytest.mark.hardware
 
-DM4310, DM8009 = motor("DM4310").ranges, motor("DM8009").ranges
+DM4310, DM8009 = find_motor("DM4310").ranges, find_motor("DM8009").ranges
 finite = st.floats(-100, 100)
 
 
@@ -35,28 +35,30 @@ def fields(data):
 
 def test_zero_command_of_a_dm4310():
     """32767.5 and 2047.5 go half a step up: 0x8000 and 0x800."""
-    assert command(DM4310).hex() == "8000800000000800"
+    assert encode_command(DM4310).hex() == "8000800000000800"
 
 
 def test_command_by_hand():
     """p = 1 rad: 13.5/25·65535 = 35388.9; v = -3: 27/60·4095 = 1842.75; kp = 50/500·4095 = 409.5;
     kd = 1/5·4095 = 819; τ = 2.5: 12.5/20·4095 = 2559.375."""
-    data = command(DM4310, 1.0, -3.0, 50.0, 1.0, 2.5)
+    data = encode_command(DM4310, 1.0, -3.0, 50.0, 1.0, 2.5)
     assert fields(data) == (35389, 1843, 410, 819, 2559)
     assert data.hex() == "8a3d7331 9a3339ff".replace(" ", "")
 
 
 def test_lower_and_upper_ends():
-    assert command(DM8009, -12.5, -45, 0, 0, -54).hex() == "0" * 16
-    assert fields(command(DM8009, 12.5, 45, 500, 0, 54)) == (65535, 4095, 4095, 0, 4095)
-    assert command(DM8009, -99, -99, -1, -1, -99) == command(DM8009, -12.5, -45, 0, 0, -54)
+    assert encode_command(DM8009, -12.5, -45, 0, 0, -54).hex() == "0" * 16
+    assert fields(encode_command(DM8009, 12.5, 45, 500, 0, 54)) == (65535, 4095, 4095, 0, 4095)
+    assert encode_command(DM8009, -99, -99, -1, -1, -99) == encode_command(
+        DM8009, -12.5, -45, 0, 0, -54
+    )
 
 
 def test_instructions():
-    assert can_frames.instruction(can_frames.ENABLE).hex() == "fffffffffffffffc"
-    assert can_frames.instruction(can_frames.DISABLE).hex() == "fffffffffffffffd"
-    assert can_frames.instruction(can_frames.ZERO).hex() == "fffffffffffffffe"
-    assert can_frames.instruction(can_frames.CLEAR_FAULT).hex() == "fffffffffffffffb"
+    assert can_frames.encode_instruction(can_frames.ENABLE).hex() == "fffffffffffffffc"
+    assert can_frames.encode_instruction(can_frames.DISABLE).hex() == "fffffffffffffffd"
+    assert can_frames.encode_instruction(can_frames.ZERO).hex() == "fffffffffffffffe"
+    assert can_frames.encode_instruction(can_frames.CLEAR_FAULT).hex() == "fffffffffffffffb"
 
 
 def test_questions_to_registers():
@@ -103,11 +105,11 @@ def test_states_of_damiao(state, fault, enabled):
 
 def test_feedback_of_cubemars():
     """Temperatures are sent with 40 added; there is one of them, and no word on being enabled."""
-    said = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a00"), motor("AK80-9").ranges)
+    said = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a00"), find_motor("AK80-9").ranges)
     assert (said.position, said.velocity, said.torque) == (12.5, -50.0, 18.0)
     assert (said.rotor_temperature, said.fault, said.enabled) == (50.0, "", None)
     assert math.isnan(said.drive_temperature)
-    hot = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a06"), motor("AK80-9").ranges)
+    hot = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a06"), find_motor("AK80-9").ranges)
     assert hot.fault == "drive over-temperature"
 
 
@@ -127,9 +129,9 @@ def test_parsers_take_any_bytes(data):
 
 @given(st.sampled_from(sorted(MOTORS)), finite, finite, st.floats(0, 500), st.floats(0, 5), finite)
 def test_commands_round_to_the_nearest(name, p, v, kp, kd, t):
-    r = motor(name).ranges
+    r = find_motor(name).ranges
     p, v, t = (max(-m, min(m, x)) for x, m in ((p, r.position), (v, r.velocity), (t, r.torque)))
-    data = command(r, p, v, kp, kd, t)
+    data = encode_command(r, p, v, kp, kd, t)
     assume(data[:3] != b"\xff\xff\xff")
     spans = ((-r.position, r.position, 16), (-r.velocity, r.velocity, 12), (0, 500, 12))
     spans += ((0, 5, 12), (-r.torque, r.torque, 12))
@@ -145,15 +147,18 @@ def test_codes_come_back(code):
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_no_command_is_an_instruction(t):
-    for data in (command(DM4310, 99, 99, 999, 99, t), command(DM4310, t, t, t, t, 99)):
+    for data in (
+        encode_command(DM4310, 99, 99, 999, 99, t),
+        encode_command(DM4310, t, t, t, t, 99),
+    ):
         assert not data.startswith(b"\xff" * 7)
 
 
 @pytest.mark.parametrize("name", MOTORS)
 def test_no_torque_is_nearly_none(name):
     """Half a step, T / 4095: no code is nearer."""
-    r = motor(name).ranges
-    left = decode(fields(command(r))[4], -r.torque, r.torque, 12)
+    r = find_motor(name).ranges
+    left = decode(fields(encode_command(r))[4], -r.torque, r.torque, 12)
     assert left == pytest.approx(r.torque / 4095)
     assert abs(decode(2047, -r.torque, r.torque, 12)) == pytest.approx(left)
 
@@ -164,12 +169,12 @@ def test_no_finite_number_no_frame(bad, place):
     asked = [0.0] * 5
     asked[place] = bad
     with pytest.raises(InvalidValue, match="finite"):
-        command(Ranges(12.5, 30, 10), *asked)
+        encode_command(Ranges(12.5, 30, 10), *asked)
 
 
 def test_unknown_motor():
     with pytest.raises(UnknownName, match="'DM9999'; known: AK60-6"):
-        motor("DM9999")
+        find_motor("DM9999")
 
 
 # --- slcan ---
@@ -177,24 +182,24 @@ def test_unknown_motor():
 
 @given(st.integers(0, 0x7FF), st.binary(min_size=8, max_size=8))
 def test_slcan_comes_back(id, data):
-    text = written((id, data))
+    text = encode_line((id, data))
     assert len(text) == 22
-    assert parsed(text.removesuffix(b"\r")) == (id, data)
+    assert decode_line(text.removesuffix(b"\r")) == (id, data)
 
 
 def test_slcan_by_hand():
-    assert written((0x11, bytes(range(8)))) == b"t01180001020304050607\r"
+    assert encode_line((0x11, bytes(range(8)))) == b"t01180001020304050607\r"
 
 
 @given(st.binary(max_size=30))
 def test_slcan_takes_any_bytes(text):
-    frame = parsed(text)
-    assert frame is None or written(frame)[:-1].lower() == text.rpartition(b"\x07")[2].lower()
+    frame = decode_line(text)
+    assert frame is None or encode_line(frame)[:-1].lower() == text.rpartition(b"\x07")[2].lower()
 
 
 @pytest.mark.parametrize("text", [b"", b"z", b"t0117", b"t01170001020304050607", b"T0118" * 5])
 def test_other_lines_are_no_frames(text):
-    assert parsed(text) is None
+    assert decode_line(text) is None
 
 
 def test_ranges_are_those_of_the_manuals():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_mit_can import CUBES, connected, effort, enabled
 
 from arm_dynamics.hardware.mit_can.motors import MOTORS
-from arm_dynamics.hardware.mit_can.torque import CYCLES, Given
-from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.hardware.mit_can.torque import CYCLES, TorqueLossDetector
+from arm_dynamics.hardware.motor_bus import MotorCommand
 
 pytestmark = pytest.mark.hardware
 
@@ -37,10 +37,15 @@ def asked(goals, count=CYCLES):
 
 @pytest.mark.parametrize(
     "goal",
-    [Goal("effort", -0.5), Goal("position", 0.1), Goal("velocity", 2.0), Goal("velocity", 0.0, 1)],
+    [
+        MotorCommand("effort", -0.5),
+        MotorCommand("position", 0.1),
+        MotorCommand("velocity", 2.0),
+        MotorCommand("velocity", 0.0, 1),
+    ],
 )
 def test_a_motor_that_gives_nothing_is_taken_for_disabled(goal):
-    bus, readings = asked({1: goal, 2: goal, 20: Goal("effort", 0.0)})
+    bus, readings = asked({1: goal, 2: goal, 20: MotorCommand("effort", 0.0)})
     assert [readings[id].enabled for id in (1, 2, 20)] == [None, False, True]
     assert set(bus.disable([2])) == {2}
     assert bus.read()[2].enabled is None
@@ -62,43 +67,43 @@ efforts = st.lists(st.floats(-RANGE, RANGE), min_size=1, max_size=6)
 @given(efforts, st.floats(0.5, 1.5), st.integers(0, 2), st.integers(1, 2 * CYCLES), st.integers())
 def test_a_motor_that_obeys_is_never_lost(values, gain, late, often, seed):
     """It tells half as much or more than it should, late, in steps, with noise of 50 mN·m."""
-    rng, known, told = Random(seed), Given({1: AK}), [0.0, 0.0]
+    rng, known, told = Random(seed), TorqueLossDetector({1: AK}), [0.0, 0.0]
     for value in [value for value in values for _ in range(often)]:
-        known.sent(1, (0.0, 0.0, 0.0, 0.0, value))
+        known.command_sent(1, (0.0, 0.0, 0.0, 0.0, value))
         told.append(value)
-        known.look({1: answer(gain * told[-1 - late] + rng.uniform(-0.05, 0.05))})
-        assert not known.lost(1)
+        known.update({1: answer(gain * told[-1 - late] + rng.uniform(-0.05, 0.05))})
+        assert not known.torque_lost(1)
 
 
 @given(st.floats(-3.0, 3.0), st.sampled_from((0.05, 0.3)))
 def test_a_motor_that_bounds_its_current_is_never_lost(q, share):
     """A stiff position far away asks for more than any motor gives."""
-    known = Given({1: AK})
+    known = TorqueLossDetector({1: AK})
     for _ in range(3 * CYCLES):
-        known.sent(1, (0.0, 0.0, 500.0, 1.0, 0.0))
+        known.command_sent(1, (0.0, 0.0, 500.0, 1.0, 0.0))
         pull = min(max(-500.0 * q, -share * RANGE), share * RANGE)
-        known.look({1: answer(pull, q)})
-    assert not known.lost(1)
+        known.update({1: answer(pull, q)})
+    assert not known.torque_lost(1)
 
 
 @given(st.floats(0.35, RANGE), st.integers())
 def test_a_motor_without_torque_is_lost_in_time_however_noisy(value, seed):
-    rng, known = Random(seed), Given({1: AK})
+    rng, known = Random(seed), TorqueLossDetector({1: AK})
     for _ in range(CYCLES):
-        known.sent(1, (0.0, 0.0, 0.0, 0.0, rng.choice((-1.0, 1.0)) * value))
-        known.look({1: answer(rng.uniform(-0.08, 0.08))})
-    assert known.lost(1)
+        known.command_sent(1, (0.0, 0.0, 0.0, 0.0, rng.choice((-1.0, 1.0)) * value))
+        known.update({1: answer(rng.uniform(-0.08, 0.08))})
+    assert known.torque_lost(1)
 
 
 def test_answers_without_torque_count_only_in_a_row():
     """One that gives what is asked for begins the count again; little asked for leaves it."""
-    known = Given({1: AK})
+    known = TorqueLossDetector({1: AK})
 
     def answered(value, given, often=1):
         for _ in range(often):
-            known.sent(1, (0.0, 0.0, 0.0, 0.0, value))
-            known.look({1: answer(given)})
-        return known.lost(1)
+            known.command_sent(1, (0.0, 0.0, 0.0, 0.0, value))
+            known.update({1: answer(given)})
+        return known.torque_lost(1)
 
     for _ in range(5):
         assert not answered(5.0, 0.0, CYCLES - 1)
@@ -106,12 +111,12 @@ def test_answers_without_torque_count_only_in_a_row():
     assert not answered(5.0, 0.0, CYCLES - 1)
     assert not answered(0.1, 0.0, 3 * CYCLES)  # the first two still answer for what came before
     assert answered(5.0, 0.0, 2)
-    known.forget([1])
+    known.reset([1])
     assert not answered(5.0, 0.0, CYCLES - 1)
 
 
 def test_motors_that_tell_their_state_are_not_judged():
-    assert Given({1: MOTORS["DM4310"], 2: AK}).ids == {2}
+    assert TorqueLossDetector({1: MOTORS["DM4310"], 2: AK}).ids == {2}
     bus, _, shafts = connected(CUBES)
     enabled(bus)
     for _ in range(2 * CYCLES):

@@ -17,8 +17,8 @@ from emulators.mit import MitMotors
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.hardware.mit_can import MitCan
 from arm_dynamics.hardware.mit_can.transport import PythonCanLine, SlcanLine
-from arm_dynamics.hardware.motor_bus import Goal
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.hardware.motor_bus import MotorCommand
+from arm_dynamics.model.hardware_info import JointMotor
 
 pytestmark = pytest.mark.hardware
 
@@ -100,7 +100,7 @@ def on_pty():
 
 
 def driver(settings):
-    bus = MitCan([MotorWiring(f"J{id}", id, m) for id, m in ARM], {**SLOW, **settings})
+    bus = MitCan([JointMotor(f"J{id}", id, m) for id, m in ARM], {**SLOW, **settings})
     bus.open()
     return bus
 
@@ -110,10 +110,10 @@ def works(bus, motors):
     bus.identify()
     assert [bus.read()[id].q for id in (1, 2, 3)] == pytest.approx([0.1, 0.2, 0.3], abs=1e-3)
     bus.prepare("effort")
-    assert set(bus.arm_watchdog(0.5)) == {1, 2}
+    assert set(bus.enable_watchdog(0.5)) == {1, 2}
     assert set(bus.enable(bus.motors)) == {1, 2, 3}
     for i in range(20):
-        bus.write({id: Goal("effort", 0.1 * i) for id in bus.motors})
+        bus.write({id: MotorCommand("effort", 0.1 * i) for id in bus.motors})
         readings = bus.read()
         assert set(readings) == {1, 2, 3}
         assert all(0 <= bus.now() - r.time < 1.0 for r in readings.values())

@@ -11,7 +11,7 @@ from arm_dynamics.control.controllers.pid_gravity import PidGravity
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics import kinematics, rigid_body
-from arm_dynamics.model.model_error import require_bearable, with_model_error
+from arm_dynamics.model.model_error import require_holdable, with_model_error
 
 Q = np.array([0.3, -0.8, 0.2, 0.5, -0.4])
 percents = st.floats(-50, 50)
@@ -43,7 +43,7 @@ def test_weight_is_proportional_to_masses_and_payload(error):
 def test_everything_is_as_far_away_as_lengths_are_wrong(error):
     arm, factor = five_dof(), 1 + error / 100
     wrong = with_model_error(arm, length=error)
-    for points in (kinematics.tool_position, kinematics.chain_points, rigid_body.gravity):
+    for points in (kinematics.tool_position, kinematics.joint_origins, rigid_body.gravity):
         np.testing.assert_allclose(points(wrong, Q), factor * points(arm, Q), atol=1e-12)
 
 
@@ -114,14 +114,14 @@ def test_nonsense_is_refused(given, said):
 
 def test_a_model_that_no_motor_holds_at_home_is_refused_by_name():
     arm = five_dof()
-    home = arm.pose("initial")
+    home = arm.configuration("initial")
     own, one = (rigid_body.gravity(arm.with_payload(m), home) for m in (0.0, 1.0))
     most = ((arm.effort_limit - np.abs(own)) / np.abs(one - own).clip(1e-9)).min()
-    assert require_bearable(arm.with_payload(0.99 * most)).payload.mass > 0
+    assert require_holdable(arm.with_payload(0.99 * most)).payload.mass > 0
     said = r"payload of .* kg: joint 'R5' would carry .* N·m .* beyond its limit 12 N·m"
     for law in (PidGravity(arm), TaskSpace(arm)):
         with pytest.raises(InvalidValue, match=said):
-            law.use_model(arm.with_payload(1.01 * most))
+            law.set_model(arm.with_payload(1.01 * most))
         assert law.arm is arm
     for error in ({"mass": 2000}, {"length": 2000}):
         with pytest.raises(InvalidValue, match="would carry"):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch.rollout import rollout_closed_loop
-from arm_dynamics.batch.tuning.montecarlo import Motion, montecarlo, step_from
-from arm_dynamics.batch.tuning.objective import settling
-from arm_dynamics.batch.tuning.tolerance import Tolerance, data_sheet, draw_values, read
+from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, step_from
+from arm_dynamics.batch.tuning.objective import settling_time
+from arm_dynamics.batch.tuning.tolerance import Tolerance, data_sheet, draw_values, read_tolerances
 from arm_dynamics.cli.main import main
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
@@ -31,7 +31,7 @@ def arm():
 
 @cache
 def motion():
-    return Motion(*step_from(arm(), 0.2), duration=0.4, dt=1e-3)
+    return StepMotion(*step_from(arm(), 0.2), duration=0.4, dt=1e-3)
 
 
 @cache
@@ -50,15 +50,15 @@ def test_settling_of_a_decay(rate, band):
     error = np.exp(-rate * time)[None, :, None]
     last = time[error[0, :, 0] > band]
     expected = last[-1] if len(last) else 0.0
-    assert settling(error, period, band)[0, 0] == pytest.approx(expected)
+    assert settling_time(error, period, band)[0, 0] == pytest.approx(expected)
     if len(last):
         assert expected == pytest.approx(np.log(1 / band) / rate, abs=period)
 
 
 def test_settling_counts_the_last_return():
     error = np.array([[[1.0], [0.0], [1.0], [0.0]], [[0.0]] * 4, [[0.0], [0.0], [0.0], [1.0]]])
-    assert settling(error, 0.5, 0.1)[:, 0].tolist() == [1.5, 0.0, np.inf]
-    assert settling(np.full((1, 3, 1), np.nan), 0.5, 0.1)[0, 0] == np.inf
+    assert settling_time(error, 0.5, 0.1)[:, 0].tolist() == [1.5, 0.0, np.inf]
+    assert settling_time(np.full((1, 3, 1), np.nan), 0.5, 0.1)[0, 0] == np.inf
 
 
 @pytest.mark.slow
@@ -68,13 +68,15 @@ def test_peak_current_is_peak_torque_over_each_runs_own_constant():
         kt = whole.parameters(run)["motor.kt"]
         torque = whole.values["peak_torque"][run]
         assert whole.values["peak_current"][run] == pytest.approx(torque / kt)
-    assert np.isfinite(whole.largest("peak_current")).all()
+    assert np.isfinite(whole.max_over_joints("peak_current")).all()
 
 
 def test_an_arm_without_motors_has_no_current():
     plain = load_arm("two_link")
     law, spread = PidGravity(plain), data_sheet(plain, Tolerance())
-    some = montecarlo(plain, law, Motion(*step_from(plain, 0.1), duration=0.1, dt=1e-3), spread, 2)
+    some = montecarlo(
+        plain, law, StepMotion(*step_from(plain, 0.1), duration=0.1, dt=1e-3), spread, 2
+    )
     assert "peak_current" not in some.values
     assert set(spread) == {"link.mass", "link.inertia", "joint.damping"}
 
@@ -109,8 +111,10 @@ def test_a_run_does_not_depend_on_how_many_there_are():
 
 def test_listed_parameters_give_the_run_again():
     whole = found()
-    worst = whole.worst("peak_torque", 3)
-    assert whole.largest("peak_torque")[worst[0]] == whole.largest("peak_torque").max()
+    worst = whole.worst_runs("peak_torque", 3)
+    assert (
+        whole.max_over_joints("peak_torque")[worst[0]] == whole.max_over_joints("peak_torque").max()
+    )
     vary = {name: values[None] for name, values in whole.parameters(worst[0]).items()}
     m, states = motion(), np.append(motion().start, np.zeros(2))[None]
     again = rollout_closed_loop(
@@ -157,7 +161,10 @@ def test_refused_numbers():
 def test_tolerances_from_a_file(tmp_path):
     file = tmp_path / "spread.yaml"
     file.write_text("motor.kt: 0.05\npayload: {share: 0.5, shape: uniform}\n")
-    assert read(file, arm()) == {"motor.kt": Tolerance(0.05), "payload": Tolerance(0.5, "uniform")}
+    assert read_tolerances(file, arm()) == {
+        "motor.kt": Tolerance(0.05),
+        "payload": Tolerance(0.5, "uniform"),
+    }
     for text, says in (
         ("motor.k: 0.1", "motor.k"),
         ("motor.kt: -0.1", "motor.kt: tolerance = -0.1"),
@@ -169,10 +176,10 @@ def test_tolerances_from_a_file(tmp_path):
     ):
         file.write_text(text)
         with pytest.raises((ConfigError, UnknownName, InvalidValue), match=says):
-            read(file, arm())
+            read_tolerances(file, arm())
     file.write_text("{[1]: 2}")
     with pytest.raises(ConfigError) as refused:
-        read(file, arm())
+        read_tolerances(file, arm())
     assert "\n" not in str(refused.value)
 
 

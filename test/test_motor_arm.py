@@ -7,10 +7,10 @@ from motor_rig import RATIO, SAFETY, SIGN, START, Rig, arm, weight
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.trajectories.joint_trajectory import parse
+from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.safety.controlled_stop import STOP_TIME
 from arm_dynamics.safety.safety_settings import SafetySettings
 
@@ -18,20 +18,20 @@ pytestmark = pytest.mark.hardware
 
 
 def settings(**changes):
-    return SafetySettings(velocity_share=SAFETY.velocity_share, **changes)
+    return SafetySettings(velocity_limit_scale=SAFETY.velocity_limit_scale, **changes)
 
 
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
 def test_activation_moves_nothing(interface):
     rig = Rig(interface)
     rig.driver.configure()
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
     assert rig.torque == [False] * 3
     rig.cycles(5)
     rig.driver.activate()
     assert rig.torque == [True] * 3
     rig.cycles(500)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.moved.max() < (1e-3 if interface == "effort" else 0.02)
     np.testing.assert_allclose(rig.state.q, rig.body.state.q, atol=1e-9)
     assert rig.counts == {}
@@ -70,7 +70,7 @@ def test_joints_and_shafts_agree_with_the_emulated_arms_own_mapping():
 def refused(rig, said):
     with pytest.raises(DriverFault, match=said):
         rig.driver.activate()
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
     assert rig.torque == [False] * 3
     assert rig.counts["activation_refused"] == 1
 
@@ -164,11 +164,11 @@ def test_interfaces_and_policies_that_motors_can_not_serve_are_refused_at_once()
 
 def test_what_joints_take_and_tell():
     told = Rig().driver.capabilities
-    assert [(c.joint, c.interfaces, c.effort) for c in told] == [
+    assert [(c.joint, c.interfaces, c.effort_source) for c in told] == [
         (f"J{i}", ("effort", "position", "velocity"), "measured") for i in (1, 2, 3)
     ]
     told = Rig("position", takes=("position",)).driver.capabilities
-    assert {(c.interfaces, c.effort) for c in told} == {(("position",), "none")}
+    assert {(c.interfaces, c.effort_source) for c in told} == {(("position",), "none")}
 
 
 def test_a_control_loop_runs_on_motors_unchanged():
@@ -201,7 +201,7 @@ def test_a_loop_begins_anew_where_a_stop_has_left_the_arm():
     loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
     rig.steps(loop, 2)
     there = {"positions": [np.add(START, (0, 0.8, 0))], "times": [1.0]}
-    loop.follow(parse(arm(), arm().joint_names, **there, start=loop.state.time))
+    loop.follow(parse_trajectory(arm(), arm().joint_names, **there, start=loop.state.time))
     rig.steps(loop, 150)
     rig.shafts[1].silent = True
     rig.steps(loop, 100)
@@ -209,7 +209,7 @@ def test_a_loop_begins_anew_where_a_stop_has_left_the_arm():
     stands = rig.body.state.q.copy()
     assert stands[1] < START[1] + 0.5
     rig.steps(loop, SAFETY.recovery_cycles + 500)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     np.testing.assert_allclose(rig.body.state.q, stands, atol=0.03)
     assert rig.counts == {"silent": 1}
 
@@ -220,12 +220,12 @@ def test_a_stop_that_passes_lasts_until_the_joints_rest():
     assert np.abs(rig.body.state.v).max() > 1.5
     for shaft in rig.shafts:
         shaft.silent = True
-    rig.cycles(SAFETY.silent_cycles + 2)
+    rig.cycles(SAFETY.max_missed_cycles + 2)
     for shaft in rig.shafts:
         shaft.silent = False
     rig.cycles(SAFETY.recovery_cycles + 2, lambda: weight(rig))
-    assert rig.driver.status is Status.STOPPED
-    while rig.driver.status is Status.STOPPED:
+    assert rig.driver.status is DriverState.STOPPED
+    while rig.driver.status is DriverState.STOPPED:
         rig.cycle(weight(rig))
     assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_speed
     assert rig.driver.trips == ()
@@ -238,10 +238,10 @@ def test_goals_of_positions_do_not_sink_with_every_stop_that_passes():
     rig.body.forget()
     for _ in range(10):
         rig.shafts[1].silent = True
-        rig.steps(loop, SAFETY.silent_cycles + 3)
+        rig.steps(loop, SAFETY.max_missed_cycles + 3)
         rig.shafts[1].silent = False
         rig.steps(loop, SAFETY.recovery_cycles + 30)
-        assert rig.driver.status is Status.ACTIVE
+        assert rig.driver.status is DriverState.ACTIVE
     assert rig.counts == {"silent": 10}
     assert rig.body.moved.max() < 1e-3
 
@@ -251,7 +251,7 @@ def test_an_active_arm_keeps_its_torque_in_a_reset():
     rig.cycles(5, lambda: weight(rig))
     rig.driver.reset()
     rig.cycles(5, lambda: weight(rig))
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.torque == [True] * 3
 
 
@@ -262,10 +262,10 @@ def test_an_emergency_stop_latches_until_reset():
     rig = Rig().up()
     rig.cycles(10, lambda: weight(rig))
     rig.driver.emergency_stop("button")
-    assert rig.driver.engaged
+    assert rig.driver.emergency_stopped
     rig.cycle(weight(rig))
     assert rig.torque == [False] * 3
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
     assert [(t.kind, t.detail) for t in rig.driver.trips] == [("emergency_stop", "button")]
     with pytest.raises(DriverFault, match=r"before a reset: emergency_stop \(button\)"):
         rig.driver.activate()
@@ -274,7 +274,7 @@ def test_an_emergency_stop_latches_until_reset():
     assert rig.torque == [False] * 3
     assert rig.counts == {"emergency_stop": 1}
     rig.driver.reset()
-    assert not rig.driver.engaged
+    assert not rig.driver.emergency_stopped
     assert rig.driver.trips == ()
 
 
@@ -284,15 +284,15 @@ def test_an_emergency_stop_is_repeated_until_each_motor_has_confirmed_it():
     rig.driver.emergency_stop("test")
     rig.cycles(3)
     assert rig.torque == [False, True, False]
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     with pytest.raises(DriverFault, match="not confirmed by joints J2"):
         rig.driver.reset()
-    assert rig.driver.engaged
+    assert rig.driver.emergency_stopped
     rig.bus.deaf = set()
     rig.cycle()
     assert rig.torque == [False] * 3
     rig.driver.reset()
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
 
 
 def test_an_emergency_stop_before_activation_holds_it_off():
@@ -301,7 +301,7 @@ def test_an_emergency_stop_before_activation_holds_it_off():
     refused_status = rig.driver.status
     with pytest.raises(DriverFault, match="browser"):
         rig.driver.activate()
-    assert refused_status is Status.INACTIVE
+    assert refused_status is DriverState.INACTIVE
     assert rig.torque == [False] * 3
 
 
@@ -312,7 +312,7 @@ def test_an_emergency_stop_asks_motors_that_do_not_tell_whether_they_have_torque
     rig.driver.emergency_stop("test")
     rig.cycle()
     assert rig.torque == [False] * 3
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
 
 
 def test_no_torque_is_asked_for_once_an_emergency_stop_is_pressed():
@@ -352,7 +352,7 @@ def test_an_emergency_stop_during_a_reset_stays():
     rig.bus.read = pressed
     with pytest.raises(DriverFault, match="pressed again"):
         rig.driver.reset()
-    assert rig.driver.engaged
+    assert rig.driver.emergency_stopped
 
 
 # The link ---------------------------------------------------------------------------------
@@ -363,14 +363,14 @@ def test_a_silent_joint_keeps_its_last_value_for_some_cycles_and_is_unknown_then
     rig.cycles(5, lambda: weight(rig))
     last = rig.state.q[1]
     rig.shafts[1].silent = True
-    for _ in range(SAFETY.silent_cycles):
+    for _ in range(SAFETY.max_missed_cycles):
         rig.cycle(weight(rig))
         assert rig.state.q[1] == last
-        assert rig.driver.status is Status.ACTIVE
+        assert rig.driver.status is DriverState.ACTIVE
     rig.cycle(weight(rig))
     assert np.isnan([rig.state.q[1], rig.state.v[1], rig.state.tau[1]]).all()
     assert np.isfinite(rig.state.q[[0, 2]]).all()
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     trip = rig.driver.trips[0]
     assert (trip.kind, trip.joint, trip.value, trip.limit) == ("silent", "J2", 6, 5)
     age = rig.driver.feedback.age
@@ -385,9 +385,9 @@ def test_an_arm_with_a_silent_joint_stands_and_goes_on_by_itself():
     assert rig.body.moved.max() < 0.01
     rig.shafts[1].silent = False
     rig.cycles(SAFETY.recovery_cycles - 1, lambda: weight(rig))
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     rig.cycles(2, lambda: weight(rig))
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.driver.trips == ()
     assert rig.counts == {"silent": 1}
 
@@ -396,7 +396,7 @@ def test_readings_handed_on_twice_are_stale():
     rig = Rig().up()
     rig.cycles(3, lambda: weight(rig))
     rig.bus.frozen = {1, 2, 3}
-    rig.cycles(SAFETY.silent_cycles + 1, lambda: weight(rig))
+    rig.cycles(SAFETY.max_missed_cycles + 1, lambda: weight(rig))
     assert rig.state is None  # nothing is known
     assert rig.kinds == ["stale"] * 3
     rig.cycles(100)
@@ -422,11 +422,11 @@ def test_no_commands_stop_the_arm_and_new_ones_go_on():
     rig.cycles(30, lambda: weight(rig, 5.0, 0, 0))
     rig.cycles(51)
     assert rig.kinds == ["command_timeout"]
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     rig.cycles(300)
     assert np.abs(rig.body.state.v).max() < 0.02
     rig.cycles(SAFETY.recovery_cycles + 1, lambda: weight(rig))
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.counts == {"command_timeout": 1}
 
 
@@ -471,7 +471,7 @@ def test_a_lost_port_is_an_error_and_comes_back_inactive():
     rig.cycles(10, lambda: weight(rig))
     rig.bus.gone = True
     rig.cycle()
-    assert rig.driver.status is Status.ERROR
+    assert rig.driver.status is DriverState.ERROR
     before = rig.bus.calls
     rig.cycles(100)  # 0.2 s: no try yet, and no call at all
     assert rig.bus.calls == before
@@ -481,7 +481,7 @@ def test_a_lost_port_is_an_error_and_comes_back_inactive():
             call()
     rig.bus.gone = False
     rig.cycles(300)
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
     assert rig.counts == {"port": 1, "reopened": 1}
     assert rig.driver.trips == ()
     rig.body.hold_at(START)
@@ -490,7 +490,7 @@ def test_a_lost_port_is_an_error_and_comes_back_inactive():
         rig.driver.activate()
     rig.driver.reset()
     rig.driver.activate()
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
 
 
 @pytest.mark.parametrize("error", [OSError("io"), ValueError("closed"), RuntimeError("bug")])
@@ -502,12 +502,12 @@ def test_nothing_but_a_driver_fault_leaves_read_and_nothing_leaves_write(error):
     rig.bus.read = fails
     with pytest.raises(DriverFault, match=str(error)):
         rig.driver.read()
-    assert rig.driver.status is Status.ERROR
+    assert rig.driver.status is DriverState.ERROR
     rig = Rig().up()
     rig.cycle(weight(rig))
     rig.bus.write = fails
     rig.driver.write(Command("effort", np.zeros(3)))
-    assert rig.driver.status is Status.ERROR
+    assert rig.driver.status is DriverState.ERROR
     rig = Rig().up()
     rig.bus.disable = rig.bus.close = fails
     rig.driver.emergency_stop("x")
@@ -527,7 +527,7 @@ def test_a_close_during_a_read_is_no_loss_and_reopens_nothing():
     rig.bus.read = closed
     with pytest.raises(DriverFault):
         rig.driver.read()
-    assert rig.driver.status is Status.UNCONFIGURED
+    assert rig.driver.status is DriverState.UNCONFIGURED
     rig.cycles(400)
     assert not rig.bus.is_open
     assert rig.counts == {}
@@ -541,7 +541,7 @@ def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy
     rig.driver.idle()
     assert rig.kinds == ["command_timeout"]
     assert rig.counts == {"command_timeout": 1}
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
 
 
 def test_a_host_that_only_reads_gets_the_stop_all_the_same():
@@ -582,14 +582,14 @@ def test_life_out_of_order_is_a_driver_fault_or_nothing():
             call()
     rig.driver.idle()
     rig.driver.deactivate()
-    rig.driver.safe_stop()
+    rig.driver.controlled_stop()
     rig.driver.emergency_stop("early")
     rig.driver.idle()
     rig.driver.close()
     rig.driver.configure()
     rig.driver.configure()
     rig.cycle()
-    assert rig.driver.engaged
+    assert rig.driver.emergency_stopped
 
 
 def test_a_port_that_can_not_be_opened_stays_unconfigured():
@@ -597,7 +597,7 @@ def test_a_port_that_can_not_be_opened_stays_unconfigured():
     rig.bus.gone = True
     with pytest.raises(DriverFault, match="no such port"):
         rig.driver.configure()
-    assert rig.driver.status is Status.UNCONFIGURED
+    assert rig.driver.status is DriverState.UNCONFIGURED
 
 
 # What latches -----------------------------------------------------------------------------
@@ -640,7 +640,7 @@ def test_every_trip_is_one_event_and_latches(cause, kind, joint):
     rig.cycles(3, lambda: weight(rig))
     cause(rig)
     rig.cycles(50, lambda: weight(rig))
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
     assert (rig.driver.trips[0].kind, rig.driver.trips[0].joint) == (kind, joint)
     assert rig.counts[kind] == 1
     assert f"joint '{joint}': {kind}" in rig.driver.events.latest[kind]
@@ -690,7 +690,7 @@ def test_a_reset_waits_for_a_motor_that_misses_a_cycle_after_its_fault_was_clear
 def test_a_safe_stop_rests_until_reset():
     rig = Rig().up()
     rig.cycles(50, lambda: weight(rig, 5.0, 0, 0))
-    rig.driver.safe_stop()
+    rig.driver.controlled_stop()
     rig.cycles(400, lambda: weight(rig, 5.0, 0, 0))
     assert rig.kinds == ["safe_stop"]
     assert np.abs(rig.body.state.v).max() < 1e-3
@@ -704,7 +704,7 @@ def test_a_position_goal_that_is_not_followed_trips_and_is_given_up():
     trip = rig.driver.trips[0]
     assert (trip.kind, trip.joint, trip.limit) == ("following_error", "J1", 0.2)
     assert rig.counts == {"following_error": 1}
-    assert rig.driver.status is Status.STOPPED
+    assert rig.driver.status is DriverState.STOPPED
 
 
 # Stops ------------------------------------------------------------------------------------
@@ -716,7 +716,7 @@ def stopped(policy):
     rig.cycles(40, lambda: weight(rig, 2.0))
     rig.body.forget()
     start = np.abs(rig.body.state.v)
-    rig.driver.safe_stop()
+    rig.driver.controlled_stop()
     rig.cycles(300)
     return rig, start
 
@@ -735,7 +735,7 @@ def test_a_damped_arm_sinks_slowly_and_a_loose_one_falls():
     assert damped.torque == [True] * 3
     loose, _ = stopped("disable")
     assert loose.torque == [False] * 3
-    assert loose.driver.status is Status.INACTIVE
+    assert loose.driver.status is DriverState.INACTIVE
     assert 0.01 < damped.body.moved.max() < loose.body.moved.max() / 2
 
 
@@ -760,7 +760,7 @@ def test_an_arm_of_which_a_motor_is_missing_is_not_opened_and_its_port_is_free()
     with pytest.raises(DriverFault, match="do not answer"):
         rig.driver.configure()
     assert not rig.bus.is_open
-    assert rig.driver.status is Status.UNCONFIGURED
+    assert rig.driver.status is DriverState.UNCONFIGURED
 
 
 def test_a_reset_clears_the_fault_of_each_motor_once():
@@ -778,5 +778,5 @@ def test_a_lost_port_is_released_before_it_is_tried_again():
     rig = Rig().up()
     rig.bus.gone = True
     rig.cycle()
-    assert rig.driver.status is Status.ERROR
+    assert rig.driver.status is DriverState.ERROR
     assert not rig.bus.is_open

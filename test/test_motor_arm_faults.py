@@ -11,7 +11,7 @@ from motor_rig import SAFETY, START, Rig, arm, weight
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import State
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
 pytestmark = pytest.mark.hardware
@@ -25,7 +25,9 @@ class AnyFaults(RuleBasedStateMachine):
 
     @initialize(policy=st.sampled_from(POLICIES), up=st.sampled_from([True, True, False]))
     def begin(self, policy, up):
-        safety = SafetySettings(velocity_share=SAFETY.velocity_share, policy=policy)
+        safety = SafetySettings(
+            velocity_limit_scale=SAFETY.velocity_limit_scale, stop_policy=policy
+        )
         self.rig = Rig(safety=safety)
         self.allowed = up  # whether torque may be on: since an activation was asked for
         self.confirmed = False  # whether an emergency stop has taken the torque off
@@ -43,7 +45,7 @@ class AnyFaults(RuleBasedStateMachine):
 
     @rule()
     def activate(self):
-        self.allowed = self.allowed or not self.rig.driver.engaged
+        self.allowed = self.allowed or not self.rig.driver.emergency_stopped
         self.rig.body.hold_at(START)
         self.life("activate")
 
@@ -58,7 +60,7 @@ class AnyFaults(RuleBasedStateMachine):
     @rule()
     def reset(self):
         self.life("reset")
-        self.confirmed = self.confirmed and self.rig.driver.engaged
+        self.confirmed = self.confirmed and self.rig.driver.emergency_stopped
 
     @rule()
     def close(self):
@@ -120,7 +122,7 @@ class AnyFaults(RuleBasedStateMachine):
     @invariant()
     def torque_stays_off_once_an_emergency_stop_is_confirmed(self):
         driver = self.rig.driver
-        stopped = driver.engaged and driver.status is Status.INACTIVE
+        stopped = driver.emergency_stopped and driver.status is DriverState.INACTIVE
         if stopped and not driver._off.pending and driver._button.seen:
             self.confirmed = True
         assert not (self.confirmed and any(self.rig.torque))
@@ -142,7 +144,7 @@ class AnyFaults(RuleBasedStateMachine):
             assert isinstance(state, State)
             old = np.isnan(told.q)
             assert np.array_equal(old, np.isnan(told.v))
-            assert (told.age[~old] <= SAFETY.silent_time + 1e-9).all()
+            assert (told.age[~old] <= SAFETY.feedback_timeout + 1e-9).all()
 
 
 AnyFaults.TestCase.settings = settings(

@@ -11,9 +11,9 @@ from emulators.memory import MemoryPort
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 pytestmark = pytest.mark.hardware
 
@@ -31,10 +31,10 @@ class Line:
         self.port = MemoryPort(
             motors, self.body, baud=maker.baud, requests=requests, answers=answers
         )
-        wiring = read_wiring(maker.arm)
-        kind = plugins.load("drivers", maker.driver)
+        wiring = read_hardware_info(maker.arm)
+        kind = plugins.load_class("drivers", maker.driver)
         bus = kind(wiring.motors, dict(wiring.settings), self.port)
-        self.driver = MotorArm(maker.arm, bus, interface=maker.interface)
+        self.driver = MotorBusDriver(maker.arm, bus, interface=maker.interface)
         self.held = None
 
     def up(self):
@@ -68,7 +68,7 @@ class Line:
 def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
     line = Line(name).up()
     line.cycles(150)
-    assert line.driver.status is Status.ACTIVE
+    assert line.driver.status is DriverState.ACTIVE
     assert line.torque == [True] * 3
     assert line.body.moved.max() < (1e-3 if line.driver.interface == "effort" else 0.02)
     told = line.driver.feedback
@@ -78,7 +78,7 @@ def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
     line.driver.emergency_stop("test")
     line.cycles(2)
     assert line.torque == [False] * 3
-    assert line.driver.status is Status.INACTIVE
+    assert line.driver.status is DriverState.INACTIVE
 
 
 @pytest.mark.quick(5)
@@ -87,7 +87,7 @@ def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
 def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):
     line = Line(name).up()
     line.cycles(20)
-    line.hold()
+    line.holding_ids()
     setattr(line.port.requests, kind, 0.1)
     setattr(line.port.answers, kind, 0.1)
     line.cycles(150)
@@ -95,7 +95,7 @@ def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):
     line.port.requests.heal()
     line.port.answers.heal()
     line.cycles(line.driver.safety.recovery_cycles + 40)  # a cut frame may swallow the next ones
-    assert line.driver.status is Status.ACTIVE
+    assert line.driver.status is DriverState.ACTIVE
     assert line.torque == [True] * 3
 
 
@@ -104,9 +104,9 @@ def test_a_port_that_is_pulled_is_taken_up_again(name):
     line = Line(name).up()
     line.port.requests.unplugged = True
     line.cycles(10)
-    assert line.driver.status is Status.ERROR
+    assert line.driver.status is DriverState.ERROR
     line.port.requests.unplugged = False
     line.cycles(400)
-    assert line.driver.status is Status.INACTIVE
+    assert line.driver.status is DriverState.INACTIVE
     assert line.driver.events.counts == {"port": 1, "reopened": 1}
     assert line.torque == [False] * 3

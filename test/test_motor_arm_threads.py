@@ -10,7 +10,7 @@ from motor_rig import RATIO, Rig, weight
 from test_motor_arm_makers import Line
 
 from arm_dynamics.core.errors import DriverFault
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 
 pytestmark = pytest.mark.hardware
 
@@ -50,7 +50,7 @@ def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
     assert not threads[0].is_alive()
     line.cycles(3)
     assert line.torque == [False] * 3
-    assert line.driver.status is Status.UNCONFIGURED
+    assert line.driver.status is DriverState.UNCONFIGURED
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -65,7 +65,7 @@ def test_no_goal_follows_the_torque_off_of_a_close(name):
     threads[0].join(LONG)
     line.cycles(3)
     assert line.torque == [False] * 3
-    assert line.driver.status is Status.UNCONFIGURED
+    assert line.driver.status is DriverState.UNCONFIGURED
 
 
 @pytest.mark.slow
@@ -100,8 +100,8 @@ def test_a_loop_survives_whatever_other_threads_press_and_close():
         assert errors == []
         assert rig.torque == [False] * 3
         assert not rig.bus.is_open
-        assert rig.driver.engaged is press
-        assert rig.driver.status is Status.UNCONFIGURED
+        assert rig.driver.emergency_stopped is press
+        assert rig.driver.status is DriverState.UNCONFIGURED
 
 
 # What is left behind ----------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_a_close_after_a_replug_still_takes_torque_off():
     rig = Rig("position").up()
     rig.bus.gone = True
     rig.cycle()
-    assert rig.driver.status is Status.ERROR
+    assert rig.driver.status is DriverState.ERROR
     rig.bus.gone = False
     rig.driver.close()
     assert rig.torque == [False] * 3
@@ -137,7 +137,7 @@ def test_a_replug_with_a_motor_missing_takes_torque_off_the_others():
     rig.bus.gone, rig.shafts[0].silent = False, True
     rig.driver.emergency_stop("hand")
     rig.cycles(400)
-    assert rig.driver.status is Status.ERROR
+    assert rig.driver.status is DriverState.ERROR
     assert rig.torque == [True, False, False]
 
 

@@ -33,7 +33,7 @@ def answers(backends):
     for backend in backends:
         batch = rollout(
             arm, np.concatenate([state.q, state.v])[None], command.value, 1e-4,
-            interface="voltage", every=40, stride=40, backend=backend,
+            interface="voltage", steps_per_command=40, record_every=40, backend=backend,
         )  # fmt: skip
         found[backend] = batch.v[0, -1].tolist()
     linear = linearize(arm, State.of([0.1, -1.0]), ZERO)

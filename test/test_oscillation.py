@@ -14,15 +14,23 @@ from oscillation_rig import CASES, KINDS, OscillationRig, random_maker
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.linear_controller import Law, closed_loop_map, is_stable
+from arm_dynamics.control.linear_controller import LinearController, closed_loop_map, is_stable
 from arm_dynamics.control.timed_gains import MARGIN, fit_gains
 from arm_dynamics.core.errors import DriverFault, InvalidValue
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import LoopTiming
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.safety.controlled_stop import LATE, REACTION, largest_rate
-from arm_dynamics.safety.oscillation import GRACE, KEPT, PAUSE, REVERSALS, SOFTER, SPEED, Settling
-from arm_dynamics.simulation.linearization import held_step
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.safety.controlled_stop import LATE, REACTION, max_loop_bandwidth
+from arm_dynamics.safety.oscillation import (
+    GRACE,
+    MIN_PEAK_RATIO,
+    PAUSE,
+    REVERSALS,
+    SOFTER,
+    SPEED,
+    Settling,
+)
+from arm_dynamics.simulation.linearization import zero_order_hold
 
 pytestmark = pytest.mark.hardware
 
@@ -77,7 +85,7 @@ def settled(kind, interface, seed, rate, law, policy):
     assert rig.oscillating <= LONGEST
     rig.loop = None
     rig.push(rng.uniform(-4.0, 4.0, 3))
-    rig.driver.safe_stop()
+    rig.driver.controlled_stop()
     rig.run(1.5)
     assert rig.oscillating <= LONGEST
     return rig
@@ -110,7 +118,7 @@ def test_default_gains_hold_damiao_motors_still(law, rate):
     rig.driver.activate()
     rig.push(np.full(3, 0.1))
     rig.run(1.5)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert np.abs(rig.body.state.v).max() < 0.2
     if law == "pid_gravity" and rate == 100.0:
         assert loop.events.counts["gains_slowed"]
@@ -125,7 +133,7 @@ def test_given_gains_that_are_unstable_are_rejected_before_torque_is_on():
     with pytest.raises(DriverFault, match="expected no oscillation"):
         rig.driver.activate()
     assert not any(rig.torque)
-    assert rig.driver.status is Status.INACTIVE
+    assert rig.driver.status is DriverState.INACTIVE
 
 
 def test_changes_of_gains_that_are_rejected_leave_those_in_force_that_hold_the_arm():
@@ -134,7 +142,7 @@ def test_changes_of_gains_that_are_rejected_leave_those_in_force_that_hold_the_a
     rig.driver.activate()
     slowed = loop.controller.values
     with pytest.raises(InvalidValue, match="gains unstable"):
-        loop.use(fast_gains(rig.driver.arm))
+        loop.switch_controller(fast_gains(rig.driver.arm))
     with pytest.raises(InvalidValue, match="gains unstable"):
         loop.fit.take(fast_gains(rig.driver.arm).values)
     assert loop.controller.values == slowed
@@ -145,7 +153,7 @@ def test_changes_of_gains_that_are_rejected_leave_those_in_force_that_hold_the_a
     assert loop.controller.given[joint] == {"p": 0.9 * slowed[joint]["p"]}
     assert loop.controller.scale < 1.0, "defaults beside a gain that was changed stay slowed down"
     rig.run(0.3)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
 
 
 def test_a_fit_that_fails_rejects_the_gains():
@@ -173,7 +181,7 @@ def test_an_arm_that_its_loop_swings_is_stopped_softer_and_comes_to_rest(monkeyp
     rig.loop = ControlLoop(rig.driver, fast_gains(rig.driver.arm))
     rig.push(np.full(3, 0.3))
     rig.run(0.6)
-    assert rig.driver.status is not Status.ACTIVE
+    assert rig.driver.status is not DriverState.ACTIVE
     rig.run(1.0)
     rig.forget()
     rig.run(1.0)
@@ -197,7 +205,7 @@ def test_a_stop_that_nothing_calms_ends_in_torque_off():
     """The joints swing at 3 rad/s whatever their motors do."""
     rig = issue_rig()
     rig.driver.activate()
-    rig.driver.safe_stop()
+    rig.driver.controlled_stop()
     for k in range(200):
         v = 3.0 * (-1.0) ** (k // 5) * np.ones(3)  # whatever the stop does
         rig.body.state = State.of(rig.body.start, v, time=rig.body.state.time)
@@ -231,9 +239,11 @@ def test_reversals_are_counted_at_speed_and_close_together():
     assert not counted(np.abs(fast), 0.05)
     assert not counted(fast[: int(GRACE / 0.05) + REVERSALS], 0.05)
     assert not counted(np.full(20, np.nan), 0.05)
-    decaying = 30.0 * SPEED * (0.9 * KEPT) ** np.arange(20) * (-1.0) ** np.arange(20)
+    decaying = 30.0 * SPEED * (0.9 * MIN_PEAK_RATIO) ** np.arange(20) * (-1.0) ** np.arange(20)
     assert not counted(decaying, 0.2)
-    assert counted(2.0 * SPEED * (1.1 * KEPT) ** np.arange(20) * (-1.0) ** np.arange(20), 0.2)
+    assert counted(
+        2.0 * SPEED * (1.1 * MIN_PEAK_RATIO) ** np.arange(20) * (-1.0) ** np.arange(20), 0.2
+    )
 
 
 @pytest.mark.quick(1)
@@ -254,12 +264,12 @@ def test_a_hanging_arm_that_damping_calms_keeps_its_torque(kind, seed, rate):
 def test_the_largest_rate_has_a_gain_margin_at_any_delay(period, delay, coupling):
     """x'' = -λ (w² x + 1.6 w x'), sampled, late by the delay; λ up to 1.5 times as large."""
     M = np.array([[1.0, 1 - 1 / coupling], [1 - 1 / coupling, 1.0]])  # λ = coupling
-    w = largest_rate(M, LoopTiming(period, delay))
+    w = max_loop_bandwidth(M, LoopTiming(period, delay))
     J = -np.array([[w**2, 1.6 * w]])
     none = np.zeros((1, 2))
-    law = Law("effort", np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((1, 0)), J, none)
+    law = LinearController("effort", np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((1, 0)), J, none)
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [coupling]])
-    maps = held_step(A, B, period / 8)
+    maps = zero_order_hold(A, B, period / 8)
     for factor in (1.0, MARGIN):
         assert is_stable(closed_loop_map(*maps, law.scaled(factor), 8, delay))
     assert w == pytest.approx(REACTION / (coupling * (1 + LATE * delay) * period))
@@ -269,7 +279,9 @@ def test_the_largest_rate_has_a_gain_margin_at_any_delay(period, delay, coupling
 def test_the_closed_loop_map_is_a_simulation_with_any_delay(delay):
     rng, steps = np.random.default_rng(3), 4
     shapes = {"F": (2, 2), "G": (2, 4), "H": (2, 2), "J": (2, 4), "K": (2, 4)}
-    law = Law("effort", **{name: rng.normal(size=size) for name, size in shapes.items()})
+    law = LinearController(
+        "effort", **{name: rng.normal(size=size) for name, size in shapes.items()}
+    )
     phi, gamma = rng.normal(size=(4, 4)), rng.normal(size=(4, 2))
     y, c = rng.normal(size=4), rng.normal(size=2)
     old = [rng.normal(size=2) for _ in range(int(np.ceil(delay)))]  # newest first

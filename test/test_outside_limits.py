@@ -7,11 +7,11 @@ from motor_rig import SAFETY, WIRING, Rig, arm, weight
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import State
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.safety.command_limiter import Limits
-from arm_dynamics.safety.controlled_stop import begin_stop
-from arm_dynamics.safety.limit_monitor import Judgement
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.safety.command_limiter import CommandLimiter
+from arm_dynamics.safety.controlled_stop import make_stop
+from arm_dynamics.safety.limit_monitor import LimitMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
@@ -27,7 +27,7 @@ def outside(interface="effort", q=OUTSIDE):
     joint = {"effort": 40.0, "damping": 0.1, "upper": 4.0}
     real = chain({**joint, "mass": 2.0}, joint, {**joint, "mass": 0.5})
     rig = Rig(interface, q=q, model=real)
-    rig.driver = MotorArm(arm(), rig.bus, wiring=WIRING, interface=interface, safety=SAFETY)
+    rig.driver = MotorBusDriver(arm(), rig.bus, wiring=WIRING, interface=interface, safety=SAFETY)
     return rig
 
 
@@ -35,7 +35,7 @@ def outside(interface="effort", q=OUTSIDE):
 def test_an_arm_that_is_taken_up_outside_stays_where_it_is(interface):
     rig = outside(interface).up()
     rig.cycles(300)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.moved.max() < (2e-3 if interface == "effort" else 0.02)
     assert rig.counts == {}
 
@@ -52,18 +52,18 @@ def test_it_is_led_inward_and_not_further_out(interface):
     rig = outside(interface).up()
     rig.cycles(200, lambda: asked(rig, 0.5))
     assert rig.body.state.q[1] < OUTSIDE[1] + 0.02
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     for _ in range(1500):
         rig.cycle(asked(rig, -0.5))
         if rig.body.state.q[1] < INSIDE[1]:
             break
     assert rig.body.state.q[1] < INSIDE[1]
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.fastest[1] < 7.5
 
 
 def test_a_goal_far_inside_is_gone_to_at_the_speed_that_is_allowed():
-    limits = Limits(arm(), SAFETY)
+    limits = CommandLimiter(arm(), SAFETY)
     limits.start(np.array(OUTSIDE))
     goal, dt = np.zeros(3), 2e-3
     step = limits.table[2] * dt
@@ -75,13 +75,13 @@ def test_a_goal_far_inside_is_gone_to_at_the_speed_that_is_allowed():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_what_is_gained_is_not_lost_again(sign):
-    judge = Judgement(arm(), SafetySettings(position_margin=0.01, take_up=0.2))
+    judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=0.2))
     rest = np.zeros(3)
     judge.restart(sign * np.array(OUTSIDE))
 
     def trips(q):
         reading = sign * np.array([0.3, q, 0.0])
-        return [t.kind for t in judge.limits(0.0, reading, rest, rest)]
+        return [t.kind for t in judge.check_limits(0.0, reading, rest, rest)]
 
     assert trips(UPPER + 0.155) == []
     assert trips(UPPER + 0.165) == ["position"]
@@ -93,15 +93,15 @@ def test_what_is_gained_is_not_lost_again(sign):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("take_up", [0.0, 0.2])
+@pytest.mark.parametrize("limit_recovery_margin", [0.0, 0.2])
 def test_no_further_outside_than_take_up_is_led_back(sign, take_up):
     """The limit that trips is at most take_up beyond the joint's own, on either side."""
-    judge = Judgement(arm(), SafetySettings(position_margin=0.01, take_up=take_up))
+    judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=take_up))
     rest, end = np.zeros(3), UPPER + take_up + 0.01
     for q, kinds in ((end - 1e-6, []), (end + 1e-6, ["position"]), (end + 9.0, ["position"])):
         reading = sign * np.array([0.3, q, 0.0])
         judge.restart(reading)
-        found = judge.limits(0.0, reading, rest, rest)
+        found = judge.check_limits(0.0, reading, rest, rest)
         assert [t.kind for t in found] == kinds
         assert [abs(t.limit) for t in found] == pytest.approx([end] * len(kinds))
 
@@ -121,6 +121,6 @@ def test_too_far_outside_is_refused(sign):
 @pytest.mark.parametrize("policy", ["hold", "ramp"])
 def test_a_stop_outside_holds_where_it_begins(policy):
     state = State.of(OUTSIDE)
-    path, speed = begin_stop(policy, "effort", arm(), state, np.zeros(3)).path(1.0)
+    path, speed = make_stop(policy, "effort", arm(), state, np.zeros(3)).path(1.0)
     np.testing.assert_array_equal(path, OUTSIDE)
     np.testing.assert_array_equal(speed, 0)

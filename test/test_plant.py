@@ -13,7 +13,7 @@ import pytest
 from conftest import chain, five_dof, heavy_rotors
 
 from arm_dynamics.core import plugins
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.simulation.actuators.dc_motor import DcMotor
@@ -116,7 +116,7 @@ def test_braked_fall_to_its_end():
 def test_energy_of_a_free_arm_stays():
     """No drift: the error of energy falls with dt, over half a second of free fall."""
     arm = without_stops(five_dof()).with_actuator("ideal")
-    start = State.of(arm.pose("initial"))
+    start = State.of(arm.configuration("initial"))
     drift = []
     for dt in (1e-4, 2.5e-5):
         end = Plant(arm).step(start, command("effort", [0.0] * 5), dt, round(0.5 / dt))
@@ -130,7 +130,7 @@ def test_energy_of_a_free_arm_stays():
 
 def test_an_arm_held_by_its_weight_stays():
     arm = heavy_rotors()
-    q = arm.pose("initial")
+    q = arm.configuration("initial")
     state = Plant(arm).step(State.of(q), command("effort", rigid_body.gravity(arm, q)), 1e-4, 1000)
     np.testing.assert_allclose(state.q, q, atol=1e-10)
     np.testing.assert_allclose(state.tau, rigid_body.gravity(arm, q), rtol=1e-8, atol=1e-12)
@@ -197,7 +197,7 @@ def test_results_are_read_only():
 
 def test_tau_is_the_motors_effort_at_the_last_step():
     arm = five_dof()
-    start = State.of(arm.pose("initial"), [0.1, 0.2, 0.3, 0.4, 0.5])
+    start = State.of(arm.configuration("initial"), [0.1, 0.2, 0.3, 0.4, 0.5])
     after = Plant(arm).step(start, command("voltage", [1.0] * 5), 1e-4)
     k = np.array([10, 10, 10, 1, 1.0])
     np.testing.assert_allclose(after.tau, k * (1 - k * start.v), rtol=1e-14)
@@ -212,8 +212,8 @@ GOOD = State.of([0.0] * 5)
     ("state", "tell", "dt", "steps", "error", "said"),
     [
         (State.of([0.0] * 4), command("effort", [0.0] * 5), 1e-3, 1, InvalidValue, "4 positions"),
-        (GOOD, command("effort", [0.0] * 4), 1e-3, 1, CommandRefused, r"effort command: .*\(4,\)"),
-        (GOOD, Command("effort", np.array([0, np.nan, 0, 0, 0])), 1e-3, 1, CommandRefused,
+        (GOOD, command("effort", [0.0] * 4), 1e-3, 1, CommandRejected, r"effort command: .*\(4,\)"),
+        (GOOD, Command("effort", np.array([0, np.nan, 0, 0, 0])), 1e-3, 1, CommandRejected,
          r"effort command\[1\] = nan"),
         (replace(GOOD, v=np.array([0, 0, np.inf, 0, 0])), command("effort", [0.0] * 5), 1e-3, 1,
          InvalidValue, "not finite"),
@@ -257,7 +257,7 @@ def test_leaving_the_finite_numbers_is_an_error():
 class Uncompiled(DcMotor):
     """The DC motor as a plug-in would bring it: no compiled law."""
 
-    kernel: ClassVar[int] = 0
+    kernel_id: ClassVar[int] = 0
 
 
 @pytest.mark.parametrize(("interface", "size"), [("voltage", 9.0), ("effort", 30.0)])
@@ -268,7 +268,7 @@ def test_a_plug_in_moves_the_arm_as_the_compiled_law_does(monkeypatch, interface
     arm = replace(
         compiled_arm, joints=tuple(replace(j, actuator="own") for j in compiled_arm.joints)
     )
-    assert {a.kernel for a in arm.actuators} == {0}
+    assert {a.kernel_id for a in arm.actuators} == {0}
     start = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
     tell = command(interface, size * np.array([1, -1, 0.5, -0.5, 0.1]))
     assert same(*(Plant(a).step(start, tell, 1e-4, 300) for a in (arm, compiled_arm)))

@@ -11,9 +11,13 @@ from motor_rig import Rig, arm, weight
 from test_motor_arm_makers import Line
 
 from arm_dynamics.core.state import State
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus import Reading
-from arm_dynamics.safety.feedback_checks import FASTEST, SLACK, Plausibility
+from arm_dynamics.safety.feedback_checks import (
+    MAX_VELOCITY_RATIO,
+    POSITION_TOLERANCE,
+    PlausibilityFilter,
+)
 
 pytestmark = pytest.mark.hardware
 
@@ -25,13 +29,15 @@ class Joint:
     """One joint's readings as they come; ``believed`` is the last that was."""
 
     def __init__(self, q=0.0):
-        self.law, self.time = Plausibility(V * ONE), 0.0
+        self.law, self.time = PlausibilityFilter(V * ONE), 0.0
         self.believed, self.at = np.nan, -np.inf
         self.told(q)
 
     def told(self, q, v=0.0, dt=DT):
         self.time += dt
-        times = self.law.sift(self.time * ONE, q * ONE, v * ONE, self.at * ONE, self.believed * ONE)
+        times = self.law.filter(
+            self.time * ONE, q * ONE, v * ONE, self.at * ONE, self.believed * ONE
+        )
         if not np.isnan(times[0]):
             self.believed, self.at = q, self.time
         return not np.isnan(times[0])
@@ -40,7 +46,7 @@ class Joint:
 @given(st.floats(-50, 50), st.floats(-50, 50))
 def test_one_reading_out_of_reach_is_held_back_and_the_way_on_is_not(start, jump):
     joint = Joint(start)
-    reach = FASTEST * V * DT + SLACK
+    reach = MAX_VELOCITY_RATIO * V * DT + POSITION_TOLERANCE
     assert joint.told(start + jump) is (abs(start + jump - start) <= reach)
     assert joint.told(start)
     assert joint.believed == start
@@ -52,14 +58,14 @@ def test_no_joint_is_doubted_twice_in_a_row_however_it_moves(speed):
     told = [joint.told(speed * DT * k, speed) for k in range(1, 50)]
     assert all(one or two for one, two in pairwise(told))
     assert abs(joint.believed - speed * DT * 49) <= abs(speed) * DT + 1e-9
-    if abs(speed) <= FASTEST * V:
+    if abs(speed) <= MAX_VELOCITY_RATIO * V:
         assert all(told)
 
 
 @given(st.floats(-100, 100))
 def test_a_velocity_that_none_can_have_is_held_back_once(v):
     joint = Joint()
-    assert joint.told(0.0, v) is (abs(v) <= FASTEST * V)
+    assert joint.told(0.0, v) is (abs(v) <= MAX_VELOCITY_RATIO * V)
     assert joint.told(0.0)
 
 
@@ -87,7 +93,7 @@ def test_a_spoilt_reading_neither_trips_nor_moves_an_arm(interface, value, amoun
         rig.cycle()
         rig.bus.read = read
         rig.cycles(3)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.moved.max() < (1e-3 if interface == "effort" else 0.02)
     assert rig.counts == {"implausible": 5}
     assert "joint 'J2'" in rig.driver.events.latest["implausible"]
@@ -109,7 +115,7 @@ def test_a_joint_without_a_velocity_limit_is_doubted_too():
     rig.cycle()
     rig.bus.read = read
     rig.cycles(3)
-    assert rig.driver.status is Status.ACTIVE
+    assert rig.driver.status is DriverState.ACTIVE
     assert rig.counts == {"implausible": 1}
 
 
@@ -131,5 +137,5 @@ def test_a_servo_that_tells_another_turn_once_keeps_its_own():
     before = turns.last
     turns.unwrap((before + 2000) % 4096)  # a spoilt answer that the checksum let pass
     line.cycles(20)
-    assert line.driver.status is Status.ACTIVE
+    assert line.driver.status is DriverState.ACTIVE
     assert turns.count == 0

@@ -30,28 +30,32 @@ def installed(monkeypatch):
 
 
 def test_built_ins():
-    assert plugins.load("actuators", "ideal") is Ideal
-    assert plugins.names("actuators")[:2] == ("ideal", "dc_motor")
-    assert set(plugins.names("controllers")) >= {"pid", "gravity_compensation", "pid_gravity"}
-    assert set(plugins.names("drivers")) >= {"simulated", "topic"}
+    assert plugins.load_class("actuators", "ideal") is Ideal
+    assert plugins.registered_names("actuators")[:2] == ("ideal", "dc_motor")
+    assert set(plugins.registered_names("controllers")) >= {
+        "pid",
+        "gravity_compensation",
+        "pid_gravity",
+    }
+    assert set(plugins.registered_names("drivers")) >= {"simulated", "topic"}
 
 
 def test_an_installed_plugin_is_found(installed):
     installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
-    assert plugins.names("actuators")[-1] == "mine"
-    assert plugins.load("actuators", "mine") is Ideal
+    assert plugins.registered_names("actuators")[-1] == "mine"
+    assert plugins.load_class("actuators", "mine") is Ideal
 
 
 @pytest.mark.parametrize("target", ["no_such_module:Thing", "arm_dynamics.core.errors:NoSuchThing"])
 def test_a_broken_plugin_fails_for_its_own_name(installed, target):
     installed(broken=target, sound="arm_dynamics.simulation.actuators.ideal:Ideal")
-    assert "broken" in plugins.names("actuators")
-    assert plugins.load("actuators", "sound") is Ideal
-    assert plugins.load("actuators", "ideal") is Ideal
+    assert "broken" in plugins.registered_names("actuators")
+    assert plugins.load_class("actuators", "sound") is Ideal
+    assert plugins.load_class("actuators", "ideal") is Ideal
     with pytest.raises(
         plugins.PluginError, match=rf"actuators plugin 'broken' \({target}\) failed"
     ):
-        plugins.load("actuators", "broken")
+        plugins.load_class("actuators", "broken")
 
 
 def test_a_plugin_that_raises_while_it_is_imported(installed, tmp_path, monkeypatch):
@@ -59,7 +63,7 @@ def test_a_plugin_that_raises_while_it_is_imported(installed, tmp_path, monkeypa
     monkeypatch.syspath_prepend(tmp_path)
     installed(exploding="exploding_plugin:Thing")
     with pytest.raises(plugins.PluginError, match=r"'exploding'.*no licence"):
-        plugins.load("controllers", "exploding")
+        plugins.load_class("controllers", "exploding")
 
 
 ENDING = {
@@ -82,11 +86,11 @@ def test_a_plugin_cannot_end_the_program_by_its_import(
     monkeypatch.syspath_prepend(tmp_path)
     installed(**{name: f"{name}_plugin:Thing"})
     with pytest.raises(plugins.PluginError) as raised:
-        plugins.load(kind, name)
+        plugins.load_class(kind, name)
     said = str(raised.value)
     assert said.startswith(f"{kind} plugin '{name}' ({name}_plugin:Thing) failed: ")
     assert len(said.splitlines()) == 1
-    assert plugins.load("actuators", "ideal") is Ideal
+    assert plugins.load_class("actuators", "ideal") is Ideal
     with pytest.warns(RuntimeWarning, match=f"'{name}'"):
         assert set(plugins.sound("actuators")) == {"ideal", "dc_motor", "rate_limited"}
 
@@ -127,7 +131,7 @@ def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch
     monkeypatch.delitem(sys.modules, "wrong_plugin", raising=False)
     installed(mine=f"wrong_plugin:{what}")
     with pytest.raises(plugins.PluginError, match=said) as raised:
-        plugins.load("actuators", "mine")
+        plugins.load_class("actuators", "mine")
     assert str(raised.value).startswith(f"actuators plugin 'mine' (wrong_plugin:{what})")
     assert len(str(raised.value)) < 200
 
@@ -136,7 +140,7 @@ def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch
 def test_a_class_of_another_kind_is_rejected(installed, kind):
     installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
     with pytest.raises(plugins.PluginError, match="is class Ideal; expected a subclass of"):
-        plugins.load(kind, "mine")
+        plugins.load_class(kind, "mine")
 
 
 BREAKING = """
@@ -173,22 +177,22 @@ def test_a_built_in_without_its_library_says_so(monkeypatch):
     for name in [n for n in sys.modules if n.startswith(("arm_dynamics.ros", "rclpy."))]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(plugins.PluginError, match=r"'topic' .*topic_driver.*rclpy"):
-        plugins.load("drivers", "topic")
+        plugins.load_class("drivers", "topic")
 
 
 def test_a_taken_name_is_ignored_and_said(installed):
     installed(ideal="no_such_module:Thing")
     with pytest.warns(RuntimeWarning, match=r"'ideal' \(no_such_module:Thing\) ignored: .* taken"):
-        assert plugins.names("actuators").count("ideal") == 1
-    assert plugins.load("actuators", "ideal") is Ideal
+        assert plugins.registered_names("actuators").count("ideal") == 1
+    assert plugins.load_class("actuators", "ideal") is Ideal
 
 
 def test_unknown_names_list_what_exists(installed):
     installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
     with pytest.raises(UnknownName, match="unknown actuator 'x'; known: dc_motor, ideal, mine"):
-        plugins.load("actuators", "x")
+        plugins.load_class("actuators", "x")
     with pytest.raises(ArmDynamicsError, match="unknown driver 'x'"):
-        plugins.load("drivers", "x")
+        plugins.load_class("drivers", "x")
 
 
 def test_built_ins_are_loaded_without_looking_further(monkeypatch):
@@ -199,4 +203,4 @@ def test_built_ins_are_loaded_without_looking_further(monkeypatch):
     plugins._installed.cache_clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert plugins.load("actuators", "ideal") is Ideal
+        assert plugins.load_class("actuators", "ideal") is Ideal

@@ -12,15 +12,15 @@ from arm_dynamics.control.trajectories.joint_trajectory import (
     check_limits,
 )
 from arm_dynamics.control.trajectories.polynomials import (
-    all_within,
+    are_certainly_within,
+    boundary_polynomial,
     derivative,
     evaluate,
-    evaluate_each,
+    evaluate_batch,
     extremes,
-    joining,
-    within,
+    is_certainly_within,
 )
-from arm_dynamics.core.errors import TrajectoryRefused
+from arm_dynamics.core.errors import TrajectoryRejected
 
 numbers = st.floats(-3, 3)
 columns = st.lists(numbers, min_size=2, max_size=2).map(np.array)
@@ -29,7 +29,7 @@ pairs = st.tuples(columns, columns)
 
 @given(pairs, pairs, pairs, st.floats(0.2, 5), st.integers(0, 2))
 def test_extremes_bound_every_sample_and_are_attained(p, v, a, T, order):
-    c = joining(T, p, *(v, a)[:order])
+    c = boundary_polynomial(T, p, *(v, a)[:order])
     (low_at, high_at), (low, high) = extremes(c, T)
     samples = np.array([evaluate(c, s)[0] for s in np.linspace(0, T, 301)])
     scale = 1e-9 * (1 + np.abs(samples).max())
@@ -43,13 +43,13 @@ def test_extremes_bound_every_sample_and_are_attained(p, v, a, T, order):
 
 @given(pairs, pairs, pairs, st.floats(0.2, 5), st.integers(0, 2), columns, st.floats(0, 6))
 def test_what_is_plainly_within_is_within(p, v, a, T, order, low, width):
-    c = joining(T, p, *(v, a)[:order])
+    c = boundary_polynomial(T, p, *(v, a)[:order])
     _, (lowest, highest) = extremes(c, T)
-    if within(c, T, low, low + width):
+    if is_certainly_within(c, T, low, low + width):
         assert (lowest >= low - 1e-9).all()
         assert (highest <= low + width + 1e-9).all()
     room = 40 * (1 + T) ** 2  # no Bézier point of such a polynomial is as far out
-    assert within(c, T, np.full(2, -room), np.full(2, room))
+    assert is_certainly_within(c, T, np.full(2, -room), np.full(2, room))
 
 
 def test_extremes_by_hand():
@@ -65,7 +65,7 @@ def test_an_overshoot_shorter_than_any_sampling_is_found():
     """4 µrad beyond the limit of 3 rad during the first 17 ms of 10 s."""
     start = Waypoint(0.0, np.array([3.0]), np.array([5e-4]))
     end = Waypoint(10.0, np.array([2.0]), np.array([0.0]))
-    with pytest.raises(TrajectoryRefused, match=r"'J1': position 3 rad at 0\.\d+ s is outside"):
+    with pytest.raises(TrajectoryRejected, match=r"'J1': position 3 rad at 0\.\d+ s is outside"):
         check_limits(chain({}), JointTrajectory((start, end)))
     falling = Waypoint(0.0, np.array([3.0]), np.array([-5e-4]))
     check_limits(chain({}), JointTrajectory((falling, end)))
@@ -73,7 +73,7 @@ def test_an_overshoot_shorter_than_any_sampling_is_found():
 
 def test_waypoints_too_close_for_numbers_are_refused():
     start, end = (Waypoint(t, np.array([q]), np.zeros(1)) for t, q in ((0.0, 0.0), (1e-200, 1.0)))
-    with pytest.raises(TrajectoryRefused, match="1e-200 s: too short a time"):
+    with pytest.raises(TrajectoryRejected, match="1e-200 s: too short a time"):
         check_limits(chain({}), JointTrajectory((start, end)))
 
 
@@ -83,11 +83,11 @@ def test_many_at_once_are_as_each_alone(seed, terms):
     c, T = random.uniform(-1, 1, (terms, 7, 3)), random.uniform(0.1, 2.0, 7)
     s = random.uniform(0, 1, 7) * T
     each = [evaluate(c[:, k], s[k]) for k in range(7)]
-    for found, alone in zip(evaluate_each(c, s), zip(*each, strict=True), strict=True):
+    for found, alone in zip(evaluate_batch(c, s), zip(*each, strict=True), strict=True):
         np.testing.assert_allclose(found, alone, atol=1e-12)
     low, high = -random.uniform(0, 4, 3), random.uniform(0, 4, 3)
-    alone = [within(c[:, k], T[k], low, high) for k in range(7)]
-    assert all_within(c, T, low, high).tolist() == alone
+    alone = [is_certainly_within(c[:, k], T[k], low, high) for k in range(7)]
+    assert are_certainly_within(c, T, low, high).tolist() == alone
     for k in range(7):
         np.testing.assert_array_equal(derivative(c)[:, k], derivative(c[:, k]))
 
@@ -97,7 +97,7 @@ def test_many_segments_are_joined_as_each_alone(seed, given_):
     random = np.random.default_rng(seed)
     T = random.uniform(0.1, 2.0, 5)
     ends = [tuple(random.uniform(-1, 1, (2, 5, 3))) for _ in range(given_)]
-    found = joining(T[:, None], *ends)
+    found = boundary_polynomial(T[:, None], *ends)
     for k in range(5):
-        alone = joining(T[k], *[(x[k], y[k]) for x, y in ends])
+        alone = boundary_polynomial(T[k], *[(x[k], y[k]) for x, y in ends])
         np.testing.assert_allclose(found[:, k], alone, rtol=1e-13)

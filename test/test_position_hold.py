@@ -7,18 +7,18 @@ import pytest
 from motor_rig import RATIO, SAFETY, START, Rig, arm
 
 from arm_dynamics.control.config import build_controller
-from arm_dynamics.control.control_loop import STALE, ControlLoop
+from arm_dynamics.control.control_loop import MAX_STATE_GAP, ControlLoop
 from arm_dynamics.control.position_hold import PositionHold
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.hardware.driver import Driver, Status
+from arm_dynamics.hardware.driver import Driver, DriverState
 from arm_dynamics.safety.controlled_stop import SAG
 
 pytestmark = pytest.mark.hardware
 
-PATIENT = replace(SAFETY, watchdog=1.0, recovery_cycles=5)
+PATIENT = replace(SAFETY, motor_watchdog_timeout=1.0, recovery_cycles=5)
 """Motors that outlast a gap of states."""
 PERIOD = 8e-3
-GAP, SETTLING = round(1.2 * STALE / PERIOD), 30
+GAP, SETTLING = round(1.2 * MAX_STATE_GAP / PERIOD), 30
 """Cycles without states or commands, and those after which the servos rest."""
 TIMES = 20
 
@@ -28,11 +28,11 @@ class Seen(Driver):
 
     def __init__(self, driver):
         super().__init__(driver.arm)
-        self.driver, self.also = driver, driver.also
+        self.driver, self.extra_interfaces = driver, driver.extra_interfaces
 
     @property
-    def begun(self):
-        return self.driver.begun
+    def command_epoch(self):
+        return self.driver.command_epoch
 
     def read(self):
         return self.driver.read()
@@ -95,7 +95,7 @@ def no_commands(rig, loop):
 
 def failed_goal(rig, loop):
     """What follows a goal that misses its tolerance."""
-    loop.stop(loop.state)
+    loop.stop_from_state(loop.state)
     return loop
 
 
@@ -123,9 +123,9 @@ def test_a_loaded_servo_does_not_sink_with_interruptions(interrupt, seen):
     for _ in range(TIMES):
         loop = interrupt(rig, loop)
         steps(rig, loop, SETTLING)
-        assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+        assert rig.driver.status is DriverState.ACTIVE, rig.driver.trips
     assert np.abs(rig.body.state.q - before).max() < 1e-3
-    assert interrupt in (failed_goal, another_loop, no_commands) or loop.takeovers > TIMES
+    assert interrupt in (failed_goal, another_loop, no_commands) or loop.restart_count > TIMES
 
 
 def test_taking_up_bends_a_servo_once():
@@ -180,5 +180,5 @@ def test_the_rule():
     hold.note(Command("effort", q))
     assert hold.standing(state, None) is state
     hold.note(Command("position", q + 0.01))
-    hold.forget()
+    hold.reset()
     assert hold.standing(state, None) is state

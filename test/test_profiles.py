@@ -13,7 +13,7 @@ profiles = st.one_of(
     durations.map(cubic),
     durations.map(quintic),
     st.builds(trapezoidal, st.floats(0.05, 20), st.floats(0.05, 20)),
-    st.builds(lambda a, T: trapezoidal(1.0, a).lasting(11 + T), st.floats(0.1, 9), durations),
+    st.builds(lambda a, T: trapezoidal(1.0, a).stretched_to(11 + T), st.floats(0.1, 9), durations),
 )
 
 
@@ -60,7 +60,7 @@ def test_peaks_by_hand():
 @given(st.floats(0.1, 10), st.floats(0.1, 10), st.floats(1, 4))
 def test_slower_is_the_same_way_at_less_speed(v, a, ratio):
     fast = trapezoidal(v, a)
-    slow = fast.lasting(ratio * fast.duration)
+    slow = fast.stretched_to(ratio * fast.duration)
     for share in (0.1, 0.4, 0.8):
         s, speed, _ = slow.at(share * slow.duration)
         expected = fast.at(share * fast.duration)
@@ -73,12 +73,12 @@ def test_bad_numbers_are_refused(bad):
         with pytest.raises(InvalidValue):
             make(bad)
     with pytest.raises(InvalidValue, match="duration"):
-        trapezoidal(1.0, 1.0).lasting(bad)
+        trapezoidal(1.0, 1.0).stretched_to(bad)
 
 
 def test_a_duration_too_short_names_the_least():
     with pytest.raises(InvalidValue, match=r"duration = 1 s: at least 2 s is needed"):
-        trapezoidal(1.0, 1.0).lasting(1.0)
+        trapezoidal(1.0, 1.0).stretched_to(1.0)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_duration_too_short_names_the_least():
         (lambda: trapezoidal(1.0, 1e300), "acceleration .* must be at most 1e\\+60"),
         (lambda: cubic(1e-300), "duration .* = 1e-300: must be at least 1e-30"),
         (lambda: quintic(1e300), "duration .* must be at most 1e\\+30"),
-        (lambda: cubic(1.0).lasting(1e300), "duration .* must be at most 1e\\+30"),
+        (lambda: cubic(1.0).stretched_to(1e300), "duration .* must be at most 1e\\+30"),
     ],
 )
 def test_what_leads_out_of_the_numbers_is_refused(make, said):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from arm_dynamics import Command, Plant, Reference, State
 from arm_dynamics.batch.rollout.kernel import KernelRejected
 from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
-from arm_dynamics.batch.tuning.simplex_search import Rule, begin, descend
+from arm_dynamics.batch.tuning.simplex_search import StoppingRule, begin, minimize_simplex
 from arm_dynamics.cli import tune
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
@@ -92,7 +92,7 @@ def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
         return total
 
     before = trace.published_text(published_arm(), CONTROLLED, 4)
-    monkeypatch.setattr(dynamechs, "control", stronger)
+    monkeypatch.setattr(dynamechs, "published_control_step", stronger)
     assert trace.published_text(published_arm(), CONTROLLED, 4) != before
 
 
@@ -117,7 +117,7 @@ def test_the_trace_is_the_plant_and_its_law(gravity):
     layout, part, moving = trace(arm, CONTROLLED)
     assert len(moving) == (3 if gravity[0] == 0 else 5)
     plant, columns = dynamechs.Dynamechs(arm), [arm.index(joint) for joint in CONTROLLED]
-    x, pose = plant.rows, arm.pose("initial")
+    x, pose = plant.rows, arm.configuration("initial")
     given = {"target": pose[columns] + 0.3, "gain_p": [70, 400, 20], "gain_i": [0.1, 0.2, 0.3]}
     x[dynamechs.Q], x[dynamechs.TARGET] = pose, pose + 0.3
     x[dynamechs.ACTIVE, columns] = 1
@@ -129,7 +129,7 @@ def test_the_trace_is_the_plant_and_its_law(gravity):
         after = part.function(*rows.values())
         rows |= {n: np.array(a).ravel() for n, a in zip(part.outputs, after, strict=True)}
         plant.call(1e-4)
-        total += dynamechs.control(x)
+        total += dynamechs.published_control_step(x)
     np.testing.assert_allclose(rows["q"], x[dynamechs.Q, moving], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(rows["total"], total, rtol=1e-9)
     assert (x[dynamechs.Q] > arm.upper).any()
@@ -191,8 +191,8 @@ def test_every_width_takes_the_same_path(found, width):
     for stage in ("p", "i"):
         one, two = getattr(found, stage), getattr(other, stage)
         assert (one.point, one.cost, one.iterations) == (two.point, two.cost, two.iterations)
-        assert one.asked == two.asked
-    assert (other.p.judged == other.p.asked) is (width == 1)
+        assert one.requested == two.asked
+    assert (other.p.evaluated == other.p.requested) is (width == 1)
 
 
 def rosenbrock(points):
@@ -202,28 +202,30 @@ def rosenbrock(points):
 @settings(max_examples=40)
 @given(st.tuples(*[st.floats(-3, 3)] * 3), st.floats(0.05, 1), st.integers(2, 9))
 def test_foresight_changes_nothing_but_the_calls(start, step, width):
-    alone = descend(rosenbrock, start, step, Rule(1e-9, 400))
-    wide = descend(rosenbrock, start, step, Rule(1e-9, 400), width=width)
-    assert (alone.point, alone.cost, alone.asked) == (wide.point, wide.cost, wide.asked)
-    assert wide.calls < alone.calls == alone.judged
+    alone = minimize_simplex(rosenbrock, start, step, StoppingRule(1e-9, 400))
+    wide = minimize_simplex(rosenbrock, start, step, StoppingRule(1e-9, 400), width=width)
+    assert (alone.point, alone.cost, alone.requested) == (wide.point, wide.cost, wide.requested)
+    assert wide.calls < alone.calls == alone.evaluated
     assert alone.cost <= rosenbrock([start])[0]
 
 
 def test_a_simplex_shrinks_to_its_best_vertex():
     """Where neither reflection nor contraction helps, all others come half-way to the best."""
-    s = begin((0.0, 0.0), 1.0).told((0.0, 1.0, 2.0))
-    assert s.asked == ((1.0, -1.0),)
-    s = s.told((5.0,))
-    assert (s.stage, s.asked) == ("contract", ((0.25, 0.5),))
-    s = s.told((2.0,))
-    assert (s.stage, s.asked) == ("shrink", ((0.5, 0.0), (0.0, 0.5)))
-    assert s.told((1.0, 2.0)).vertices == ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5))
+    s = begin((0.0, 0.0), 1.0).updated((0.0, 1.0, 2.0))
+    assert s.requested == ((1.0, -1.0),)
+    s = s.updated((5.0,))
+    assert (s.stage, s.requested) == ("contract", ((0.25, 0.5),))
+    s = s.updated((2.0,))
+    assert (s.stage, s.requested) == ("shrink", ((0.5, 0.0), (0.0, 0.5)))
+    assert s.updated((1.0, 2.0)).vertices == ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5))
 
 
 def test_a_simplex_finds_the_minimum_of_a_bowl():
-    end = descend(lambda x: [sum(v * v for v in p) for p in x], (3.0, -2.0), 0.5, Rule(1e-12))
+    end = minimize_simplex(
+        lambda x: [sum(v * v for v in p) for p in x], (3.0, -2.0), 0.5, StoppingRule(1e-12)
+    )
     np.testing.assert_allclose(end.point, 0, atol=1e-4)
-    short = descend(lambda x: [p[0] for p in x], (0.0, 0.0), 1.0, Rule(0.0, 10))
+    short = minimize_simplex(lambda x: [p[0] for p in x], (0.0, 0.0), 1.0, StoppingRule(0.0, 10))
     assert short.iterations == 11  # as the original counts
 
 
@@ -251,9 +253,9 @@ def test_the_effort_law_of_the_file_is_the_same_torque(found, tmp_path):
     file.write_text(published_file(arm, found), encoding="utf-8")
     unlimited = arm.with_motors(supply_voltage=np.inf)
     law = build_controller(unlimited, None, file)
-    q, v = arm.pose("initial") + 1e-4, np.array([0.1, -0.2, 0.03, 0.0, 0.01])
+    q, v = arm.configuration("initial") + 1e-4, np.array([0.1, -0.2, 0.03, 0.0, 0.01])
     law.reset(State.of(q, v))
-    effort = law.update(State.of(q, v), Reference.hold(arm.pose("initial")), 0.0).value
+    effort = law.update(State.of(q, v), Reference.hold(arm.configuration("initial")), 0.0).value
     volts = np.zeros(5)
     volts[[1, 2, 4]] = P * -1e-4
     plant = Plant(arm)

@@ -68,7 +68,7 @@ def test_the_repaired_tensors_move_as_the_published_ones(q):
 
 def test_the_published_tensors_are_those_of_no_body():
     """The reason for the repair: put back, the audit refuses them."""
-    text = puma560.text()
+    text = puma560.urdf_text()
     for now, printed, fault in (
         ('ixx="0.06975" ixy="0" ixz="0" iyy="0.01625"', 'ixx="0.066" ixy="0" ixz="0" iyy="0.0125"',
          "triangle"),
@@ -182,7 +182,7 @@ def test_limits_and_poses():
     np.testing.assert_allclose(
         np.column_stack([arm.lower, arm.upper]), [[*map(radians, pair)] for pair in degrees]
     )
-    arm.check_position("initial", arm.pose("initial"))
+    arm.check_position("initial", arm.configuration("initial"))
     arm.check_position("ready", [0, pi / 2, -pi / 2, 0, 0, 0])
 
 

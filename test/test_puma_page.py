@@ -15,7 +15,7 @@ from test_viewer import Client, eventually, port_of
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.demos import puma560, registry
-from arm_dynamics.demos.slider_session import TOUR, Servos, Session, Tour
+from arm_dynamics.demos.slider_session import TOUR, Servos, Session, SliderScript
 from arm_dynamics.demos.writer import KEY
 from arm_dynamics.simulation.actuators.rate_limited import rate_limited_step
 from arm_dynamics.viewer import ArmPage
@@ -157,7 +157,7 @@ def test_a_session_keeps_ends_of_standstill_alone(servos):
 
 
 def test_the_tour_moves_the_sliders_of_the_page(servos, page):
-    tour = Tour(page.set_target)
+    tour = SliderScript(page.set_target)
     tour(0.4)
     assert page._canvas.controls.sliders.target == (0.0,) * 6
     tour(3.0)
@@ -269,8 +269,8 @@ def test_what_the_page_does_not_have_is_refused(page):
 @pytest.mark.slow
 def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplog, tmp_path):
     begin = time.monotonic()
-    module = registry.load("puma560")
-    assert registry.find("puma560").live
+    module = registry.load_demo("puma560")
+    assert registry.find_demo("puma560").live
     assert (
         module.run(["--port", str(port_of(page)), "--duration", "0.7", "--out", str(tmp_path)]) == 0
     )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.rotations import quaternion_of, rotation_of
+from arm_dynamics.core.rotations import quaternion_from_rotation, rotation_from_quaternion
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -16,17 +16,19 @@ SEEDS = st.integers(0, 2**32 - 1)
 def test_rotations_are_scipys_and_come_back(seed):
     turned = Rotation.random(random_state=seed)
     xyzw = turned.as_quat()
-    R = rotation_of("q", xyzw)
+    R = rotation_from_quaternion("q", xyzw)
     assert np.allclose(R, turned.as_matrix(), atol=1e-14)
-    assert np.array_equal(R, rotation_of("q", -xyzw)) or np.allclose(R, rotation_of("q", -xyzw))
-    back = quaternion_of(R)
+    assert np.array_equal(R, rotation_from_quaternion("q", -xyzw)) or np.allclose(
+        R, rotation_from_quaternion("q", -xyzw)
+    )
+    back = quaternion_from_rotation(R)
     assert np.allclose(back, xyzw if xyzw[3] >= 0 else -xyzw, atol=1e-12)
     assert back[3] >= 0
     assert np.linalg.norm(back) == pytest.approx(1, abs=1e-14)
 
 
 def test_rounding_of_the_length_is_taken_out():
-    R = rotation_of("q", 1.0009 * np.array([0, 0, 0.6, 0.8]))
+    R = rotation_from_quaternion("q", 1.0009 * np.array([0, 0, 0.6, 0.8]))
     assert np.allclose(R.T @ R, np.eye(3), atol=1e-15)
 
 
@@ -37,4 +39,4 @@ def test_rounding_of_the_length_is_taken_out():
 )  # fmt: skip
 def test_what_is_no_unit_quaternion_is_refused_by_name(bad):
     with pytest.raises(InvalidValue, match="target"):
-        rotation_of("target", bad)
+        rotation_from_quaternion("target", bad)

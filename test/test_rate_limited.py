@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.audit.fault import UrdfRejected
@@ -21,8 +21,8 @@ from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.actuators.rate_limited import (
     RateLimited,
-    rate_limited_desired,
     rate_limited_step,
+    rate_limited_target,
 )
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.plant import Plant
@@ -60,7 +60,7 @@ def steps(scenario, kind):
             continue
         if row["command"] is not None:
             last = kind(row["command"])
-            desired = kind(rate_limited_desired(last, kind(inf), desired, *limits))
+            desired = kind(rate_limited_target(last, kind(inf), desired, *limits))
         moved = angle != desired
         angle = kind(rate_limited_step(angle, desired, velocity, kind(row["elapsed_s"])))
         yield angle, desired, moved, row
@@ -126,9 +126,9 @@ def test_a_command_counts_once_when_it_arrives():
     angle, act = servo(maximum=2.0).move(5.0, 0.0, (0.0, 0.0), 1.0)
     assert (angle, act) == (1.0, (2.0, 5.0))
     narrow = servo(maximum=0.5, angular_velocity=0.25)
-    angle, act = narrow.move(5.0, angle, act, 2.0)
+    angle, act = narrow.prescribed_motion(5.0, angle, act, 2.0)
     assert (angle, act) == (1.5, (2.0, 5.0))
-    angle, act = narrow.move(4.0, angle, act, 0.4)
+    angle, act = narrow.prescribed_motion(4.0, angle, act, 0.4)
     assert angle == pytest.approx(1.4)
     assert act == (0.5, 4.0)
 
@@ -139,7 +139,7 @@ def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapse
     minimum, maximum = sorted((minimum, maximum))
     actuator = servo(minimum=minimum, maximum=maximum)
     rest = [state.initial for state in actuator.states]
-    angle, (desired, last) = actuator.move(command, 0.1, rest, elapsed)
+    angle, (desired, last) = actuator.prescribed_motion(command, 0.1, rest, elapsed)
     assert desired == min(max(command, minimum), maximum)
     assert last == command
     assert angle == rate_limited_step(0.1, desired, 1.0, elapsed)
@@ -147,9 +147,9 @@ def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapse
 
 def test_held_it_stays_even_outside_its_limits():
     actuator = servo(minimum=0.0, maximum=1.0)
-    act = actuator.held(-2.0, (0.4, 0.4))
-    assert actuator.move(-2.0, -2.0, act, 9.0) == (-2.0, (-2.0, -2.0))
-    assert actuator.move(-3.0, -2.0, act, 9.0)[0] == 0.0
+    act = actuator.hold_act(-2.0, (0.4, 0.4))
+    assert actuator.prescribed_motion(-2.0, -2.0, act, 9.0) == (-2.0, (-2.0, -2.0))
+    assert actuator.prescribed_motion(-3.0, -2.0, act, 9.0)[0] == 0.0
 
 
 def test_parameters_are_checked():
@@ -195,14 +195,14 @@ def test_every_joint_of_an_arm_moves_as_alone(method):
     rng, arm = np.random.default_rng(3), servos()
     for name, w in zip(arm.joint_names, (0.3, 1.0, 2.5, 7.0, 100.0), strict=True):
         arm = arm.with_motor(name, angular_velocity=w)
-    plant, state = Plant(arm, method), State.of(arm.pose("initial"))
+    plant, state = Plant(arm, method), State.of(arm.configuration("initial"))
     alone = list(zip(state.q.tolist(), arm.initial_act.reshape(-1, 2).tolist(), strict=True))
     for _ in range(40):
         command, dt, count = position(*rng.uniform(-8, 8, 5)), rng.uniform(1e-4, 0.2), 3
         before, state = state, plant.step(state, command, dt, count)
         for _ in range(count):
             alone = [
-                a.move(u, q, z, dt)
+                a.prescribed_motion(u, q, z, dt)
                 for a, u, (q, z) in zip(arm.actuators, command.value.tolist(), alone, strict=True)
             ]
         assert state.q.tolist() == [q for q, _ in alone]
@@ -213,7 +213,7 @@ def test_every_joint_of_an_arm_moves_as_alone(method):
 
 def test_a_joint_lands_exactly_and_stands():
     arm, goal = servos(angular_velocity=0.7), [0.1, 0.2, 0.123456789, 1 / 3, pi / 7]
-    plant, state = Plant(arm), State.of(arm.pose("initial"))
+    plant, state = Plant(arm), State.of(arm.configuration("initial"))
     for _ in range(2000):
         state = plant.step(state, position(*goal), 1e-3)
     assert state.q.tolist() == goal
@@ -295,19 +295,19 @@ def test_a_servo_keeps_its_pace_whatever_pulls_at_it(method):
 def test_live_limits_of_a_running_simulation():
     """A new velocity acts at once; new limits wait until a command is sent, also the same."""
     sim = Simulation(servos(), q=[0, 0, 0, 0, 0], period=0.01, dt=0.01, timeout=99.0)
-    sim.offer(position(4, 0, 0, 0, 0))
+    sim.submit(position(4, 0, 0, 0, 0))
     for _ in range(10):
         sim.advance()
     assert sim.state.q[0] == pytest.approx(0.1)
-    sim.use_arm(sim.arm.with_motor("R1", angular_velocity=5.0))
+    sim.set_arm(sim.arm.with_motor("R1", angular_velocity=5.0))
     for _ in range(10):
         sim.advance()
     assert sim.state.q[0] == pytest.approx(0.6)
-    sim.use_arm(sim.arm.with_motor("R1", angular_velocity=2.0, maximum=0.2))
+    sim.set_arm(sim.arm.with_motor("R1", angular_velocity=2.0, maximum=0.2))
     for _ in range(10):
         sim.advance()
     assert sim.state.q[0] == pytest.approx(0.8)
-    sim.offer(position(4, 0.01, 0, 0, 0))  # the same for R1
+    sim.submit(position(4, 0.01, 0, 0, 0))  # the same for R1
     for _ in range(31):
         sim.advance()
     assert sim.state.q[0] == 0.2
@@ -331,11 +331,11 @@ def test_a_command_is_clamped_to_the_limits_of_when_it_is_sent(first, events):
     sim = Simulation(arm, q=[angle], period=dt, dt=dt, timeout=99)
     for kind, a, b in [("send", first, 0.0), *events]:
         if kind == "send":
-            assert sim.offer(position(a))
+            assert sim.submit(position(a))
             desired = min(max(a, low), high)
         if kind == "limits":
             low, high = sorted((a, b))
-            sim.use_arm(sim.arm.with_motor("J1", minimum=low, maximum=high))
+            sim.set_arm(sim.arm.with_motor("J1", minimum=low, maximum=high))
         angle = rate_limited_step(angle, desired, 1.0, dt)
         assert sim.advance().q.tolist() == [angle]
 
@@ -350,16 +350,16 @@ def test_nobody_commands_servos_and_they_stand():
     assert sim.state.q[1] < arm.actuators[1].constants["minimum"]
     for _ in range(100):
         state = sim.advance()
-    assert state.q.tolist() == arm.pose("initial").tolist()
+    assert state.q.tolist() == arm.configuration("initial").tolist()
     np.testing.assert_allclose(state.tau, rigid_body.gravity(arm, state.q), atol=1e-12)
 
 
 def test_when_commands_cease_servos_stop_where_they_are():
     sim = Simulation(servos(), q=[0.6] * 5, period=2e-3, dt=1e-3, timeout=0.1)
     goal = sim.state.q + 0.4
-    sim.offer(position(*goal))
+    sim.submit(position(*goal))
     sim.advance()
-    sim.use_arm(sim.arm.with_motor("R1", maximum=0.01))
+    sim.set_arm(sim.arm.with_motor("R1", maximum=0.01))
     for _ in range(60):
         sim.advance()
     stopped = sim.state
@@ -368,7 +368,7 @@ def test_when_commands_cease_servos_stop_where_they_are():
     np.testing.assert_allclose(stopped.q - goal, -0.3, atol=2.1e-3)
     for _ in range(50):
         assert sim.advance().q.tolist() == stopped.q.tolist()
-    sim.offer(position(*goal))
+    sim.submit(position(*goal))
     sim.advance()
     assert not sim.watch.stopping
     assert sim.state.q[1] == pytest.approx(stopped.q[1] + 2e-3)
@@ -392,7 +392,7 @@ def test_the_guard_takes_positions_as_they_are_and_clamps_mixed_efforts():
     assert guard.check_command(far).value.tolist() == [50.0] * 5
     assert not events.counts
     for bad in (Command("effort", np.zeros(5)), Command("position", np.array([0, 0, inf, 0, 0]))):
-        with pytest.raises(CommandRefused):
+        with pytest.raises(CommandRejected):
             guard.check_command(bad)
     clamped = Guard(mixed(), events).check_command(Command("mixed", np.array([500.0, 500.0])))
     assert clamped.value.tolist() == [100.0, 500.0]

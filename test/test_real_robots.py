@@ -17,12 +17,12 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
 from arm_dynamics.control.controllers.task_space import TaskSpace
-from arm_dynamics.control.controllers.task_space_base import task_of
-from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.control.controllers.task_space_base import to_task_reference
+from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.audit import audit
 from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_description import robot_description
@@ -99,7 +99,7 @@ def arm_of(name):
 
 def middle(arm):
     """The pose zero; half way between its limits for a joint that has no room there."""
-    q = np.array(arm.pose("zero"))
+    q = np.array(arm.configuration("zero"))
     near = (q < arm.lower + 0.2) | (q > arm.upper - 0.2)
     q[near] = (arm.lower + arm.upper)[near] / 2
     return q
@@ -186,10 +186,10 @@ def test_inverse_dynamics_undoes_forward_dynamics(name):
 def test_two_seconds_under_gravity_are_held(name):
     """In a tilted field that the law does not know; 0.02 rad aside and back."""
     arm = arm_of(name)
-    goal = arm.pose("initial")
+    goal = arm.configuration("initial")
     law = PidGravity(arm, STRONG if name == "xarm7" else None)
     simulation = Simulation(arm.with_gravity([0.5, 0.5, -9.78]), q=goal - 0.02)
-    loop = ControlLoop(Simulated(arm, simulation), law)
+    loop = ControlLoop(SimulationDriver(arm, simulation), law)
     loop.step()
     loop.hold(dict(zip(arm.joint_names, goal, strict=True)))
     for _ in range(1000):
@@ -204,9 +204,9 @@ def test_two_seconds_under_gravity_are_held(name):
 def test_computed_torque_steps_every_joint_without_much_overshoot(name, mass):
     """0.02 rad of all joints at once, with and without 1 kg that the controller's model has."""
     arm = arm_of(name).with_payload(mass)
-    goal = arm.pose("initial")
+    goal = arm.configuration("initial")
     simulation = Simulation(arm, q=goal - 0.02, dt=2.5e-4)
-    loop = ControlLoop(Simulated(arm, simulation), ComputedTorque(arm))
+    loop = ControlLoop(SimulationDriver(arm, simulation), ComputedTorque(arm))
     loop.step()
     loop.hold(dict(zip(arm.joint_names, goal.tolist(), strict=True)))
     beyond = np.zeros(arm.nv)
@@ -227,7 +227,7 @@ def test_an_arm_without_a_parameter_file_has_computed_torque_by_default(name):
 def test_let_go_it_falls_and_stays_finite(name):
     """Without effort a tilted arm sinks, against its friction and its end stops."""
     arm = arm_of(name).with_gravity([3.0, 0, -9.3])
-    start = State.of(arm.pose("initial"))
+    start = State.of(arm.configuration("initial"))
     after = Plant(arm).step(start, Command("effort", np.zeros(arm.nv)), 1e-4, steps=5000)
     assert np.isfinite(after.q).all()
     lost = rigid_body.potential_energy(arm, start.q) - rigid_body.potential_energy(arm, after.q)
@@ -272,14 +272,14 @@ def test_a_ur5_whose_elbow_is_pressed_against_its_limit_comes_to_rest(q, positio
         warnings.simplefilter("ignore", RuntimeWarning)
         arm = load_arm(path_of("ur5")).with_actuator("ideal")
     law, events, start = TaskSpace(arm), Events(), np.clip(q, arm.lower, arm.upper)
-    watch, held = ReachWatch(law, events), task_of(arm, Reference.hold(start))
+    watch, held = ReachabilityMonitor(law, events), to_task_reference(arm, Reference.hold(start))
     task = replace(held, position=np.array(position), rotation=pin.exp3(np.array(turned)))
     law.reset(State.of(start))
     fastest = np.zeros(2250)
     for k in range(fastest.size):
-        law.within_reach(task, 4e-3 * (k > 0))
-        watch.look()
-        fastest[k] = np.abs(law.virtual.v).max()
+        law.reachable_reference(task, 4e-3 * (k > 0))
+        watch.update()
+        fastest[k] = np.abs(law.clik.v).max()
     assert fastest[-250:].max() < 0.02
     assert watch.stalled
     assert events.counts["stalled"] == 1

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Simulation, State, load_arm
 from arm_dynamics.cli.main import main
-from arm_dynamics.core.errors import ConfigError, RecordingRefused
+from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.state import Command
 from arm_dynamics.recording import Recording, bag, segment_header
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.recording.replay import replay
-from arm_dynamics.recording.staged_file import mended
+from arm_dynamics.recording.staged_file import truncate_to_valid
 
 highlevel = pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
 interfaces = pytest.importorskip("rosbags.interfaces")
@@ -47,7 +47,7 @@ ARMS = {f.__name__: f for f in (five_dof, heavy_rotors, whole_motors, rubbing)}
 
 def drive(sim, periods, interface="effort", seed=3):
     motors = sim.arm.actuators
-    limit = np.array([min(10.0, a.command_limit(a.taken(interface))) for a in motors])
+    limit = np.array([min(10.0, a.command_limit(a.resolve_interface(interface))) for a in motors])
     for share in np.random.default_rng(seed).uniform(-1, 1, (periods, sim.arm.nv)):
         sim.offer(Command.checked(interface, share * limit, sim.arm.nv, sim.state.time))
         sim.advance()
@@ -104,14 +104,14 @@ def test_a_command_that_is_sent_again_after_its_limits_changed(tmp_path):
     sim = Simulation(chain({}).with_actuator("rate_limited"), q=[2.9], period=0.05, timeout=9.0)
 
     def send(position):
-        sim.offer(Command.checked("position", [position], 1))
+        sim.submit(Command.checked("position", [position], 1))
         for _ in range(10):
             sim.advance()
 
     with Recorder(sim, tmp_path / "bag"):
         send(3.0)
         send(3.0)
-        sim.use_arm(sim.arm.with_motor("J1", maximum=2.5))
+        sim.set_arm(sim.arm.with_motor("J1", maximum=2.5))
         sim.advance()
         assert sim.state.q[0] == 3.0
         send(3.0)
@@ -139,11 +139,11 @@ def test_changes_of_the_arm_and_jumps_of_its_state_begin_anew(tmp_path):
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "bag"):
         drive(sim, 5)
-        sim.use_arm(sim.arm.with_payload(0.5).with_joint("R3", friction=1.0))
+        sim.set_arm(sim.arm.with_payload(0.5).with_joint("R3", friction=1.0))
         drive(sim, 5)
         sim.reset([0.1, -0.9, 0.2, 0.3, 0.4])
         drive(sim, 5)
-        sim.use_arm(sim.arm.with_gravity([0, 0, 0]).with_motors(inductance=1e-4))
+        sim.set_arm(sim.arm.with_gravity([0, 0, 0]).with_motors(inductance=1e-4))
         drive(sim, 5)
     report = replay(tmp_path / "bag")
     assert (report.first, report.periods, report.segments) == (None, 20, 4)
@@ -163,12 +163,14 @@ def test_only_what_happens_between_start_and_close_is_recorded(tmp_path):
 @pytest.mark.parametrize("name", ARMS)
 def test_a_description_is_exact(name):
     arm = ARMS[name]().with_gravity([0.1, 0.2, -9.7])
-    sim = Simulation(arm, q=arm.pose("initial") + 1 / 30, dt=1e-4 / 3, period=7e-4 / 3)
-    back = segment_header.read(segment_header.write(segment_header.Segment.of(sim, sim.state)))
+    sim = Simulation(arm, q=arm.configuration("initial") + 1 / 30, dt=1e-4 / 3, period=7e-4 / 3)
+    back = segment_header.load_segment(
+        segment_header.dump_segment(segment_header.RecordingSegment.of(sim, sim.state))
+    )
     assert back.arm.model == arm.model
     assert back.arm.joints == arm.joints
     assert [dict(j.constants) for j in back.arm.joints] == [dict(j.constants) for j in arm.joints]
-    assert (back.dt, back.steps, back.method) == (sim.dt, 7, "semi_implicit_euler")
+    assert (back.dt, back.steps, back.integrator) == (sim.dt, 7, "semi_implicit_euler")
     for entry in ("q", "v"):
         np.testing.assert_array_equal(getattr(back.start, entry), getattr(sim.state, entry))
     np.testing.assert_array_equal(back.start.act, arm.initial_act)
@@ -178,14 +180,18 @@ def test_a_description_is_exact(name):
 def test_every_bit_of_a_start_survives(numbers, at):
     sim = Simulation(five_dof())
     start = State.of(numbers[:5], numbers[5:], time=at)
-    back = segment_header.read(segment_header.write(segment_header.Segment.of(sim, start))).start
+    back = segment_header.load_segment(
+        segment_header.dump_segment(segment_header.RecordingSegment.of(sim, start))
+    ).start
     assert (back.q.tolist(), back.v.tolist(), back.time) == (numbers[:5], numbers[5:], at)
 
 
 def test_locked_joints_and_limits_without_end():
     arm = load_arm("five_dof", lock=["R2", "R4"]).with_motors(supply_voltage=np.inf)
     sim = Simulation(arm)
-    back = segment_header.read(segment_header.write(segment_header.Segment.of(sim, sim.state))).arm
+    back = segment_header.load_segment(
+        segment_header.dump_segment(segment_header.RecordingSegment.of(sim, sim.state))
+    ).arm
     assert back.joints == arm.joints
     assert back.model == arm.model
     assert back.joints[0].constants["supply_voltage"] == np.inf
@@ -263,7 +269,7 @@ def test_a_message_left_out_is_found(recording, tmp_path, topic, said):
     def drop(name, count, message):
         return None if (name, count) == (topic, 7) else message
 
-    with pytest.raises(RecordingRefused, match=said):
+    with pytest.raises(RecordingError, match=said):
         replay(changed(recording[0], tmp_path / "changed", drop))
 
 
@@ -279,7 +285,7 @@ def test_a_missing_topic_is_named(recording, tmp_path, topic, said):
     def drop(name, count, message):
         return None if name == topic else message
 
-    with pytest.raises(RecordingRefused, match=said):
+    with pytest.raises(RecordingError, match=said):
         replay(changed(recording[0], tmp_path / "changed", drop))
 
 
@@ -289,20 +295,20 @@ def test_contents_of_another_arm_are_refused(recording, tmp_path):
             message.name[0] = "J9"
         return message
 
-    with pytest.raises(RecordingRefused, match=r"/joint_states at 0\.001000 s: .*'J9'"):
+    with pytest.raises(RecordingError, match=r"/joint_states at 0\.001000 s: .*'J9'"):
         replay(changed(recording[0], tmp_path / "renamed", rename))
 
     def garble(name, count, message):
         return type(message)('{"format": "tape"}') if name == "/recording" else message
 
-    with pytest.raises(RecordingRefused, match=r"description cannot be read.*'tape'"):
+    with pytest.raises(RecordingError, match=r"description cannot be read.*'tape'"):
         replay(changed(recording[0], tmp_path / "garbled", garble))
 
 
 def test_an_existing_folder_is_left_alone(recording):
     folder, sim = recording
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    with pytest.raises(RecordingRefused, match="exists already"):
+    with pytest.raises(RecordingError, match="exists already"):
         Recorder(sim, folder)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     assert sim.on_period is None
@@ -319,9 +325,9 @@ def test_folders_that_are_no_recordings(tmp_path):
         ("file", "file is "),
         ("garbage", "is damaged"),
     ):
-        with pytest.raises(RecordingRefused, match=said):
+        with pytest.raises(RecordingError, match=said):
             replay(tmp_path / name)
-    with pytest.raises(RecordingRefused, match="cannot be made"):
+    with pytest.raises(RecordingError, match="cannot be made"):
         Recorder(Simulation(five_dof()), tmp_path / "file" / "below")
 
 
@@ -331,7 +337,7 @@ def test_a_damaged_file_is_said_to_be(recording, share):
     (file,) = folder.glob("*.mcap")
     content = file.read_bytes()
     file.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(RecordingRefused, match="is damaged"):
+    with pytest.raises(RecordingError, match="is damaged"):
         replay(folder)
 
 
@@ -351,7 +357,7 @@ def test_what_is_whole_of_a_recording_cut_off_can_be_replayed(tmp_path, monkeypa
         periods.append(report.periods)
     assert periods == sorted(periods)
     assert 0 < periods[0] < periods[-1] == 60
-    assert mended(mended(content)) == mended(content)
+    assert truncate_to_valid(truncate_to_valid(content)) == truncate_to_valid(content)
 
 
 def test_links_that_the_urdf_does_not_describe_end_a_recording(tmp_path):
@@ -361,14 +367,14 @@ def test_links_that_the_urdf_does_not_describe_end_a_recording(tmp_path):
     other = replace(five_dof(), links=links)
     with Recorder(sim, tmp_path / "bag") as recorder:
         drive(sim, 5)
-        sim.use_arm(other)
+        sim.set_arm(other)
         drive(sim, 5)
     assert "links are no longer those of its URDF" in recorder.fault
     assert sim.watch.events.counts["recording_ended"] == 1
     assert sim.state.time == pytest.approx(0.01)
     report = replay(tmp_path / "bag")
     assert (report.first, report.periods) == (None, 5)
-    with pytest.raises(RecordingRefused, match="cannot be recorded"):
+    with pytest.raises(RecordingError, match="cannot be recorded"):
         Recorder(Simulation(other), tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
@@ -377,7 +383,7 @@ def test_a_simulation_is_recorded_once_at_a_time(tmp_path):
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "first"):
         drive(sim, 2)
-        with pytest.raises(RecordingRefused, match="recorded already"):
+        with pytest.raises(RecordingError, match="recorded already"):
             Recorder(sim, tmp_path / "second")
         drive(sim, 2)
     assert replay(tmp_path / "first").periods == 4
@@ -490,7 +496,7 @@ def test_without_rosbags_the_extra_is_named(tmp_path, monkeypatch):
         lambda: Recorder(Simulation(five_dof()), tmp_path / "bag"),
         lambda: replay(tmp_path),
     ):
-        with pytest.raises(RecordingRefused, match=r"python.* -m pip install 'rosbags>="):
+        with pytest.raises(RecordingError, match=r"python.* -m pip install 'rosbags>="):
             attempt()
 
 
@@ -507,7 +513,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     options = ("--duration", "0.1", "--payload", "0.3", "--controller", "gravity_compensation")
     code, text = told(capsys, "record", folder, *options)
     assert (code, "0.100 s of five_dof" in text) == (0, True)
-    segment = segment_header.read(next(iter(bag.messages(folder)))[2].data)
+    segment = segment_header.load_segment(next(iter(bag.messages(folder)))[2].data)
     assert segment.arm.payload.mass == 0.3
     code, text = told(capsys, "replay", folder)
     assert (code, "the same to the last bit" in text, "q 0, v 0" in text) == (0, True, True)

@@ -35,7 +35,7 @@ def opened(uri):
     return Path(unquote(url.path))
 
 
-@pytest.mark.parametrize("name", resources.names("urdf", ".urdf"))
+@pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
 def test_a_description_without_meshes_is_published_as_it_is(name):
     arm = load_arm(name)
     assert robot_description(arm) is arm.urdf
@@ -119,7 +119,7 @@ def test_locked_joints_are_fixed_where_they_are(arm, lock):
         again = parse_arm(text)
     assert again.joint_names == locked.joint_names
     assert not again.locked
-    q = locked.pose("initial") + 0.1
+    q = locked.configuration("initial") + 0.1
     for link in (f.name for f in locked.model.frames if f.type == pin.BODY):
         np.testing.assert_allclose(
             placement(again, link, q), placement(locked, link, q), atol=1e-12, err_msg=link

@@ -15,8 +15,8 @@ from conftest import five_dof
 
 from arm_dynamics import Command, Plant, State
 from arm_dynamics.batch.rollout import rollout, simulate, variation
-from arm_dynamics.batch.rollout.memory_limit import require_memory
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, DT = 70, 1e-4
 OUTPUTS = ("q", "v", "effort")
@@ -54,7 +54,7 @@ def test_every_lane_is_the_plants_step():
     states, commands, payload = told()
     assert batch.backend == "generated"
     for lane in (0, 37, 69):
-        arm = variation.lane_arm(five_dof(), {"payload": [payload[lane]]})
+        arm = variation.rollout_arm(five_dof(), {"payload": [payload[lane]]})
         state = State.of(states[lane, :5], states[lane, 5:])
         for period, command in enumerate(commands[lane]):
             state = Plant(arm).step(state, Command("voltage", command), DT, 10)
@@ -63,7 +63,7 @@ def test_every_lane_is_the_plants_step():
                 scale = 1e-12 * np.abs(state.v).max()
                 np.testing.assert_allclose(batch.v[lane, period // 2], state.v, atol=scale)
                 np.testing.assert_allclose(batch.effort[lane, period // 2], state.tau, rtol=1e-10)
-        end = batch.final(lane)
+        end = batch.final_state(lane)
         np.testing.assert_array_equal(end.q, batch.q[lane, -1])
         np.testing.assert_array_equal(end.tau, batch.effort[lane, -1])
         assert end.time == pytest.approx(40 * DT)
@@ -101,12 +101,12 @@ def test_going_on_from_the_last_states_is_going_on():
     states, commands, payload = told()
     first = run(slice(0, 2), outputs=("v",))
     more = rollout(
-        five_dof(), first.finals, commands[:2], DT, interface="voltage", every=10, stride=40,
+        five_dof(), first.finals, commands[:2], DT, interface="voltage", steps_per_command=10, record_every=40,
         vary={"payload": payload[:2]},
     )  # fmt: skip
     twice = rollout(
-        five_dof(), states[:2], np.concatenate([commands[:2]] * 2, axis=1), DT, every=10,
-        interface="voltage", stride=80, vary={"payload": payload[:2]},
+        five_dof(), states[:2], np.concatenate([commands[:2]] * 2, axis=1), DT, steps_per_command=10,
+        interface="voltage", record_every=80, vary={"payload": payload[:2]},
     )  # fmt: skip
     np.testing.assert_array_equal(more.v, twice.v)
 
@@ -132,7 +132,10 @@ def test_an_arm_travels():
     other = pickle.loads(pickle.dumps(arm))
     assert other.joints == arm.joints
     assert not other.gravity.flags.writeable
-    state, command = State.of(arm.pose("initial")), Command.checked("voltage", [1.0] * 5, 5)
+    state, command = (
+        State.of(arm.configuration("initial")),
+        Command.checked("voltage", [1.0] * 5, 5),
+    )
     both = [Plant(one).step(state, command, DT, 50).v for one in (arm, other)]
     np.testing.assert_array_equal(*both)
 
@@ -164,12 +167,12 @@ def test_a_lost_lane_is_named_and_the_others_go_on():
     states, commands, payload = told()
     states[3, 6] = 1e200
     batch = rollout(
-        five_dof(), states, commands, DT, interface="voltage", every=10, stride=20,
+        five_dof(), states, commands, DT, interface="voltage", steps_per_command=10, record_every=20,
         outputs=OUTPUTS, vary={"payload": payload},
     )  # fmt: skip
-    assert batch.failed[3] == 1
+    assert batch.failed_step[3] == 1
     assert np.isnan(batch.v[3]).any()
-    assert (np.delete(batch.failed, 3) == -1).all()
+    assert (np.delete(batch.failed_step, 3) == -1).all()
     for name in OUTPUTS:
         others = np.delete(batch[name], 3, axis=0)
         np.testing.assert_array_equal(others, np.delete(reference()[name], 3, axis=0))
@@ -180,9 +183,9 @@ def test_a_lost_lane_of_other_backends(backend):
     states, commands, _ = told(slice(0, 3))
     states[1, 6] = 1e200
     batch = rollout(
-        five_dof(), states, commands, DT, interface="voltage", every=10, backend=backend
+        five_dof(), states, commands, DT, interface="voltage", steps_per_command=10, backend=backend
     )
-    assert batch.failed.tolist() == [-1, 1, -1]
+    assert batch.failed_step.tolist() == [-1, 1, -1]
     assert np.isfinite(batch.q[[0, 2]]).all()
 
 
@@ -191,7 +194,7 @@ def test_memory_is_asked_for_first():
         InvalidValue, match=rf"{LANES * 2 * (15 + 1) * 8} bytes \(70 lanes.*1000 are all"
     ):
         run(memory_limit=1000)
-    require_memory(0, None, "nothing")
+    require_memory_limit(0, None, "nothing")
 
 
 @pytest.mark.parametrize(
@@ -235,17 +238,17 @@ def test_bad_input_is_named(states, commands, dt, vary, words):
 
 
 def test_commands_that_are_none_are_refused():
-    with pytest.raises(CommandRefused, match=r"voltage commands\[1\] = nan"):
+    with pytest.raises(CommandRejected, match=r"voltage commands\[1\] = nan"):
         rollout(five_dof(), np.zeros((2, 10)), [0, np.nan, 0, 0, 0], DT, interface="voltage")
 
 
 def test_an_arm_without_kernel_falls_back_and_says_so():
     arm = five_dof().with_actuator("rate_limited")
-    state, pose = State.of(arm.pose("initial")), arm.pose("initial")
+    state, pose = State.of(arm.configuration("initial")), arm.configuration("initial")
     with pytest.warns(RuntimeWarning, match="backend 'plant', slower: 'generated': joint 'R1'"):
         batch = simulate(arm, state, pose, 1e-3, 5, interface="position")
     end = Plant(arm).step(state, Command("position", pose), 1e-3, 5)
-    np.testing.assert_array_equal(batch.final(0).q, end.q)
+    np.testing.assert_array_equal(batch.final_state(0).q, end.q)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # said once
         simulate(arm, state, pose, 1e-3, 5, interface="position")
@@ -280,7 +283,7 @@ def test_the_same_without_what_makes_it_fast():
         assert (name, count) == (backend, "1")
         answers.append([float.fromhex(x) for x in numbers.split()])
     arm = five_dof().with_payload(0.123456)
-    start = State.of(arm.pose("initial"))
+    start = State.of(arm.configuration("initial"))
     end = Plant(arm).step(start, Command("voltage", np.ones(5)), 1e-4, 20).v
     for answer in answers:
         np.testing.assert_allclose(answer, end, rtol=1e-11)

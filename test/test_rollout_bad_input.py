@@ -10,7 +10,7 @@ from conftest import chain, five_dof
 
 from arm_dynamics import Command, State, load_arm
 from arm_dynamics.batch.rollout import (
-    Noise,
+    MeasurementNoise,
     kernel_cache,
     rollout,
     rollout_closed_loop,
@@ -21,12 +21,12 @@ from arm_dynamics.batch.rollout.tool_output import tool_positions
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.errors import (
     ArmDynamicsError,
-    CommandRefused,
+    CommandRejected,
     ConfigError,
     InvalidValue,
     UnknownName,
 )
-from arm_dynamics.core.files import locked
+from arm_dynamics.core.files import file_lock
 from arm_dynamics.dynamics.kinematics import tool_position
 
 LANES, DT = 3, 1e-4
@@ -158,7 +158,7 @@ def test_efforts_are_no_positions():
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", None])
 def test_a_seed_is_a_whole_number(seed):
     with pytest.raises(InvalidValue, match="seed of the noise = "):
-        Noise(seed=seed)
+        MeasurementNoise(seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_seed_is_a_whole_number(seed):
     ],
 )
 def test_what_a_policy_says_is_looked_at(told, words):
-    with pytest.raises(CommandRefused, match=f"policy at tick 0: .*{words}"):
+    with pytest.raises(CommandRejected, match=f"policy at tick 0: .*{words}"):
         loop(controller=lambda q, v, t: told)
 
 
@@ -192,15 +192,21 @@ def test_gains_are_none_of_a_policy():
 
 def test_lanes_that_there_are():
     batch = run()
-    assert batch.final(-1).time == batch.final(2).time
+    assert batch.final_state(-1).time == batch.final_state(2).time
     for lane in (3, -4, "x"):
         with pytest.raises(InvalidValue, match="lane = "):
-            batch.final(lane)
+            batch.final_state(lane)
 
 
 def test_a_batch_can_not_be_changed():
     batch = loop(outputs=("q",))
-    for array in (batch.q, batch.time, batch.end, batch.failed, *batch.metrics.values()):
+    for array in (
+        batch.q,
+        batch.time,
+        batch.final_array,
+        batch.failed_step,
+        *batch.metrics.values(),
+    ):
         assert not array.flags.writeable
 
 
@@ -245,12 +251,12 @@ def test_nothing_of_a_lost_lane_looks_well(backend):
         states=states, every=20, stride=5, backend=backend,
         outputs=("q", "v", "effort", "tool_position"),
     )  # fmt: skip
-    first = -(-batch.failed[1] // 5) - 1
-    assert batch.failed[[0, 2]].tolist() == [-1, -1]
+    first = -(-batch.failed_step[1] // 5) - 1
+    assert batch.failed_step[[0, 2]].tolist() == [-1, -1]
     for array in batch.arrays.values():
         assert np.isnan(array[1, first:]).all()
         assert np.isfinite(array[[0, 2]]).all()
-    assert np.isnan(batch.end[1, 1:]).all()
+    assert np.isnan(batch.final_array[1, 1:]).all()
 
 
 # What varies ----------------------------------------------------------------------------------
@@ -259,7 +265,7 @@ def test_nothing_of_a_lost_lane_looks_well(backend):
 def test_the_arm_of_a_lane_is_the_arm_changed_joint_by_joint():
     arm, random = five_dof().with_payload(0.1, (0.0, 0.1, 0.0)), np.random.default_rng(0)
     varied = {
-        name: random.uniform(0.5, 1.0, variation.size(arm, name))
+        name: random.uniform(0.5, 1.0, variation.values_per_rollout(arm, name))
         for name in ("payload", "joint.friction", "joint.damping", "motor.kt", "motor.resistance")
     }
     expected = arm.with_payload(varied["payload"][0], arm.payload.centre)
@@ -267,7 +273,7 @@ def test_the_arm_of_a_lane_is_the_arm_changed_joint_by_joint():
         joint = {n: float(varied[f"joint.{n}"][i]) for n in ("friction", "damping")}
         motor = {n: float(varied[f"motor.{n}"][i]) for n in ("kt", "resistance")}
         expected = expected.with_joint(name, **joint).with_motor(name, **motor)
-    found = variation.lane_arm(arm, varied)
+    found = variation.rollout_arm(arm, varied)
     assert found.joints == expected.joints
     assert found.payload.mass == expected.payload.mass
     for mine, theirs in zip(found.model.inertias, expected.model.inertias, strict=True):
@@ -347,7 +353,9 @@ def test_a_spoilt_file_is_made_anew(folder, spoilt, monkeypatch):
     made = []
 
     def make():
-        return kernel_cache.module("a", lambda: made.append(1) or "x = 1\n", lambda module: None)
+        return kernel_cache.cached_module(
+            "a", lambda: made.append(1) or "x = 1\n", lambda module: None
+        )
 
     assert make().x == 1
     assert make() is make()
@@ -360,7 +368,7 @@ def test_a_spoilt_file_is_made_anew(folder, spoilt, monkeypatch):
 def test_a_file_that_passed_is_loaded_and_not_made(folder):
     (folder / "kernel_b.py").write_text("x = 5\n")
     (folder / "kernel_b.checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
-    assert kernel_cache.module("b", lambda: pytest.fail("made"), lambda module: None).x == 5
+    assert kernel_cache.cached_module("b", lambda: pytest.fail("made"), lambda module: None).x == 5
 
 
 def test_what_did_not_pass_does_not_stay(folder):
@@ -368,7 +376,7 @@ def test_what_did_not_pass_does_not_stay(folder):
         raise InvalidValue("wrong")
 
     with pytest.raises(ArmDynamicsError, match="wrong"):
-        kernel_cache.module("c", lambda: "x = 1\n", refuse)
+        kernel_cache.cached_module("c", lambda: "x = 1\n", refuse)
     assert not [*folder.glob("kernel_c.py"), *folder.glob("kernel_c.checked")]
 
 
@@ -376,9 +384,9 @@ def test_another_process_is_waited_for(folder):
     """The kernel that it is making meanwhile is loaded and not made."""
     path = folder / "kernel_e.py"
     with ThreadPoolExecutor(1) as other:
-        with locked(path.with_suffix(".lock")):
+        with file_lock(path.with_suffix(".lock")):
             found = other.submit(
-                kernel_cache.module, "e", lambda: pytest.fail("made"), lambda module: None
+                kernel_cache.cached_module, "e", lambda: pytest.fail("made"), lambda module: None
             )
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)
@@ -393,4 +401,4 @@ def test_a_folder_that_can_not_be_written_is_named(folder, monkeypatch):
 
     monkeypatch.setattr(kernel_cache, "write_private", full)
     with pytest.raises(ConfigError, match=r"kernel_d.py cannot be written.*No space left"):
-        kernel_cache.module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())
+        kernel_cache.cached_module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())

@@ -15,7 +15,7 @@ from arm_dynamics.viewer.rviz import FIELD_OF_VIEW, TF_AXES, link_length, rviz_c
 from arm_dynamics.viewer.scene_stage import ArmPoints
 
 ROOT = Path(__file__).parent.parent
-ARMS = resources.names("urdf", ".urdf")
+ARMS = resources.resource_names("urdf", ".urdf")
 WINDOW, MENUS = (1400, 900), 90
 """Size of the window, and height of menus, tools and status line [pixels]."""
 
@@ -53,7 +53,7 @@ def projected(name, points):
 @pytest.mark.parametrize("name", ARMS)
 def test_the_arm_fills_the_view_and_stays_in_it(name):
     arm = load_arm(name)
-    points, initial = ArmPoints(arm), arm.pose("initial")
+    points, initial = ArmPoints(arm), arm.configuration("initial")
     home = projected(name, points.placed(initial))
     assert np.abs(home).max() < 0.95
     assert 0.3 < np.ptp(home, axis=0).max() / 2 < 0.9
@@ -66,7 +66,7 @@ def test_the_arm_fills_the_view_and_stays_in_it(name):
 @pytest.mark.parametrize("name", ARMS)
 def test_grid_and_axes_are_in_proportion(name):
     arm = load_arm(name)
-    lowest = ArmPoints(arm).placed(arm.pose("initial"))[:, 2].min()
+    lowest = ArmPoints(arm).placed(arm.configuration("initial"))[:, 2].min()
     grid = display(name, "Grid")
     view = manager(name)["Views"]["Current"]
     assert grid["Offset"]["Z"] <= lowest + 1e-9

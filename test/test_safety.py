@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.core.errors import CommandRefused, InvalidValue
+from arm_dynamics.core.errors import CommandRejected, InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.safety.command_watchdog import CommandWatch, Guard
-from arm_dynamics.safety.controlled_stop import SafeStop
+from arm_dynamics.safety.command_watchdog import CommandWatchdog, Guard
+from arm_dynamics.safety.controlled_stop import ControlledStop
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 
@@ -35,7 +35,7 @@ def test_the_guard_refuses_names_and_counts(bad, said):
     events = Events(lambda kind, message: told.append((kind, message)))
     guard = Guard(five_dof(), events)
     for count in (1, 2):
-        with pytest.raises(CommandRefused, match=said):
+        with pytest.raises(CommandRejected, match=said):
             guard.check_command(bad)
         assert events.counts == {"command_refused": count}
     assert told[-1] == ("command_refused", events.latest["command_refused"])
@@ -81,10 +81,10 @@ def test_after_refusals_the_last_good_command_decays(bad, said):
     del said
     sim = Simulation(five_dof())
     good = command(rigid_body.gravity(five_dof(), sim.state.q))
-    sim.offer(good)
+    sim.submit(good)
     stopping = []
     for _ in range(100):
-        assert sim.offer(bad) is False
+        assert sim.submit(bad) is False
         stopping.append(sim.watch.stopping)
         sim.advance()
     assert sim.watch.events.counts["command_refused"] == 100
@@ -110,7 +110,7 @@ def stopped(start, payload=0.0, seconds=1.0):
     arm = five_dof()
     sim = Simulation(arm.with_payload(payload), q=q, v=v, timeout=2e-3)
     sim.watch.arm = arm  # the watch knows nothing of the payload
-    sim.offer(command(last))
+    sim.submit(command(last))
     return [sim.advance() for _ in range(round(seconds / sim.period) + 2)]
 
 
@@ -147,7 +147,7 @@ def test_a_voltage_command_that_ceases_is_followed_by_the_same_stop():
     arm = five_dof()
     sim = Simulation(arm, q=[0, -0.8, 0, 0, 0])
     for _ in range(100):
-        sim.offer(Command.checked("voltage", [3.0, 2, -2, 1, 0.5], 5))
+        sim.submit(Command.checked("voltage", [3.0, 2, -2, 1, 0.5], 5))
         sim.advance()
     assert np.abs(sim.state.v).max() > 0.1
     for _ in range(575):
@@ -158,13 +158,13 @@ def test_a_voltage_command_that_ceases_is_followed_by_the_same_stop():
 
 def test_a_new_command_takes_over_at_once():
     sim = Simulation(five_dof())
-    sim.offer(command([2.0, -8, -3, 0, 0]))
+    sim.submit(command([2.0, -8, -3, 0, 0]))
     for _ in range(200):
         sim.advance()
     assert sim.watch.stopping
     fresh = command(rigid_body.gravity(five_dof(), sim.state.q), sim.state.time)
     before = sim.state
-    assert sim.offer(fresh)
+    assert sim.submit(fresh)
     assert not sim.watch.stopping
     after = sim.advance()
     np.testing.assert_allclose(after.q, before.q, atol=1e-3)
@@ -174,12 +174,12 @@ def test_a_new_command_takes_over_at_once():
 def test_time_outs_are_checked():
     for bad in (0.0, -1.0, np.nan):
         with pytest.raises(InvalidValue, match="command timeout"):
-            CommandWatch(five_dof(), bad)
+            CommandWatchdog(five_dof(), bad)
 
 
 def test_a_restarted_watch_stops_from_the_state_that_it_finds():
     """Neither a command nor a stop from before a restart acts on the arm after it."""
-    arm, watch = five_dof(), CommandWatch(five_dof())
+    arm, watch = five_dof(), CommandWatchdog(five_dof())
     before, after = np.array([0.0, -1.1, 0.3, 0.0, 0.0]), np.array([0.0, 0.4, -0.2, 0.3, 0.2])
     watch.command(State.of(before))
     watch.restart()
@@ -187,7 +187,7 @@ def test_a_restarted_watch_stops_from_the_state_that_it_finds():
     weight = rigid_body.gravity(arm, after)
     held = watch.command(State.of(after, tau=weight, time=1.0)).value
     np.testing.assert_allclose(held, weight, atol=1e-12)
-    watch.offer(command([1.0, 2, 3, 0, 0]), 1.0)
+    watch.submit(command([1.0, 2, 3, 0, 0]), 1.0)
     watch.restart()
     assert watch.age(2.0) == 0.0
     held = watch.command(State.of(after, tau=weight, time=1.0)).value
@@ -195,7 +195,7 @@ def test_a_restarted_watch_stops_from_the_state_that_it_finds():
 
 
 def test_no_command_ever_is_no_time_out():
-    watch = CommandWatch(five_dof())
+    watch = CommandWatchdog(five_dof())
     state = State.of(five_dof().pose("initial"))
     assert watch.command(state).interface == "effort"
     assert watch.stopping
@@ -206,7 +206,7 @@ def test_no_command_ever_is_no_time_out():
 def test_a_stop_at_rest_is_the_weight(q):
     arm = five_dof()
     state = State.of(q, tau=rigid_body.gravity(arm, q), time=3.0)
-    stop = SafeStop(arm, state, state.tau)
+    stop = ControlledStop(arm, state, state.tau)
     np.testing.assert_allclose(stop.command(state).value, state.tau, atol=1e-12)
 
 
@@ -230,7 +230,7 @@ def test_a_simulated_arm_without_commands_comes_to_rest_at_every_rate(name, rate
     push = 0.1 * arm.effort_limit * np.where(np.arange(arm.nv) % 2, -1, 1)
     effort = rigid_body.gravity(arm, simulation.state.q) + push
     for _ in range(rate // 10):
-        simulation.offer(Command("effort", effort, simulation.state.time))
+        simulation.submit(Command("effort", effort, simulation.state.time))
         simulation.advance()
     while not simulation.watch.stopping:
         simulation.advance()

@@ -16,31 +16,35 @@ from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix, rnea
 from arm_dynamics.safety.command_limiter import (
     BRAKING,
     FADE,
-    LONGEST,
-    Limits,
-    derated_share,
-    faded_effort,
-    room_share,
-    speed_brake,
-    zone_damping,
+    MAX_PERIOD,
+    CommandLimiter,
+    derating_scale,
+    distance_scale,
+    overspeed_damping,
+    soft_limit_damping,
+    soft_limited_effort,
 )
 from arm_dynamics.safety.controlled_stop import (
     BANDWIDTH,
-    FASTEST,
-    GRIP,
+    MAX_BANDWIDTH,
     RAMP,
     SAG,
+    STIFFNESS_PER_EFFORT_LIMIT,
     STOP_TIME,
-    HoldPosition,
-    HoldStill,
-    SafeStop,
-    begin_stop,
-    largest_rate,
+    ControlledStop,
+    PositionHold,
+    VelocityRampDown,
+    make_stop,
+    max_loop_bandwidth,
 )
-from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff, still_on
+from arm_dynamics.safety.emergency_stop import (
+    EmergencyStopLatch,
+    TorqueOffRequest,
+    motors_with_torque,
+)
 from arm_dynamics.safety.events import Events, Trip, Trips
-from arm_dynamics.safety.feedback_checks import LET_GO, Freshness
-from arm_dynamics.safety.limit_monitor import Judgement
+from arm_dynamics.safety.feedback_checks import FADE_AGE, Freshness
+from arm_dynamics.safety.limit_monitor import LimitMonitor
 from arm_dynamics.safety.safety_settings import PARAMETERS, SafetySettings
 
 pytestmark = pytest.mark.hardware
@@ -62,7 +66,7 @@ def vectors(low, high):
 @given(numbers(0.01, 10), numbers(0.1, 100), numbers(0.1, 10), numbers(0.02, 0.5), numbers(0, 1))
 def test_a_joint_that_enters_a_zone_never_passes_its_end(inertia, push, speed, zone, share):
     """The exact solution of m e'' + D e' + k e = 0, e(0) = -z, e'(0) = v0 <= V."""
-    damping = zone_damping(inertia, push, speed, zone, 1e-9)
+    damping = soft_limit_damping(inertia, push, speed, zone, 1e-9)
     law = np.array([[0, 1], [-push / zone, -damping]]) / [[1], [inertia]]
     slow, fast = np.sort(np.abs(np.linalg.eigvals(law)))
     assert fast >= speed / zone * (1 - 1e-6)
@@ -77,8 +81,10 @@ def test_a_joint_that_is_pushed_on_stops_within_its_zone(inertia, speed, load):
     limit, zone, dt = 50.0, 0.2, 1e-4
     q, v, farthest = 1.0 - zone, speed, 0.0
     for _ in range(2000):
-        damping = zone_damping(inertia, limit + abs(load), speed, zone, dt)
-        tau = faded_effort(limit, load, v, 1.0, room_share(1.0 - q, zone), 1e3, damping, 0.0)
+        damping = soft_limit_damping(inertia, limit + abs(load), speed, zone, dt)
+        tau = soft_limited_effort(
+            limit, load, v, 1.0, distance_scale(1.0 - q, zone), 1e3, damping, 0.0
+        )
         v += dt * (tau - load) / inertia
         q += dt * v
         farthest = max(farthest, q)
@@ -87,14 +93,14 @@ def test_a_joint_that_is_pushed_on_stops_within_its_zone(inertia, speed, load):
 
 @given(numbers(-50, 50), numbers(-50, 50), numbers(-1, 1))
 def test_far_from_every_limit_nothing_is_changed(wanted, load, v):
-    told = faded_effort(wanted, load, v, 1.0, 1.0, 10.0, 100.0, 50.0)
+    told = soft_limited_effort(wanted, load, v, 1.0, 1.0, 10.0, 100.0, 50.0)
     assert told == pytest.approx(wanted, abs=1e-12)
 
 
 @given(numbers(0, 50), numbers(-50, 50))
 def test_at_its_limit_a_joint_keeps_its_weight_and_may_leave(push, load):
-    assert faded_effort(load + push, load, 0.0, 1.0, 0.0, 10.0, 100.0, 50.0) == load
-    back = faded_effort(load - push, load, -0.1, 1.0, 0.0, 10.0, 100.0, 50.0)
+    assert soft_limited_effort(load + push, load, 0.0, 1.0, 0.0, 10.0, 100.0, 50.0) == load
+    back = soft_limited_effort(load - push, load, -0.1, 1.0, 0.0, 10.0, 100.0, 50.0)
     assert back == pytest.approx(load - push, abs=1e-9)
 
 
@@ -104,7 +110,7 @@ def test_no_constant_push_drives_a_joint_beyond_its_speed(inertia, push, speed):
     slow = inertia * FADE * speed / push
     v, dt = (1 - FADE) * speed, slow / 200
     for _ in range(400):
-        v += dt * faded_effort(push, 0.0, v, 1.0, 1.0, speed, 0.0, 0.0) / inertia
+        v += dt * soft_limited_effort(push, 0.0, v, 1.0, 1.0, speed, 0.0, 0.0) / inertia
     assert v <= speed
     assert speed - v == pytest.approx(FADE * speed * np.exp(-2), rel=0.01)
 
@@ -112,22 +118,22 @@ def test_no_constant_push_drives_a_joint_beyond_its_speed(inertia, push, speed):
 def test_a_speed_beyond_its_limit_is_braked_with_its_time_constant():
     """m v' = -m (v - V) / BRAKING."""
     inertia, v, dt = 0.7, 3.0, 1e-5
-    brake = speed_brake(inertia, dt)
+    brake = overspeed_damping(inertia, dt)
     for _ in range(round(BRAKING / dt)):
-        tau = faded_effort(5.0, 5.0, v, 1.0, 1.0, 2.0, 0.0, brake)
+        tau = soft_limited_effort(5.0, 5.0, v, 1.0, 1.0, 2.0, 0.0, brake)
         v += dt * (tau - 5.0) / inertia
     assert v - 2.0 == pytest.approx(1.0 / np.e, rel=1e-3)
-    assert speed_brake(inertia, 0.1) * 0.1 / inertia == pytest.approx(0.5)
+    assert overspeed_damping(inertia, 0.1) * 0.1 / inertia == pytest.approx(0.5)
 
 
 def test_the_damper_is_bounded_by_what_a_cycle_can_follow():
-    assert zone_damping(0.01, 100.0, 10.0, 0.01, 2e-3) * 2e-3 / 0.01 == pytest.approx(0.5)
-    assert zone_damping(1.0, 100.0, 10.0, 0.0, 2e-3) == 0.0
+    assert soft_limit_damping(0.01, 100.0, 10.0, 0.01, 2e-3) * 2e-3 / 0.01 == pytest.approx(0.5)
+    assert soft_limit_damping(1.0, 100.0, 10.0, 0.0, 2e-3) == 0.0
 
 
 @pytest.mark.parametrize("push", [8.0, -8.0])
 def test_an_emulated_arm_that_is_pushed_for_long_stays_within_its_limits(push):
-    limits = {"velocity_share": 0.02, "soft_zone": 0.3}
+    limits = {"velocity_limit_scale": 0.02, "soft_limit_zone": 0.3}
     rig = Rig(safety=SafetySettings(**limits)).up()
     lowest = highest = rig.body.state.q[0]
     for _ in range(2000):
@@ -147,22 +153,22 @@ def test_an_emulated_arm_that_is_pushed_for_long_stays_within_its_limits(push):
 
 @given(st.lists(st.tuples(vectors(-1e4, 1e4), numbers(0, 0.2)), max_size=10), vectors(20, 90))
 def test_efforts_and_their_rate_are_bounded_whatever_is_wanted(asked, warm):
-    limits = Limits(arm(), SAFETY)
-    bound, rate = arm().effort_limit, SAFETY.effort_rate
+    limits = CommandLimiter(arm(), SAFETY)
+    bound, rate = arm().effort_limit, SAFETY.max_effort_rate
     for wanted, dt in asked:
         before = limits.last
         told = limits.apply("effort", wanted, np.full(3, 2.95), np.full(3, 1.0), warm, dt)
-        step = rate * bound * min(dt, LONGEST)
+        step = rate * bound * min(dt, MAX_PERIOD)
         assert (np.abs(told - before) <= step + 1e-12 * bound).all()
         assert (np.abs(told) <= bound).all()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("dt", [LONGEST / 5, LONGEST, 10 * LONGEST, 1e9])
+@pytest.mark.parametrize("dt", [MAX_PERIOD / 5, MAX_PERIOD, 10 * MAX_PERIOD, 1e9])
 def test_a_command_changes_by_no_more_than_its_rate_over_the_longest_time(dt, sign):
     """|u - u_last| <= rate min(dt, LONGEST), attained by what is far away."""
-    settings, rest = SafetySettings(effort_rate=2.0, velocity_share=0.06), np.zeros(3)
-    limits, time = Limits(arm(), settings), min(dt, LONGEST)
+    settings, rest = SafetySettings(max_effort_rate=2.0, velocity_limit_scale=0.06), np.zeros(3)
+    limits, time = CommandLimiter(arm(), settings), min(dt, MAX_PERIOD)
     for interface, rate in (("effort", 2.0 * arm().effort_limit), ("position", np.full(3, 6.0))):
         limits.start(rest)
         told = limits.apply(interface, np.full(3, sign * 1e3), rest, rest, WARM, dt)
@@ -172,7 +178,7 @@ def test_a_command_changes_by_no_more_than_its_rate_over_the_longest_time(dt, si
 
 
 def test_a_hot_motor_ends_at_its_derated_limit():
-    limits = Limits(arm(), SAFETY)
+    limits = CommandLimiter(arm(), SAFETY)
     warm = np.array([30.0, 67.5, 80.0])
     for _ in range(100):
         told = limits.apply("effort", np.full(3, 100.0), np.zeros(3), np.zeros(3), warm, 2e-3)
@@ -182,7 +188,7 @@ def test_a_hot_motor_ends_at_its_derated_limit():
 
 @given(st.lists(vectors(-10, 10), min_size=1, max_size=10))
 def test_position_goals_stay_within_limits_and_speed(asked):
-    limits = Limits(arm(), SAFETY)
+    limits = CommandLimiter(arm(), SAFETY)
     for wanted in asked:
         before = limits.last
         told = limits.apply("position", wanted, np.zeros(3), np.zeros(3), WARM, 0.01)
@@ -192,7 +198,12 @@ def test_position_goals_stay_within_limits_and_speed(asked):
 
 def test_a_velocity_dies_out_exponentially_before_a_limit():
     """x' = V x_left / z  from the zone's start:  x_left = z e^(-V t / z)."""
-    limits, zone, dt, q = Limits(arm(), SAFETY), SAFETY.soft_zone, 1e-5, np.full(3, 2.9)
+    limits, zone, dt, q = (
+        CommandLimiter(arm(), SAFETY),
+        SAFETY.soft_limit_zone,
+        1e-5,
+        np.full(3, 2.9),
+    )
     for _ in range(2000):
         told = limits.apply("velocity", np.array([9.0, 6.0, -9.0]), q, np.zeros(3), WARM, dt)
         q = q + told * dt
@@ -206,12 +217,12 @@ def test_a_velocity_dies_out_exponentially_before_a_limit():
 
 @given(numbers(-40, 200), numbers(0, 60), numbers(1, 60), numbers(0, 1))
 def test_derating_is_linear_between_its_temperatures(warm, start, span, least):
-    share = derated_share(warm, start, start + span, least)
+    share = derating_scale(warm, start, start + span, least)
     assert share == pytest.approx(np.interp(warm, [start, start + span], [1, least]), abs=1e-9)
 
 
 def test_a_motor_that_tells_no_temperature_is_not_derated():
-    assert derated_share(np.nan, 60.0, 75.0, 0.3) == 1.0
+    assert derating_scale(np.nan, 60.0, 75.0, 0.3) == 1.0
 
 
 # Freshness --------------------------------------------------------------------------------
@@ -222,7 +233,7 @@ def test_ages_and_silence_follow_from_what_came(cycles):
     fresh, last, missed = Freshness(3, 2), [-np.inf] * 3, [3] * 3
     for now, row in enumerate(cycles, start=1):
         times = [{"new": now, "old": last[i], "none": np.nan}[kind] for i, kind in enumerate(row)]
-        new = fresh.take(np.array(times, float), now)
+        new = fresh.update(np.array(times, float), now)
         for i, kind in enumerate(row):
             last[i], missed[i] = (now, 0) if kind == "new" else (last[i], missed[i] + 1)
         assert new.tolist() == [kind == "new" for kind in row]
@@ -234,23 +245,23 @@ def test_ages_and_silence_follow_from_what_came(cycles):
 
 def test_a_reading_from_before_the_host_stood_still_is_not_told():
     fresh = Freshness(2, 5, 0.25)
-    fresh.take(np.array([0.0, 0.0]), 0.0)
-    fresh.take(np.array([np.nan, 0.6]), 0.6)
+    fresh.update(np.array([0.0, 0.0]), 0.0)
+    fresh.update(np.array([np.nan, 0.6]), 0.6)
     assert fresh.silent.tolist() == [True, False]
-    assert not Freshness(1, 5, 0.25).take(np.array([0.1]), 0.4).any()
+    assert not Freshness(1, 5, 0.25).update(np.array([0.1]), 0.4).any()
 
 
 def test_a_reading_of_the_future_or_without_a_time_is_none():
     fresh = Freshness(2, 0)
-    assert not fresh.take(np.array([2.0, np.nan]), 1.0).any()
-    assert fresh.take(np.array([1.0, 0.5]), 1.0).all()
+    assert not fresh.update(np.array([2.0, np.nan]), 1.0).any()
+    assert fresh.update(np.array([1.0, 0.5]), 1.0).all()
 
 
 def test_the_trust_in_an_old_reading_fades():
     fresh = Freshness(1, 0)
-    fresh.take(np.array([0.0]), 0.0)
-    ages = np.array([0, 1, 1.5, 2, 3]) * LET_GO
-    told = [float(fresh.trust(age)[0]) for age in ages]
+    fresh.update(np.array([0.0]), 0.0)
+    ages = np.array([0, 1, 1.5, 2, 3]) * FADE_AGE
+    told = [float(fresh.confidence(age)[0]) for age in ages]
     assert told == pytest.approx([1, 1, 0.5, 0, 0])
 
 
@@ -259,7 +270,7 @@ def test_the_trust_in_an_old_reading_fades():
 LIMITS = {
     "position": (3.0 + SAFETY.position_margin, "rad"),
     "velocity": (6.0 * (1 + SAFETY.velocity_margin), "rad/s"),
-    "temperature": (SAFETY.hottest, "°C"),
+    "temperature": (SAFETY.max_temperature, "°C"),
 }
 
 
@@ -274,7 +285,7 @@ def test_a_reading_trips_at_its_declared_limit_and_not_before(kind, sign, joint)
     def trips(value):
         readings = {name: np.zeros(3) for name in LIMITS}
         readings[kind][joint] = sign * value
-        return Judgement(arm(), SAFETY).limits(2.0, *readings.values())
+        return LimitMonitor(arm(), SAFETY).check_limits(2.0, *readings.values())
 
     assert trips(limit * (1 - 1e-9)) == []
     (trip,) = trips(limit * (1 + 1e-9))
@@ -285,31 +296,38 @@ def test_a_reading_trips_at_its_declared_limit_and_not_before(kind, sign, joint)
 
 def test_a_temperature_that_is_not_told_does_not_trip():
     rest = np.zeros(3)
-    assert Judgement(arm(), SAFETY).limits(0.0, rest, rest, np.full(3, np.nan)) == []
+    assert LimitMonitor(arm(), SAFETY).check_limits(0.0, rest, rest, np.full(3, np.nan)) == []
 
 
 def test_a_joint_that_stays_too_far_from_its_goal_trips_after_its_time():
     """|q_goal - q| > e for longer than T; within e in between, the time begins again."""
-    judge, (e, T) = Judgement(arm(), SAFETY), (SAFETY.following_error, SAFETY.following_time)
+    judge, (e, T) = (
+        LimitMonitor(arm(), SAFETY),
+        (SAFETY.max_following_error, SAFETY.following_error_timeout),
+    )
     rest, dt = np.zeros(3), T / 10
     for sign in (1, -1):
         behind = np.array([0.0, 0.0, sign * e * (1 + 1e-9)])
         near = np.array([0.0, 0.0, sign * e * (1 - 1e-9)])
         judge.restart(rest)
-        assert not [t for k in range(50) for t in judge.following(k * dt, rest, near)]
+        assert not [t for k in range(50) for t in judge.check_following_error(k * dt, rest, near)]
         for start in (100.0, 200.0):
-            assert judge.following(start - dt, rest, near) == []
-            assert not [t for k in range(10) for t in judge.following(start + k * dt, rest, behind)]
-        (trip,) = judge.following(200.0 + 11 * dt, rest, behind)
+            assert judge.check_following_error(start - dt, rest, near) == []
+            assert not [
+                t
+                for k in range(10)
+                for t in judge.check_following_error(start + k * dt, rest, behind)
+            ]
+        (trip,) = judge.check_following_error(200.0 + 11 * dt, rest, behind)
         assert (trip.kind, trip.joint) == ("following_error", "J3")
         judge.restart(rest)
-        assert judge.following(200.0 + 12 * dt, rest, behind) == []
+        assert judge.check_following_error(200.0 + 12 * dt, rest, behind) == []
 
 
 def test_motors_that_report_a_fault_or_no_torque_trip():
-    judge = Judgement(arm(), SAFETY)
-    assert judge.faults(1.0, ("", "", ""), (True, None, True)) == []
-    found = judge.faults(1.0, ("", "overload", ""), (True, None, False))
+    judge = LimitMonitor(arm(), SAFETY)
+    assert judge.check_faults(1.0, ("", "", ""), (True, None, True)) == []
+    found = judge.check_faults(1.0, ("", "overload", ""), (True, None, False))
     assert [(t.kind, t.joint) for t in found] == [("fault", "J2"), ("torque_lost", "J3")]
 
 
@@ -331,7 +349,7 @@ def test_what_holds_is_reported_once_and_link_trips_pass():
         trips.add(Trip("fault", "J1", 1, 0, "", time))
     assert events.counts == {"silent": 2, "fault": 1}
     assert [trip.kind for trip in trips.latched] == ["fault"]
-    trips.pass_by()
+    trips.clear_self_clearing()
     assert [trip.kind for trip in trips] == ["fault"]
     trips.clear()
     trips.add(Trip("fault", "J1", 1, 0, "", 3.0))
@@ -340,29 +358,29 @@ def test_what_holds_is_reported_once_and_link_trips_pass():
 
 def test_each_kind_that_holds_is_known_among_others():
     trips = Trips(Events())
-    assert not trips.holds("silent")
+    assert not trips.is_active("silent")
     for kind in ("silent", "fault"):
         trips.add(Trip(kind, "J1", 1, 0, "", 1.0))
-    assert [trips.holds(kind) for kind in ("silent", "fault", "port")] == [True, True, False]
+    assert [trips.is_active(kind) for kind in ("silent", "fault", "port")] == [True, True, False]
 
 
 def test_torque_off_is_asked_until_all_have_confirmed():
-    off, asked = TorqueOff(), []
+    off, asked = TorqueOffRequest(), []
 
     def disable(ids):
         asked.append(list(ids))
         return [] if len(asked) == 1 else ids[:1]
 
-    off.ask([3, 1])
+    off.request([3, 1])
     for _ in range(4):
-        off.cycle(disable)
+        off.send(disable)
     assert asked == [[1, 3], [1, 3], [3]]
     assert not off.pending
-    assert still_on({1: True, 2: False, 3: None}) == {1}
+    assert motors_with_torque({1: True, 2: False, 3: None}) == {1}
 
 
 def test_an_emergency_stop_keeps_its_first_source():
-    button = EmergencyStop()
+    button = EmergencyStopLatch()
     button.engage("")
     earlier = button.press
     assert button.source == "unnamed"
@@ -383,7 +401,7 @@ def test_a_second_press_acts_as_the_first():
         assert rig.counts["emergency_stop"] == count
         rig.body.hold_at(rig.body.state.q)
         rig.driver.reset()
-        assert not rig.driver.engaged
+        assert not rig.driver.emergency_stopped
         rig.cycles(3)
         rig.driver.activate()
         assert rig.torque == [True] * 3
@@ -391,7 +409,7 @@ def test_a_second_press_acts_as_the_first():
 
 @pytest.mark.parametrize("when", ["before it lets go", "after it has let go"])
 def test_a_press_in_the_midst_of_a_release_stays(when):
-    class Pressed(EmergencyStop):
+    class Pressed(EmergencyStopLatch):
         """Somebody presses at the moment when the newest press is looked at."""
 
         armed = False
@@ -410,14 +428,14 @@ def test_a_press_in_the_midst_of_a_release_stays(when):
 
 
 def test_motors_that_are_asked_for_while_others_confirm_stay_asked_for():
-    off = TorqueOff()
-    off.ask([1])
+    off = TorqueOffRequest()
+    off.request([1])
 
     def confirm(ids):
-        off.ask([2])
+        off.request([2])
         return ids
 
-    off.cycle(confirm)
+    off.send(confirm)
     assert off.pending == {2}
 
 
@@ -437,7 +455,7 @@ def test_what_a_listener_raises_goes_no_further():
 @given(vectors(-2.9, 2.9), vectors(-20, 20), numbers(0, 2))
 def test_a_stop_s_path_ends_short_of_the_limit_ahead(q, v, time):
     """q0 + v0 T (1 - e^(-t/T)), T = clip(0.8 distance / |v0|, 10 ms, STOP_TIME), by joint."""
-    stop = SafeStop(arm(), State.of(q, v, time=5.0), np.zeros(3))
+    stop = ControlledStop(arm(), State.of(q, v, time=5.0), np.zeros(3))
     ahead = np.where(v > 0, 3.0 - q, q + 3.0)
     T = np.clip(0.8 * ahead / np.maximum(np.abs(v), 1e-9), 0.01, STOP_TIME)
     path, speed = stop.path(5.0 + time)
@@ -453,14 +471,14 @@ def test_what_each_policy_does_with_an_arm_that_is_pushed_aside(sign):
     weight = gravity(arm(), away)
 
     def effort(policy, v):
-        stop = begin_stop(policy, "effort", arm(), State.of(start), gravity(arm(), start))
+        stop = make_stop(policy, "effort", arm(), State.of(start), gravity(arm(), start))
         return stop.command(State.of(away, v, time=10.0)).value
 
     rest, moving = np.zeros(3), np.full(3, 0.05)
     np.testing.assert_allclose(effort("ramp", rest), weight, atol=1e-12)
     np.testing.assert_array_equal(effort("damp", rest), rest)
     pull = sign * (effort("hold", rest) - weight)
-    assert (pull < -0.09 * GRIP * arm().effort_limit).all()
+    assert (pull < -0.09 * STIFFNESS_PER_EFFORT_LIMIT * arm().effort_limit).all()
     D = np.diag(mass_matrix(arm(), start)) / STOP_TIME
     np.testing.assert_allclose(effort("ramp", moving), weight - D * moving)
     np.testing.assert_allclose(effort("damp", moving), -D * moving)
@@ -470,9 +488,9 @@ def test_what_each_policy_does_with_an_arm_that_is_pushed_aside(sign):
 def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
     """K = max(BANDWIDTH² M_ii, min(GRIP τ_max, FASTEST² M_ii)), D = 1.6 sqrt(K M_ii)."""
     start, m = np.array(START), np.diag(mass_matrix(arm(), START))
-    stiff = np.minimum(GRIP * arm().effort_limit, FASTEST**2 * m)
+    stiff = np.minimum(STIFFNESS_PER_EFFORT_LIMIT * arm().effort_limit, MAX_BANDWIDTH**2 * m)
     K = np.maximum(BANDWIDTH**2 * m, stiff)
-    stop = SafeStop(arm(), State.of(start), np.full(3, 7.0))
+    stop = ControlledStop(arm(), State.of(start), np.full(3, 7.0))
     e, v = sign * 0.01, sign * 0.02
     found = stop.command(State.of(start - e, [v] * 3, time=10.0)).value
     carried = rnea(arm(), start - e, np.full(3, v), np.zeros(3))
@@ -488,7 +506,7 @@ def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
     """K = w² M_ii, D = 1.6 w M_ii, the effort constant over a period: stable at w, not at 2 w."""
     root = np.random.default_rng(seed).normal(size=(3, 3))
     M = root @ root.T + 0.1 * np.eye(3)
-    rate = largest_rate(M, LoopTiming(period))
+    rate = max_loop_bandwidth(M, LoopTiming(period))
 
     def largest_root(w):
         gains = w * np.diag(np.diag(M)) @ np.hstack([w * np.eye(3), 1.6 * np.eye(3)])
@@ -498,8 +516,8 @@ def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
         return np.abs(np.linalg.eigvals(step)).max()
 
     assert largest_root(rate) < 1.0 < largest_root(2 * rate)
-    assert largest_rate(M, LoopTiming(2 * period)) == pytest.approx(rate / 2)
-    assert largest_rate(M, LoopTiming(0.0)) == np.inf
+    assert max_loop_bandwidth(M, LoopTiming(2 * period)) == pytest.approx(rate / 2)
+    assert max_loop_bandwidth(M, LoopTiming(0.0)) == np.inf
 
 
 # Stops of servos --------------------------------------------------------------------------
@@ -507,12 +525,12 @@ def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
 
 def test_a_blocked_servo_gives_its_goal_up_and_a_loaded_one_keeps_it():
     state = State.of([0.0, 1.0, 2.0])
-    stop = HoldPosition(arm(), state, np.array([0.05, 1.5, 1.0]))
+    stop = PositionHold(arm(), state, np.array([0.05, 1.5, 1.0]))
     np.testing.assert_allclose(stop.command(state).value, [0.05, 1 + SAG, 2 - SAG])
 
 
 def test_velocity_goals_decay():
-    stop = HoldStill(arm(), State.of([0.0] * 3, time=1.0), np.array([1.0, -2.0, 0.0]))
+    stop = VelocityRampDown(arm(), State.of([0.0] * 3, time=1.0), np.array([1.0, -2.0, 0.0]))
     q, v = stop.path(1.0 + STOP_TIME)
     np.testing.assert_allclose(v, np.array([1, -2, 0]) / np.e)
     np.testing.assert_allclose(q, np.array([1, -2, 0]) * STOP_TIME * (1 - 1 / np.e))
@@ -531,10 +549,10 @@ def test_every_number_is_declared_with_its_default():
     ("given", "said"),
     [
         ({"watchdog": 0}, "watchdog = 0 s: at least 0.001"),
-        ({"silent_cycles": 2.5}, "silent_cycles = 2.5: a whole number"),
-        ({"effort_rate": float("nan")}, "effort_rate = nan"),
+        ({"max_missed_cycles": 2.5}, "silent_cycles = 2.5: a whole number"),
+        ({"max_effort_rate": float("nan")}, "effort_rate = nan"),
         ({"hottest": 50}, "derate_from = 60 °C: below hottest"),
-        ({"soft_zone": True}, "a number is expected"),
+        ({"soft_limit_zone": True}, "a number is expected"),
     ],
 )
 def test_settings_out_of_their_range_are_refused(given, said):
@@ -546,7 +564,7 @@ def test_settings_that_are_unknown_are_named():
     with pytest.raises(UnknownName, match=r"'watchdogs'; known:.*watchdog"):
         SafetySettings.of({"watchdogs": 1})
     with pytest.raises(UnknownName, match="'fall'; known: damp, disable, hold, ramp"):
-        SafetySettings(policy="fall")
+        SafetySettings(stop_policy="fall")
 
 
 @pytest.mark.parametrize(("enabled", "lost"), [
@@ -554,7 +572,7 @@ def test_settings_that_are_unknown_are_named():
     ([None] * 3, []), ([], []),
 ])  # fmt: skip
 def test_every_joint_that_lost_its_torque_trips_and_one_that_tells_nothing_does_not(enabled, lost):
-    found = Judgement(arm(), SAFETY).faults(1.0, [""] * 3, enabled)
+    found = LimitMonitor(arm(), SAFETY).check_faults(1.0, [""] * 3, enabled)
     assert [(trip.kind, trip.joint) for trip in found] == [("torque_lost", n) for n in lost]
 
 
@@ -564,17 +582,21 @@ def test_every_joint_that_lost_its_torque_trips_and_one_that_tells_nothing_does_
 ])  # fmt: skip
 def test_the_share_of_an_effort_is_the_share_of_the_zone_that_is_left(room, zone, share):
     """Without a zone the whole effort, up to the limit itself."""
-    assert room_share(room, zone) == pytest.approx(share, abs=1e-12)
+    assert distance_scale(room, zone) == pytest.approx(share, abs=1e-12)
 
 
 def test_settings_may_be_small_or_none_at_all():
     """Any share, slow efforts, no zone or margin, patience of minutes."""
-    small = dict.fromkeys(("effort_share", "velocity_share", "effort_rate"), 0.01)
-    none = dict.fromkeys(("soft_zone", "position_margin", "velocity_margin", "derate_to"), 0.0)
-    long = dict.fromkeys(("command_timeout", "watchdog", "silent_time", "reopen_period"), 60.0)
-    many = dict.fromkeys(("silent_cycles", "fresh_cycles", "recovery_cycles"), 10_000)
+    small = dict.fromkeys(("effort_limit_scale", "velocity_limit_scale", "max_effort_rate"), 0.01)
+    none = dict.fromkeys(
+        ("soft_limit_zone", "position_margin", "velocity_margin", "derating_min_scale"), 0.0
+    )
+    long = dict.fromkeys(
+        ("command_timeout", "watchdog", "feedback_timeout", "reconnect_period"), 60.0
+    )
+    many = dict.fromkeys(("max_missed_cycles", "activation_cycles", "recovery_cycles"), 10_000)
     found = SafetySettings(**small, **none, **long, **many)
-    assert found.effort_rate == 0.01
-    for name in (*small, "silent_cycles"):
+    assert found.max_effort_rate == 0.01
+    for name in (*small, "max_missed_cycles"):
         with pytest.raises(InvalidValue, match=name):
             SafetySettings(**{name: -1})

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from arm_dynamics.core import compiled_math
-from arm_dynamics.core.files import locked
+from arm_dynamics.core.files import file_lock
 
 pytest.importorskip("numba")
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,7 +85,7 @@ def test_laws_of_two_processes_are_kept_one_after_the_other(tmp_path, monkeypatc
     monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
     law = compiled_math.compiled(lambda x: 2 * x)
     with ThreadPoolExecutor(1) as other:
-        with locked(tmp_path / "lock"):
+        with file_lock(tmp_path / "lock"):
             found = other.submit(law, 1.5)
             while not law.signatures:  # until it is compiled
                 time.sleep(0.01)

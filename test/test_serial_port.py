@@ -17,7 +17,7 @@ from emulators.dynamixel import EmulatedDynamixels
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
-from arm_dynamics.hardware.motor_bus import Goal
+from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.hardware.serial_port import WRITE_TIMEOUT, SerialPort
 
 pytestmark = pytest.mark.hardware
@@ -192,8 +192,8 @@ def test_a_bus_runs_on_a_port_of_its_own(terminal):
     bus.open()
     bus.identify()
     bus.prepare("effort")
-    assert bus.arm_watchdog(2.0) == bus.enable(bus.motors) == set(range(1, 7))
-    bus.write({id: Goal("effort", 0.1 * id) for id in bus.motors})
+    assert bus.enable_watchdog(2.0) == bus.enable(bus.motors) == set(range(1, 7))
+    bus.write({id: MotorCommand("effort", 0.1 * id) for id in bus.motors})
     bus.read()  # the motors' loops run between two questions
     found = bus.read()
     assert [found[id].q for id in range(1, 7)] == pytest.approx(

@@ -13,11 +13,11 @@ from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.state import Command
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.hardware.build import build_driver
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.hardware.simulation_driver import Simulated
-from arm_dynamics.hardware.transmission import ShaftMap
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
@@ -38,13 +38,13 @@ def vectors(size):
 
 
 def by_volts():
-    return ShaftMap(arm().with_actuator("dc_motor", **MOTOR), WIRING, bus("voltage"), "effort")
+    return Transmission(arm().with_actuator("dc_motor", **MOTOR), WIRING, bus("voltage"), "effort")
 
 
 @given(vectors(20.0), vectors(2.0))
 def test_volts_give_the_effort_that_was_asked_for(effort, v):
     shafts = by_volts()
-    volts = shafts.volts(effort, v, WARM)
+    volts = shafts.voltages(effort, v, WARM)
     assert (np.abs(volts) < 24.0).all()  # R τ / (N kt) + ke N v = 8 + 5 V at most
     np.testing.assert_allclose(shafts.efforts(volts, v, WARM), effort, atol=1e-9)
     expected = effort / (50 * 0.05) + 0.05 * 50 * v
@@ -56,7 +56,7 @@ def test_a_warm_winding_takes_more_volts_for_the_same_effort(warm):
     """u = R (1 + α (T - 25 °C)) τ / (N kt) + ke N v; a temperature that is not told is 25 °C."""
     shafts, effort, v = by_volts(), np.array([5.0, -8.0, 2.0]), np.array([0.5, 0.0, -1.0])
     told = np.array([warm, warm, np.nan])
-    volts = shafts.volts(effort, v, told)
+    volts = shafts.voltages(effort, v, told)
     resistance = 1 + 0.0039 * np.array([warm - 25, warm - 25, 0.0])
     np.testing.assert_allclose(volts, resistance * effort / 2.5 + 2.5 * v, rtol=1e-9)
     np.testing.assert_allclose(shafts.efforts(volts, v, told), effort, rtol=1e-9)
@@ -80,8 +80,8 @@ def test_an_arm_on_volts_gets_them_within_the_limits_of_its_efforts():
     axes = {"sign": SIGN, "offset": OFFSET, "ratio": RATIO}
     body = EmulatedArm(arm(), Volted(ideal_shafts(3, temperature=55.0)), START, **axes)
     line, motors = IdealBus(body, ("voltage",)), body.motors
-    safety = SafetySettings(velocity_share=0.06, effort_rate=1e6)
-    driver = MotorArm(real, line, wiring=WIRING, interface="voltage", safety=safety)
+    safety = SafetySettings(velocity_limit_scale=0.06, max_effort_rate=1e6)
+    driver = MotorBusDriver(real, line, wiring=WIRING, interface="voltage", safety=safety)
 
     def cycle(volts=None):
         line.pass_time(2e-3)
@@ -105,7 +105,7 @@ def test_an_arm_on_volts_gets_them_within_the_limits_of_its_efforts():
     sent, v = cycle([24.0, -24.0, 24.0])
     limit = np.array([1, -1, 1]) * arm().effort_limit * AT_55 / 2.5 + 2.5 * v
     np.testing.assert_allclose(sent, limit, rtol=1e-9)
-    assert driver.status is Status.ACTIVE
+    assert driver.status is DriverState.ACTIVE
 
 
 def test_efforts_by_volts_are_estimated_and_marked_so():
@@ -114,7 +114,7 @@ def test_efforts_by_volts_are_estimated_and_marked_so():
         (("effort", "voltage"), "estimated")
     }
     assert np.isnan(shafts.estimated(np.zeros(3), WARM)).all()
-    goals = shafts.goals("effort", np.array([5.0, 5.0, 0.0]), np.zeros(3), WARM)
+    goals = shafts.motor_commands("effort", np.array([5.0, 5.0, 0.0]), np.zeros(3), WARM)
     assert [(g.interface, g.value) for g in goals.values()] == [
         ("voltage", pytest.approx(2.0)), ("voltage", pytest.approx(-2.0)), ("voltage", 0.0)
     ]  # fmt: skip
@@ -123,16 +123,16 @@ def test_efforts_by_volts_are_estimated_and_marked_so():
 
 def test_volts_need_the_law_of_a_motor():
     with pytest.raises(ConfigError, match=r"motor 1 .* takes no effort; allowed: nothing"):
-        ShaftMap(arm(), WIRING, bus("voltage"), "effort")
+        Transmission(arm(), WIRING, bus("voltage"), "effort")
     with pytest.raises(ConfigError, match="joint 'J3' has no motor"):
-        ShaftMap(arm(), WIRING[:2], bus("effort"), "effort")
+        Transmission(arm(), WIRING[:2], bus("effort"), "effort")
 
 
 @given(vectors(3.0), vectors(3.0), vectors(9.0))
 def test_a_goal_that_is_read_back_is_the_joints_own(q, v, tau):
-    shafts = ShaftMap(arm(), WIRING, bus("effort", "position", "velocity"), "effort")
+    shafts = Transmission(arm(), WIRING, bus("effort", "position", "velocity"), "effort")
     goals = [
-        [goal.value for goal in shafts.goals(kind, value, v, WARM).values()]
+        [goal.value for goal in shafts.motor_commands(kind, value, v, WARM).values()]
         for kind, value in (("position", q), ("velocity", v), ("effort", tau))
     ]
     rows = np.zeros((len(shafts.ids), 6))
@@ -144,24 +144,24 @@ def test_a_goal_that_is_read_back_is_the_joints_own(q, v, tau):
 
 
 def test_power_at_shafts_is_power_at_joints():
-    shafts = ShaftMap(arm(), WIRING, bus("effort", "velocity"), "effort")
+    shafts = Transmission(arm(), WIRING, bus("effort", "velocity"), "effort")
     v, tau = np.array([1.0, -2.0, 0.5]), np.array([3.0, 4.0, -5.0])
-    speeds = [goal.value for goal in shafts.goals("velocity", v, v, WARM).values()]
-    efforts = [goal.value for goal in shafts.goals("effort", tau, v, WARM).values()]
+    speeds = [goal.value for goal in shafts.motor_commands("velocity", v, v, WARM).values()]
+    efforts = [goal.value for goal in shafts.motor_commands("effort", tau, v, WARM).values()]
     np.testing.assert_allclose(np.multiply(speeds, efforts), v * tau)
 
 
 @pytest.mark.parametrize("kind", ["position", "velocity"])
 def test_what_is_fed_forward_carries_the_joints(kind):
     takes = bus("position", "velocity")
-    assert not ShaftMap(arm(), WIRING, takes, kind).feeds
+    assert not Transmission(arm(), WIRING, takes, kind).feeds
     takes.feeds_effort = True
-    shafts = ShaftMap(arm(), WIRING, takes, kind)
+    shafts = Transmission(arm(), WIRING, takes, kind)
     assert shafts.feeds
     fed, rest = np.array([3.0, 4.0, -5.0]), np.zeros(3)
-    goals = shafts.goals(kind, rest, rest, WARM, fed)
+    goals = shafts.motor_commands(kind, rest, rest, WARM, fed)
     rows = np.zeros((3, 6))
-    rows[:, 3] = [goal.effort for goal in goals.values()]
+    rows[:, 3] = [goal.feedforward_effort for goal in goals.values()]
     shafts.to_joints(rows)
     np.testing.assert_allclose(rows[:, 3], fed)
 
@@ -169,11 +169,11 @@ def test_what_is_fed_forward_carries_the_joints(kind):
 def test_drivers_by_name():
     small = MAKERS["dynamixel"].arm
     driver = build_driver(small, "dynamixel", {"port": "/dev/nothing"})
-    assert isinstance(driver, MotorArm)
+    assert isinstance(driver, MotorBusDriver)
     assert isinstance(driver.bus, Dynamixel)
     assert driver.bus.settings["port"] == "/dev/nothing"
     assert driver.bus.settings["baud"] == "1000000"  # the URDF's own
-    assert isinstance(build_driver(small, "simulated"), Simulated)
+    assert isinstance(build_driver(small, "simulated"), SimulationDriver)
     with pytest.raises(UnknownName, match=r"'steam'; known: .*dynamixel"):
         build_driver(small, "steam")
     with pytest.raises(ConfigError, match=r"joint 'J1': id .* is missing"):

@@ -13,8 +13,8 @@ from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.impedance import Impedance
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.control.controllers.position import Position
-from arm_dynamics.control.trajectories.joint_splines import cubic
+from arm_dynamics.control.controllers.position import PositionController
+from arm_dynamics.control.trajectories.joint_splines import cubic_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import State
@@ -70,7 +70,7 @@ def test_computed_torque_with_its_integral_is_a_linear_system():
 def test_sampled_control_tends_to_its_continuous_ideal():
     """In proportion to the period; the arguments are otherwise the same."""
     arm, start = load_arm("two_link"), [-1.0, 1.2]
-    move = cubic([start, [-0.8, 1.1]], [0.0, 0.5])
+    move = cubic_trajectory([start, [-0.8, 1.1]], [0.0, 0.5])
     ideal = follow(arm, PidGravity(arm), move, start, period=8e-3, seconds=0.8)
     apart = []
     for period in (4e-3, 2e-3, 1e-3):
@@ -107,7 +107,7 @@ class Hidden(Controller):
     def update(self, state, reference, dt):
         """Integral action alone."""
         self.total = self.total + dt * (reference.q - state.q)
-        return self.limited(self.total, state)
+        return self.effort_command(self.total, state)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ class Hidden(Controller):
     [
         (ONE, Hidden, "controller Hidden: its command depends on earlier updates"),
         (ONE.with_joint("J1", friction=0.3), Pid, "'J1': dry friction = 0.3 N·m; expected 0"),
-        (ONE.with_actuator("rate_limited"), Position, "'J1': its actuator prescribes"),
+        (ONE.with_actuator("rate_limited"), PositionController, "'J1': its actuator prescribes"),
     ],
     ids=["hidden memory", "dry friction", "prescribed"],
 )

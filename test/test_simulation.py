@@ -17,9 +17,9 @@ from arm_dynamics.core.timing import Pacer, StepClock
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.kinematics import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.plant import Plant
-from arm_dynamics.simulation.simulation import Simulation, whole_steps
+from arm_dynamics.simulation.simulation import Simulation, steps_per_period
 
 
 def command(value, interface="effort"):
@@ -27,8 +27,8 @@ def command(value, interface="effort"):
 
 
 def test_whole_steps():
-    assert whole_steps(2e-3, 1e-4) == 20
-    assert whole_steps(1e-3, 1e-3) == 1
+    assert steps_per_period(2e-3, 1e-4) == 20
+    assert steps_per_period(1e-3, 1e-3) == 1
     for period, dt, said in (
         (2.5e-4, 1e-4, "no whole multiple of dt 0.0001 s; nearest allowed"),
         (1e-5, 1e-4, "period .*at least 0.0001"),
@@ -36,7 +36,7 @@ def test_whole_steps():
         (np.nan, 1e-4, "period .*finite"),
     ):
         with pytest.raises(InvalidValue, match=said):
-            whole_steps(period, dt)
+            steps_per_period(period, dt)
 
 
 def test_it_starts_at_rest_in_the_initial_pose():
@@ -53,7 +53,7 @@ def test_it_starts_at_rest_in_the_initial_pose():
 def test_a_period_is_the_plants_steps_under_one_command():
     sim, tell = Simulation(five_dof()), command([1.0, -2, 3, -0.4, 0.5], "voltage")
     expected = Plant(five_dof()).step(sim.state, tell, 1e-4, 20)
-    assert sim.offer(tell)
+    assert sim.submit(tell)
     after = sim.advance()
     for name in ("q", "v", "tau"):
         np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))
@@ -65,7 +65,7 @@ def test_two_runs_are_the_same_to_the_last_bit():
     for _ in range(2):
         sim, rng = Simulation(five_dof()), np.random.default_rng(2)
         for _ in range(100):
-            sim.offer(command(rng.normal(size=5)))
+            sim.submit(command(rng.normal(size=5)))
             sim.advance()
         ends.append(np.concatenate([sim.state.q, sim.state.v, [sim.state.time]]))
     np.testing.assert_array_equal(*ends)
@@ -81,7 +81,7 @@ def test_uncommanded_it_is_held_from_the_first_moment():
 def test_a_reset_goes_on_in_time_and_forgets_the_commands():
     sim = Simulation(five_dof())
     for _ in range(50):
-        sim.offer(command([5.0] * 5))
+        sim.submit(command([5.0] * 5))
         sim.advance()
     goal = [0.2, -0.9, 0.1, 0.3, 0.4]
     state = sim.reset(goal)
@@ -100,10 +100,10 @@ def test_a_reset_goes_on_in_time_and_forgets_the_commands():
 
 def test_a_changed_arm_goes_on_in_the_same_state():
     sim = Simulation(five_dof())
-    sim.offer(command([1.0] * 5))
+    sim.submit(command([1.0] * 5))
     before = sim.advance()
     heavier = five_dof().with_payload(0.5)
-    sim.use_arm(heavier)
+    sim.set_arm(heavier)
     assert sim.arm is heavier
     assert sim.state is before
     expected = Plant(heavier).step(before, command([1.0] * 5), 1e-4, 20)
@@ -111,8 +111,8 @@ def test_a_changed_arm_goes_on_in_the_same_state():
 
 
 def test_the_simulated_driver_moves_only_when_written():
-    assert plugins.load("drivers", "simulated") is Simulated
-    driver = Simulated(five_dof())
+    assert plugins.load_class("drivers", "simulated") is SimulationDriver
+    driver = SimulationDriver(five_dof())
     first = driver.read()
     assert driver.read() is first
     driver.write(command(rigid_body.gravity(five_dof(), first.q)))
@@ -123,8 +123,8 @@ def test_the_simulated_driver_moves_only_when_written():
 
 def test_the_drivers_safe_stop_brings_the_arm_to_rest():
     arm = five_dof()
-    driver = Simulated(arm, Simulation(arm, q=[0, -0.8, 0, 0, 0], v=[1, 0.5, -0.5, 2, -1]))
-    driver.safe_stop()
+    driver = SimulationDriver(arm, Simulation(arm, q=[0, -0.8, 0, 0, 0], v=[1, 0.5, -0.5, 2, -1]))
+    driver.controlled_stop()
     state = driver.read()
     assert np.abs(state.v).max() < 1e-3
     assert ((arm.lower <= state.q) & (state.q <= arm.upper)).all()
@@ -134,7 +134,7 @@ def test_it_tells_what_a_command_asks_and_what_the_motors_give():
     """12 V at a joint that may have 5 A: the limit shows in what is applied."""
     simulation = Simulation(five_dof().with_motors(current_limit=5.0))
     assert simulation.efforts() is None
-    simulation.offer(Command.checked("voltage", [12.0, 0, 0, 0, 0], 5))
+    simulation.submit(Command.checked("voltage", [12.0, 0, 0, 0, 0], 5))
     simulation.advance()
     found, v = simulation.efforts(), simulation.state.v
     assert found.computed[0] == pytest.approx(10 * (12 - 10 * v[0]))

@@ -11,11 +11,11 @@ from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.control.controllers.impedance import Impedance
 from arm_dynamics.control.controllers.resolved_rate import ResolvedRate
 from arm_dynamics.control.controllers.task_space import TaskSpace
-from arm_dynamics.control.controllers.task_space_base import task_of
-from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.control.controllers.task_space_base import to_task_reference
+from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics import kinematics
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import VirtualArm
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import ClosedLoopIk
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import nearest_reachable
 from arm_dynamics.dynamics.kinematics.singular_escape import second_order
 from arm_dynamics.safety.events import Events
@@ -37,22 +37,22 @@ HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="
 
 def along_lost_direction(arm, q, distance):
     """The tool of q, displaced outward [m] along the direction that J does not give."""
-    virtual, held = VirtualArm(arm), task_of(arm, Reference.hold(q))
+    virtual, held = ClosedLoopIk(arm), to_task_reference(arm, Reference.hold(q))
     rows = (virtual.scale[:, None] * kinematics.jacobian(arm, q))[virtual.axes]
     u = np.zeros(6)
     u[virtual.axes] = np.linalg.svd(rows)[0][:, -1]
-    u *= np.sign(u[:3] @ (held.position - kinematics.chain_points(arm, q)[1])) or 1.0
+    u *= np.sign(u[:3] @ (held.position - kinematics.joint_origins(arm, q)[1])) or 1.0
     turned = pin.exp3(distance / virtual.reach * u[3:]) @ held.rotation
     return replace(held, position=held.position + distance * u[:3], rotation=turned)
 
 
 def led(arm, q, task, seconds=3.0):
     """A virtual arm after it followed a target from q; its limits hold at every instant."""
-    virtual = VirtualArm(arm)
-    virtual.place(np.asarray(q, dtype=float))
+    virtual = ClosedLoopIk(arm)
+    virtual.reset(np.asarray(q, dtype=float))
     for _ in range(round(seconds / DT)):
         before = virtual.v
-        virtual.follow(task, DT, GAINS)
+        virtual.update(task, DT, GAINS)
         assert (virtual.q >= arm.lower).all()
         assert (virtual.q <= arm.upper).all()
         assert (np.abs(virtual.v) <= arm.velocity_limit * (1 + 1e-9)).all()
@@ -81,7 +81,7 @@ def test_a_stretched_arm_reaches_a_target_straight_inward(name, bent, distance):
     arm = load_arm(name)
     q = np.array(STRETCHED[name])
     virtual = led(arm, q + bent, along_lost_direction(arm, q, distance))
-    assert virtual.distance < max(1e-3, 4e-4 * virtual.reach)
+    assert virtual.reachability_error < max(1e-3, 4e-4 * virtual.reach)
     assert np.abs(virtual.v).max() < 0.02
 
 
@@ -91,7 +91,7 @@ def test_a_target_beyond_the_reach_or_at_the_tool_moves_nothing(name, distance):
     arm, q = load_arm(name), np.array(STRETCHED[name])
     virtual = led(arm, q, along_lost_direction(arm, q, distance), 1.0)
     np.testing.assert_allclose(virtual.q, q, atol=1e-9)
-    assert virtual.distance == pytest.approx(distance, abs=1e-9)
+    assert virtual.reachability_error == pytest.approx(distance, abs=1e-9)
 
 
 @pytest.mark.parametrize("bent", [0.0, 1e-12, 1e-3])
@@ -105,7 +105,7 @@ def test_an_elbow_bends_to_the_side_that_its_limits_allow(stop, side, bent):
     q = np.array([0.2, -side * min(bent, stop)])
     task = along_lost_direction(arm, np.array([0.2, 0.0]), -0.2)
     virtual = led(arm, q, task)
-    assert virtual.distance < 1e-3
+    assert virtual.reachability_error < 1e-3
     assert side * virtual.q[1] > 0.1
 
 
@@ -114,16 +114,16 @@ def test_a_wrist_turns_out_of_its_singular_configuration(distance):
     """The lost rotation needs a self-motion of joints 4 and 6, whose own second order is 0."""
     arm = load_arm("puma560").with_actuator("ideal")
     virtual = led(arm, WRIST, along_lost_direction(arm, WRIST, distance))
-    assert virtual.distance < 1e-3
+    assert virtual.reachability_error < 1e-3
 
 
 def test_a_folded_arm_turns_to_the_side_where_its_elbow_opens():
     """The posture draws joint 1 to the other side, where the elbow would have to close again."""
     arm, q = load_arm("two_link"), np.array([-1.865, np.pi])
     target = np.array([0.029, 0.0, -0.03])
-    virtual = led(arm, q, replace(task_of(arm, Reference.hold(q)), position=target))
+    virtual = led(arm, q, replace(to_task_reference(arm, Reference.hold(q)), position=target))
     assert virtual.q[0] < q[0]
-    assert virtual.distance < 3e-3
+    assert virtual.reachability_error < 3e-3
 
 
 @pytest.mark.parametrize(
@@ -147,13 +147,13 @@ def test_an_arm_near_a_singular_configuration_comes_to_rest(name, q, target, tur
     """Where the curvature ends, and where a joint is about to meet its position limit."""
     arm = load_arm(name)
     task = replace(
-        task_of(arm, Reference.hold(np.array(q))),
+        to_task_reference(arm, Reference.hold(np.array(q))),
         position=np.array(target),
         rotation=pin.exp3(np.array(turned)),
     )
     virtual = led(arm, np.clip(q, arm.lower, arm.upper), task)
     for _ in range(2):
-        virtual.follow(task, DT, GAINS)
+        virtual.update(task, DT, GAINS)
         assert np.abs(virtual.v).max() < 1e-2
 
 
@@ -171,12 +171,12 @@ def test_the_arm_leaves_a_stretched_configuration(kind):
 def stall(arm, q, task, seconds=2.0):
     """The watch and its events after some time [s] at a target, which may move with its twist."""
     law, events = TaskSpace(arm), Events()
-    watch = ReachWatch(law, events)
+    watch = ReachabilityMonitor(law, events)
     law.reset(State.of(q))
     for k in range(round(seconds / DT)):
         at = task.position + k * DT * task.twist[:3]
-        law.within_reach(replace(task, position=at), DT * (k > 0))
-        watch.look()
+        law.reachable_reference(replace(task, position=at), DT * (k > 0))
+        watch.update()
     return watch, events
 
 
@@ -206,7 +206,7 @@ def test_motion_along_the_edge_of_the_workspace_is_no_stall_and_its_end_is():
     beyond, along = along_lost_direction(arm, q, 0.05), np.zeros(6)
     along[2] = 0.2
     watch, events = stall(arm, q, replace(beyond, twist=along), 3.0)
-    assert watch.distance > 0.05
+    assert watch.reachability_error > 0.05
     assert not events.counts["stalled"]
     watch, events = stall(arm, q, replace(beyond, position=beyond.position * [1.0, 1.0, 0.0]), 3.0)
     assert events.counts["stalled"] == 1
@@ -218,8 +218,10 @@ def test_a_wrist_stalls_at_the_pose_nearest_to_a_target_beyond_its_reach():
     task = along_lost_direction(arm, WRIST, 0.3)
     best = nearest_reachable(arm, task.position, task.rotation, start=WRIST, restarts=10)
     watch, events = stall(arm, WRIST, task)
-    assert best.missed > 0.04
-    assert watch.distance == pytest.approx(np.hypot(best.missed, best.turned), abs=1e-3)
+    assert best.position_error > 0.04
+    assert watch.reachability_error == pytest.approx(
+        np.hypot(best.position_error, best.orientation_error), abs=1e-3
+    )
     assert events.counts["stalled"] == 1
     assert "near singularity" in watch.stalled
 
@@ -228,6 +230,6 @@ def test_a_stall_at_a_position_limit_names_the_joint():
     free = {"effort": 10.0, "lower": -0.5, "upper": 0.5, "axis": "0 1 0"}
     arm = chain(free, {**free, "xyz": "0.5 0 0"}, more=HAND)
     q = np.array([0.5, 0.3])
-    watch, events = stall(arm, q, task_of(arm, Reference.hold(q + 0.6)))
+    watch, events = stall(arm, q, to_task_reference(arm, Reference.hold(q + 0.6)))
     assert events.counts["stalled"] == 1
     assert f"position limit of joint '{arm.joint_names[0]}'" in watch.stalled

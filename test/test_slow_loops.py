@@ -10,14 +10,14 @@ from motor_rig import PERIOD, SAFETY, WIRING, Rig, arm, weight
 
 from arm_dynamics.core.timing import UNTIMED, LoopTiming
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.safety.command_limiter import SPEED, Limits, fade_efforts
-from arm_dynamics.safety.controlled_stop import REACTION, largest_rate
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.safety.command_limiter import SPEED, CommandLimiter, soft_limit_efforts
+from arm_dynamics.safety.controlled_stop import REACTION, max_loop_bandwidth
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 pytestmark = pytest.mark.hardware
 
-LOOSE = {"velocity_share": 0.06, "watchdog": 1.0, "command_timeout": 1.0}
+LOOSE = {"velocity_limit_scale": 0.06, "watchdog": 1.0, "command_timeout": 1.0}
 POSTURES = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
 PERIODS = st.floats(1e-3, 0.1)
 
@@ -26,7 +26,7 @@ PERIODS = st.floats(1e-3, 0.1)
 def test_the_largest_rate_of_a_sampled_stop_is_stable(q, period):
     """x'' = -M⁻¹ (K x + D x') by steps of the period: no eigenvalue beyond the unit circle."""
     M = mass_matrix(arm(), q)
-    w, m = largest_rate(M, LoopTiming(period)), np.diag(np.diag(M))
+    w, m = max_loop_bandwidth(M, LoopTiming(period)), np.diag(np.diag(M))
     A, B = np.linalg.solve(M, w**2 * m), np.linalg.solve(M, 1.6 * w * m)
     speed = np.hstack([-period * A, np.eye(3) - period * B])  # constant effort over a period
     place = np.hstack([np.eye(3) - period**2 / 2 * A, period * np.eye(3) - period**2 / 2 * B])
@@ -34,18 +34,18 @@ def test_the_largest_rate_of_a_sampled_stop_is_stable(q, period):
 
 
 def test_a_loop_without_a_period_is_not_bound():
-    assert largest_rate(np.eye(2), UNTIMED) == np.inf
-    assert largest_rate(np.eye(2), LoopTiming(0.01)) == pytest.approx(REACTION / 0.01)
+    assert max_loop_bandwidth(np.eye(2), UNTIMED) == np.inf
+    assert max_loop_bandwidth(np.eye(2), LoopTiming(0.01)) == pytest.approx(REACTION / 0.01)
 
 
 @given(POSTURES, PERIODS, st.integers(0, 2))
 def test_no_damper_of_a_limit_swings_a_joint_up(q, period, i):
     """A joint beyond its speed, alone and for one cycle: v' = v - (D v + B v_over) T (M⁻¹)_ii."""
-    limits = Limits(arm(), SafetySettings(velocity_share=0.06, effort_rate=1e9))
+    limits = CommandLimiter(arm(), SafetySettings(velocity_limit_scale=0.06, max_effort_rate=1e9))
     M, load, v = mass_matrix(arm(), q), gravity(arm(), q), np.zeros(3)
     v[i], dt = 8.0, min(period, 0.05)
     out = np.empty(3)
-    fade_efforts(load, np.array(q), v, load, M, limits.table, 0.1, dt, out)
+    soft_limit_efforts(load, np.array(q), v, load, M, limits.table, 0.1, dt, out)
     after = v + dt * np.linalg.solve(M, out - load)
     assert limits.table[SPEED, i] - v[i] - 1e-9 <= after[i] <= v[i]
 
@@ -56,12 +56,12 @@ def test_no_damper_of_a_limit_swings_a_joint_up(q, period, i):
 def test_a_stop_of_a_slow_loop_ends_in_rest(policy, period, monkeypatch):
     """Of an arm whose joints weigh a tenth of M_ii once the others give way."""
     monkeypatch.setattr("motor_rig.PERIOD", period)
-    rig = Rig(safety=SafetySettings(policy=policy, **LOOSE))
+    rig = Rig(safety=SafetySettings(stop_policy=policy, **LOOSE))
     rig.driver.configure()
     rig.cycles(10)
     rig.driver.activate()
     rig.cycles(round(0.3 / period), lambda: weight(rig, 0.2, -0.2, 0.1))
-    rig.driver.safe_stop()
+    rig.driver.controlled_stop()
     rig.cycles(round(1.0 / period))
     assert rig.kinds == ["safe_stop"]
     assert np.abs(rig.body.state.v).max() < (2.0 if policy == "damp" else 0.5)
@@ -75,7 +75,7 @@ def test_a_slow_loop_that_pushes_into_a_narrow_range_stays_near_it(monkeypatch):
     real = chain(wide | heavy, wide, wide | light)
     rig = Rig(q=(-0.06,) * 3, model=real, safety=SafetySettings(**LOOSE))
     told = chain(narrow | heavy, narrow, narrow | light)
-    rig.driver = MotorArm(told, rig.bus, wiring=WIRING, safety=rig.driver.safety)
+    rig.driver = MotorBusDriver(told, rig.bus, wiring=WIRING, safety=rig.driver.safety)
     rig.up()
     for _ in range(200):
         rig.cycle([0.0, 39.0, 39.0])
@@ -92,7 +92,7 @@ def test_the_period_is_that_of_the_last_cycles_and_a_pause_is_none():
 
 def test_the_readings_of_a_reset_are_no_cycles_and_a_closed_arm_has_no_period():
     rig = Rig()
-    rig.driver = MotorArm(arm(), rig.bus, wiring=WIRING, safety=SAFETY)
+    rig.driver = MotorBusDriver(arm(), rig.bus, wiring=WIRING, safety=SAFETY)
     rig.driver.configure()
     rig.cycles(20)
     before = rig.driver.timing.period

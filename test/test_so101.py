@@ -10,7 +10,7 @@ from arm_dynamics import Plant, load_arm
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import kinematics, rigid_body
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
 from tools.urdf import so101
@@ -28,7 +28,7 @@ def sheet(volts):
     nominal, rpm, stall, idle = SHEETS[volts]
     return DataSheet(
         nominal, from_rpm(rpm), stall * KG_CM, idle,
-        gear_ratio=345, efficiency=0.46, viscous_share=0.7,
+        gear_ratio=345, efficiency=0.46, viscous_fraction=0.7,
     )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def test_numbers_of_the_sheet_that_were_not_used_come_out_too():
 @pytest.mark.parametrize("volts", SHEETS)
 def test_a_free_motor_idles_at_the_sheets_speed(volts):
     """The roll of the wrist on full supply; friction and back-EMF alone hold it."""
-    text = so101.text(volts).replace('"-2.79253" upper="2.79253"', '"-100" upper="100"')
+    text = so101.urdf_text(volts).replace('"-2.79253" upper="2.79253"', '"-100" upper="100"')
     arm = parse_arm(text).with_gravity([0, 0, 0])
     command = Command("voltage", np.eye(6)[4] * SHEETS[volts][0])
     end = Plant(arm).step(State.of(np.zeros(6)), command, 1e-3, steps=2000)
@@ -69,7 +69,7 @@ def test_a_free_motor_idles_at_the_sheets_speed(volts):
 
 def test_other_voltages_are_refused():
     with pytest.raises(UnknownName, match=r"'24'; known: 12, 7\.4"):
-        so101.text("24")
+        so101.urdf_text("24")
 
 
 @pytest.mark.parametrize("sample", PUBLISHED["samples"], ids=lambda s: f"{s['q'][1]:.2f}")
@@ -90,7 +90,7 @@ def test_the_gripper_moves_neither_tool_nor_arm():
 
 
 def test_motors_1_to_6_in_order_and_zero_in_the_middle_of_the_range():
-    wiring = read_wiring(ARM)
+    wiring = read_hardware_info(ARM)
     assert [motor.id for motor in wiring.motors] == [1, 2, 3, 4, 5, 6]
     assert {motor.motor for motor in wiring.motors} == {"sts3215"}
     assert wiring.settings["driver"] == "feetech"

@@ -9,12 +9,12 @@ from emulators.memory import MemoryPort
 
 from arm_dynamics import ControlLoop, load_arm
 from arm_dynamics.control.config import build_controller
-from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core.errors import DriverFault
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.feetech import Feetech
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 pytestmark = pytest.mark.hardware
 
@@ -27,7 +27,7 @@ class Rig:
     """The arm, its servos and the line between, on virtual time."""
 
     def __init__(self, interface, settings=None):
-        wiring = read_wiring(ARM)
+        wiring = read_hardware_info(ARM)
         motors = EmulatedFeetech([Shaft(motor.id, "sts3215") for motor in wiring.motors])
         for servo in motors.servos:
             servo.memory[21] = 32
@@ -35,7 +35,7 @@ class Rig:
         self.body = EmulatedArm(ARM, motors, START, offset=offset)
         self.port = MemoryPort(motors, self.body)
         bus = Feetech(wiring.motors, {**wiring.settings, **(settings or {})}, self.port)
-        self.driver = MotorArm(ARM, bus, interface=interface)
+        self.driver = MotorBusDriver(ARM, bus, interface=interface)
 
     def up(self):
         self.driver.configure()
@@ -56,12 +56,12 @@ class Rig:
 def test_by_positions_it_is_held_and_led_to_a_goal():
     rig = Rig("position").up()
     np.testing.assert_allclose(rig.body.state.q, START, atol=0.02)  # the servos' springs give way
-    loop = ControlLoop(rig.driver, Position(ARM))
+    loop = ControlLoop(rig.driver, PositionController(ARM))
     rig.run(loop, 0.5)
     assert rig.body.moved.max() < 0.02
     loop.hold(dict(zip(ARM.joint_names, np.array(START) + 0.3, strict=True)))
     rig.run(loop, 2.0)
-    assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+    assert rig.driver.status is DriverState.ACTIVE, rig.driver.trips
     np.testing.assert_allclose(rig.body.state.q, np.array(START) + 0.3, atol=0.01)
 
 
@@ -72,7 +72,7 @@ def test_by_efforts_made_of_volts_the_simulators_law_holds_it():
     loop.step()
     loop.hold(dict(zip(ARM.joint_names, START, strict=True)))
     rig.run(loop, 2.0)
-    assert rig.driver.status is Status.ACTIVE, rig.driver.trips
+    assert rig.driver.status is DriverState.ACTIVE, rig.driver.trips
     np.testing.assert_allclose(rig.body.state.q, START, atol=2e-3)
 
 

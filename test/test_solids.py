@@ -123,7 +123,7 @@ def test_the_drawing_lies_along_the_axis():
 def test_the_drawing_moves_with_the_inertia(rotation_vector, axis):
     """A slender cylinder's axis of least inertia is the one that it is drawn along."""
     R = Rotation.from_rotvec(rotation_vector).as_matrix()
-    solid = cylinder(axis, 1.0, 0.1, 2.0).moved(R, (0, 0, 0))
+    solid = cylinder(axis, 1.0, 0.1, 2.0).transformed(R, (0, 0, 0))
     drawn = solid.rotation @ [0, 0, 1]
     np.testing.assert_allclose(solid.inertia @ drawn, 2.0 * 0.1**2 / 2 * drawn, atol=1e-12)
 
@@ -191,7 +191,7 @@ def test_solids_cannot_be_changed():
         solid.inertia[0, 0] = 5
     with pytest.raises(AttributeError):
         solid.mass = 2.0
-    assert solid.painted("red").material == "red"
+    assert solid.with_material("red").material == "red"
     assert solid.material == ""
 
 

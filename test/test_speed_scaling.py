@@ -32,7 +32,7 @@ def test_the_scaled_reference_is_the_motion_that_happens(asked):
     """Its v and a are the derivatives of q(s(t)), whatever was asked for when."""
     clock, now, q, v, a, f = ScaledClock(), 0.0, [], [], [], []
     for factor, ticks in asked:
-        clock.ask(factor)
+        clock.set_factor(factor)
         for _ in range(ticks):
             now += DT
             reference = clock.scaled(wave(clock.advance(now)))
@@ -54,7 +54,7 @@ def test_the_scaled_reference_is_the_motion_that_happens(asked):
 def test_a_pause_takes_half_a_ramp_and_then_stands():
     clock = ScaledClock()
     clock.advance(0.0)
-    clock.ask(0.0)
+    clock.set_factor(0.0)
     for now in np.arange(DT, 1.0, DT):
         s = clock.advance(now)
     assert s == pytest.approx(RAMP / 2, abs=1e-12)
@@ -69,7 +69,7 @@ def test_the_ramp_does_not_depend_on_the_ticks():
     for dt in (1e-3, 7e-3, 0.4):
         clock = ScaledClock()
         clock.advance(0.0)
-        clock.ask(0.3)
+        clock.set_factor(0.3)
         for now in np.arange(1, round(2.8 / dt) + 1) * dt:
             s = clock.advance(now)
         ends.append(s - 0.3 * now)
@@ -79,7 +79,7 @@ def test_the_ramp_does_not_depend_on_the_ticks():
 def test_a_trajectory_entered_on_a_slow_clock_takes_the_motion_there_is():
     clock = ScaledClock()
     clock.advance(0.0)
-    clock.ask(0.5)
+    clock.set_factor(0.5)
     clock.advance(1.0)
     moving = wave(0.3)
     np.testing.assert_allclose(clock.scaled(clock.unscaled(moving)).v, moving.v)
@@ -92,7 +92,7 @@ def test_a_trajectory_entered_on_a_slow_clock_takes_the_motion_there_is():
 def test_nothing_moves_out_of_a_pause():
     clock = ScaledClock()
     clock.advance(0.0)
-    clock.ask(0.0)
+    clock.set_factor(0.0)
     clock.advance(1.0)
     assert not clock.unscaled(wave(0.3)).v.any()
 
@@ -100,7 +100,7 @@ def test_nothing_moves_out_of_a_pause():
 def test_the_tool_s_motion_is_scaled_too():
     clock = ScaledClock()
     clock.advance(0.0)
-    clock.ask(0.5)
+    clock.set_factor(0.5)
     clock.advance(1.0)
     one, six = np.ones(2), np.ones(6)
     task = TaskReference(one, one, one, np.zeros(3), np.eye(3), six, six, six)
@@ -114,5 +114,5 @@ def test_the_tool_s_motion_is_scaled_too():
 def test_other_factors_are_refused(factor):
     clock = ScaledClock()
     with pytest.raises(InvalidValue, match="speed scaling factor"):
-        clock.ask(factor)
+        clock.set_factor(factor)
     assert clock.wanted == 1.0

@@ -12,12 +12,17 @@ from scipy.linalg import expm
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch import stability
-from arm_dynamics.batch.stability import advise, controlled_loop, discrete_map, largest_stable_dt
+from arm_dynamics.batch.stability import (
+    analyze_stability,
+    controlled_loop,
+    discrete_map,
+    largest_stable_dt,
+)
 from arm_dynamics.batch.stability.analyzed_loops import (
     DIVERGED,
     PUBLISHED_P,
-    published_edge,
     published_loop,
+    published_stability_limit,
 )
 from arm_dynamics.batch.stability.stable_set import stable_parts, stable_set
 from arm_dynamics.cli import stability as command_line
@@ -28,17 +33,17 @@ from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.linear_controller import (
     closed_loop_map,
     is_stable,
-    law_of,
+    linear_controller,
     modes,
-    voltage_law,
+    voltage_pi_controller,
 )
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.simulation.dynamechs import objective, published_arm
-from arm_dynamics.simulation.equations_of_motion import ArmMotion
+from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion
 from arm_dynamics.simulation.integrators import INTEGRATORS
-from arm_dynamics.simulation.linearization import held_step, holding, linearize
+from arm_dynamics.simulation.linearization import find_equilibrium, linearize, zero_order_hold
 from arm_dynamics.simulation.plant import Plant
 
 
@@ -51,7 +56,7 @@ def full():
 
 def moving(arm, interface):
     """A state in motion and a command, near what holds the arm."""
-    state, command = holding(arm, arm.pose("initial"), interface)
+    state, command = find_equilibrium(arm, arm.configuration("initial"), interface)
     rng = np.random.default_rng(1)
     state = State.of(
         state.q + 0.1 * rng.normal(size=arm.nv), rng.normal(size=arm.nv), act=state.act + 0.1
@@ -61,11 +66,11 @@ def moving(arm, interface):
 
 def rate(arm, interface, x):
     """ẏ at x = (q, v, z, u)."""
-    n, motion = arm.nv, ArmMotion(arm)
+    n, motion = arm.nv, EquationsOfMotion(arm)
     q, v, z, u = np.split(x, [n, 2 * n, 2 * n + arm.na])
-    motion.use(Command(interface, u))
+    motion.set_command(Command(interface, u))
     a = motion.acceleration(q, v, z)
-    decay, source = motion.rates(q, v, z)
+    decay, source = motion.act_dot_terms(q, v, z)
     return np.concatenate([v, a, source - decay * z])
 
 
@@ -95,7 +100,7 @@ def test_linearization_over_a_step_is_the_matrix_exponential():
     both = expm(2e-3 * np.block([[linear.A, linear.B], [np.zeros((arm.nv, n + arm.nv))]]))
     np.testing.assert_allclose(held.A, both[:n, :n], atol=1e-11)
     np.testing.assert_allclose(held.B, both[:n, n:], atol=1e-11)
-    A, B = held_step(np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [2.0]]), 0.5)
+    A, B = zero_order_hold(np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [2.0]]), 0.5)
     np.testing.assert_allclose(A, [[1, 0.5], [0, 1]], rtol=1e-15)
     np.testing.assert_allclose(B, [[0.25], [1]], rtol=1e-15)
 
@@ -103,7 +108,7 @@ def test_linearization_over_a_step_is_the_matrix_exponential():
 @pytest.mark.parametrize("interface", ["voltage", "effort"])
 def test_what_holds_a_pose_holds_it(interface):
     arm = full().with_motors(brush_drop=0.3)
-    state, command = holding(arm, [0.3, -0.8, 0.2, 0.4, 0.5], interface)
+    state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], interface)
     x = np.concatenate([state.q, state.v, state.act, command.value])
     np.testing.assert_allclose(rate(arm, interface, x), 0, atol=1e-6)
 
@@ -111,7 +116,7 @@ def test_what_holds_a_pose_holds_it(interface):
 def test_a_pose_beyond_the_supply_is_refused():
     arm = five_dof().with_motor("R2", supply_voltage=0.3)
     with pytest.raises(InvalidValue, match=r"no voltage command holds .* joint 'R2' carries -8.1"):
-        holding(arm, arm.pose("initial"), "voltage")
+        find_equilibrium(arm, arm.configuration("initial"), "voltage")
 
 
 @pytest.mark.parametrize("method", INTEGRATORS)
@@ -119,7 +124,7 @@ def test_a_pose_beyond_the_supply_is_refused():
 def test_discrete_map_is_the_derivative_of_the_plants_step(method, make):
     """At rest in balance; central differences of ``Plant.step`` over states and command."""
     arm, dt, h = make(), 5e-5, 1e-5
-    state, command = holding(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
+    state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
     phi, gamma = discrete_map(linearize(arm, state, command), method, dt)
     plant, nv = Plant(arm, method), arm.nv
     x = np.concatenate([state.q, state.v, state.act, command.value])
@@ -144,7 +149,7 @@ def oscillator(damping):
     mass = rigid_body.mass_matrix(arm, [0.0])[0, 0]
     arm = arm.with_gravity([0.0, 0.0, -(OMEGA**2) * mass / 0.25])
     arm = arm.with_joint("J1", damping=2 * damping * OMEGA * mass)
-    return linearize(arm, *holding(arm, [-pi / 2]))
+    return linearize(arm, *find_equilibrium(arm, [-pi / 2]))
 
 
 def edge(method, damping):
@@ -181,10 +186,12 @@ def test_an_undamped_oscillator_is_never_stable_with_explicit_euler():
 def test_closed_loop_map_is_a_simulation_of_the_law_on_the_linear_arm():
     """Random law with memory, three steps a period; with and without a period of delay."""
     arm, rng = chain({}, {}), np.random.default_rng(5)
-    linear = linearize(arm, *holding(arm, [0.2, 0.3]))
+    linear = linearize(arm, *find_equilibrium(arm, [0.2, 0.3]))
     phi, gamma = discrete_map(linear, "rk4", 1e-3)
     shapes = {"F": (3, 3), "G": (3, 4), "H": (2, 3), "J": (2, 4), "K": (2, 4)}
-    law = stability.Law("effort", **{name: rng.normal(size=size) for name, size in shapes.items()})
+    law = stability.LinearController(
+        "effort", **{name: rng.normal(size=size) for name, size in shapes.items()}
+    )
     for delay in (0, 1):
         y, c, u = rng.normal(size=4), rng.normal(size=3), rng.normal(size=2)
         start = np.concatenate([y, c, u] if delay else [y, c])
@@ -202,7 +209,7 @@ def test_the_linear_law_is_the_derivative_of_the_controller(name):
     """A small disturbance, five calls: the controller's answers are those of the linear law."""
     arm, period, q = five_dof(), 2e-3, five_dof().pose("initial")
     controller = build_controller(arm, name)
-    law, rng, h = law_of(controller, q, period), np.random.default_rng(2), 1e-6
+    law, rng, h = linear_controller(controller, q, period), np.random.default_rng(2), 1e-6
     motions = rng.normal(size=(5, 10))
 
     def answers(size):
@@ -243,7 +250,7 @@ def test_a_period_that_overflows_is_told_from_its_time_step():
     """Explicit Euler multiplies back-EMF's fastest rate by -8 or so in each of 400 steps."""
     slow = replace(published_loop(), dt=2.5e-3, period=1.0)
     phi, _ = discrete_map(slow.linear, "explicit_euler", 2.5e-3)
-    found = advise(slow, "explicit_euler")
+    found = analyze_stability(slow, "explicit_euler")
     assert not found.stable
     assert found.mode.growth == modes(five_dof(), phi, 2.5e-3)[0].growth > 100
 
@@ -251,10 +258,10 @@ def test_a_period_that_overflows_is_told_from_its_time_step():
 def test_a_law_that_is_not_linear_is_refused():
     class Bang(Controller):
         def update(self, state, reference, dt):
-            return self.limited(np.sign(reference.q - state.q), state)
+            return self.effort_command(np.sign(reference.q - state.q), state)
 
     with pytest.raises(InvalidValue, match="controller Bang: only pid"):
-        law_of(Bang(five_dof()), np.zeros(5), 2e-3)
+        linear_controller(Bang(five_dof()), np.zeros(5), 2e-3)
 
 
 # --- the published gains ---
@@ -266,7 +273,7 @@ def swing(factor, seconds=1.5):
     Explicit Euler of the plant, voltages one call late, no rule that stops reversing joints.
     """
     arm = published_arm()
-    state, volts = holding(arm, arm.pose("initial"), "voltage")
+    state, volts = find_equilibrium(arm, arm.configuration("initial"), "voltage")
     gains = factor * np.array([PUBLISHED_P.get(name, 0.0) for name in arm.joint_names])
     plant, target, size = Plant(arm, "explicit_euler"), state.q, []
     state = State.of(target + np.array([0, 1e-9, -1e-9, 0, 1e-9]))
@@ -282,20 +289,20 @@ def swing(factor, seconds=1.5):
 
 def test_published_gains_sit_at_the_edge_of_explicit_euler():
     """2.0 % of dt or 1.8 % of gain from the edge, R5 first, at some 570 Hz; others have room."""
-    found = {method: advise(published_loop(), method) for method in INTEGRATORS}
+    found = {method: analyze_stability(published_loop(), method) for method in INTEGRATORS}
     edge = found["explicit_euler"]
     assert edge.stable
     assert edge.margin == pytest.approx(0.0197, abs=5e-4)
     assert edge.gain_margin == pytest.approx(0.0184, abs=5e-4)
     assert (edge.mode.joint, round(edge.mode.frequency)) == ("R5", 572)
-    text = command_line.verdict(edge)
+    text = command_line.stability_sentence(edge)
     assert "sits at the edge of stability: 1.8 % more gain, or 2 % more dt" in text
     assert all(a.gain_margin > 0.3 for name, a in found.items() if name != "explicit_euler")
 
 
 def test_the_edge_is_where_the_simulation_starts_to_grow():
     """To 0.3 % of gain, on either side of the predicted factor; and at the predicted rate."""
-    factor = 1 + advise(published_loop(), "explicit_euler").gain_margin
+    factor = 1 + analyze_stability(published_loop(), "explicit_euler").gain_margin
     assert swing(factor * 0.997) < 0.5
     assert swing(factor * 1.003) > 2.0
     growth = modes_at(1.03)[0].growth
@@ -305,7 +312,7 @@ def test_the_edge_is_where_the_simulation_starts_to_grow():
 def modes_at(factor):
     loop = published_loop(factor=factor)
     phi, gamma = discrete_map(loop.linear, "explicit_euler", 1e-4)
-    return modes(loop.linear.arm, closed_loop_map(phi, gamma, loop.laws(1e-4), 1, 1), 1e-4)
+    return modes(loop.linear.arm, closed_loop_map(phi, gamma, loop.controllers(1e-4), 1, 1), 1e-4)
 
 
 def test_the_published_program_blows_up_with_one_percent_more():
@@ -321,12 +328,15 @@ def test_the_published_program_blows_up_with_one_percent_more():
 @pytest.mark.slow
 def test_the_published_steps_own_edge_is_computed_and_told(capsys):
     """Between 0.2 and 0.3 % more gain, where the linear loop has 1.8 %."""
-    edge = published_edge()
+    edge = published_stability_limit()
     p = np.array(list(PUBLISHED_P.values()))
     assert 1.002 < edge < 1.003
     limit = DIVERGED * objective(published_arm(), p)
     assert objective(published_arm(), 1.002 * p) < limit < objective(published_arm(), edge * p)
-    assert (published_edge(1.01, 1.02), published_edge(1.0, 1.001)) == (1.01, 1.001)
+    assert (published_stability_limit(1.01, 1.02), published_stability_limit(1.0, 1.001)) == (
+        1.01,
+        1.001,
+    )
     command_line.run(["five_dof", "--gains", "published", "--method", "explicit_euler"])
     told = capsys.readouterr().out.splitlines()[-1]
     assert f"within 3 s from {100 * (edge - 1):.2g} % more gain on" in told
@@ -337,12 +347,12 @@ def test_the_published_steps_own_edge_is_computed_and_told(capsys):
 
 def configured(dt=1e-4, period=2e-3):
     arm = five_dof()
-    return controlled_loop(arm, build_controller(arm), arm.pose("initial"), dt, period)
+    return controlled_loop(arm, build_controller(arm), arm.configuration("initial"), dt, period)
 
 
 def test_configured_gains_have_room():
     """dt 0.1 ms, control every 2 ms: gains 5 times as large and periods 4 times as long hold."""
-    found = advise(configured(), "semi_implicit_euler")
+    found = analyze_stability(configured(), "semi_implicit_euler")
     assert found.stable
     assert found.largest_dt == found.period == 2e-3
     assert found.gain_margin == pytest.approx(5.35, abs=0.1)
@@ -353,7 +363,7 @@ def test_configured_gains_have_room():
 def test_edge_of_the_configured_gains_is_that_of_the_simulation(factor, grows):
     """All gains times the predicted factor, less or more 3 %: the real controller on the plant."""
     arm, q = five_dof().with_motors(supply_voltage=inf), five_dof().pose("initial")
-    edge = 1 + advise(configured(), "semi_implicit_euler").gain_margin
+    edge = 1 + analyze_stability(configured(), "semi_implicit_euler").gain_margin
     held = build_controller(arm)
     gains = {
         name: {key: float(held.gains[key][k]) for key in ("p", "i", "d", "d_filter")}
@@ -377,12 +387,12 @@ def test_gains_times_too_much_are_unstable_and_say_so():
     arm = five_dof()
     loop = controlled_loop(
         arm, Pid(arm, {n: {"p": 2e4, "i": 0, "d": 0} for n in arm.joint_names}),
-        arm.pose("initial"), 1e-4, 2e-3,
+        arm.configuration("initial"), 1e-4, 2e-3,
     )  # fmt: skip
-    found = advise(loop, "semi_implicit_euler")
+    found = analyze_stability(loop, "semi_implicit_euler")
     assert not found.stable
     assert found.gain_margin < 0
-    assert "is unstable: joint R" in command_line.verdict(found)
+    assert "is unstable: joint R" in command_line.stability_sentence(found)
 
 
 # --- the search ---
@@ -417,7 +427,7 @@ def test_modes_that_nothing_holds_are_neutral():
     arm = five_dof()
     loop = published_loop()
     phi, gamma = discrete_map(loop.linear, "rk4", 1e-5)
-    closed = closed_loop_map(phi, gamma, voltage_law(arm, np.zeros(5)))
+    closed = closed_loop_map(phi, gamma, voltage_pi_controller(arm, np.zeros(5)))
     assert np.abs(np.linalg.eigvals(closed) - 1).min() < 1e-9
     free = [mode.joint for mode in modes(arm, closed, 1e-5)]
     assert free.count("R1") == 1
@@ -479,4 +489,4 @@ def test_bad_input_is_one_line(arguments, message, capsys):
 def test_arms_of_servos_have_nothing_to_linearize():
     arm = load_arm("five_dof").with_actuator("rate_limited")
     with pytest.raises(InvalidValue, match="joint 'R1' goes where its actuator puts it"):
-        holding(arm, arm.pose("initial"), "position")
+        find_equilibrium(arm, arm.configuration("initial"), "position")

@@ -5,9 +5,9 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from arm_dynamics.core.arrays import frozen, scalar, vector
-from arm_dynamics.core.errors import ArmDynamicsError, CommandRefused, InvalidValue, UnknownName
-from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.arrays import as_readonly, check_float, check_vector
+from arm_dynamics.core.errors import ArmDynamicsError, CommandRejected, InvalidValue, UnknownName
+from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import INTERFACES, Command, Reference, State
 
 
@@ -45,9 +45,9 @@ def test_commands():
     command = Command.checked("voltage", [1, 2], 2, stamp=0.25)
     assert (command.interface, command.stamp) == ("voltage", 0.25)
     assert not command.value.flags.writeable
-    with pytest.raises(CommandRefused, match=r"effort command\[0\] = inf: a finite"):
+    with pytest.raises(CommandRejected, match=r"effort command\[0\] = inf: a finite"):
         Command.checked("effort", [np.inf, 0], 2)
-    with pytest.raises(CommandRefused, match=r"shape \(3,\) given, \(2,\) expected"):
+    with pytest.raises(CommandRejected, match=r"shape \(3,\) given, \(2,\) expected"):
         Command.checked("effort", [0, 0, 0], 2)
     with pytest.raises(UnknownName, match="'torque'; known: " + ", ".join(sorted(INTERFACES))):
         Command.checked("torque", [0, 0], 2)
@@ -62,7 +62,7 @@ def test_a_reference_stands_still():
 
 
 def test_scalars_within_their_range():
-    assert scalar("dt", 1, above=0) == 1.0
+    assert check_float("dt", 1, above=0) == 1.0
     for keywords, value, said in (
         ({"above": 0}, 0, "dt = 0.0: must be above 0"),
         ({"lower": 1}, 0.5, "must be at least 1"),
@@ -74,20 +74,20 @@ def test_scalars_within_their_range():
         ({}, 10**400, "dt = 10+: a number"),
     ):
         with pytest.raises(InvalidValue, match=said):
-            scalar("dt", value, **keywords)
+            check_float("dt", value, **keywords)
 
 
 def test_vectors_and_frozen_arrays():
-    assert frozen([1, 2]).dtype == np.float64
-    assert vector("x", (1, 2, 3), 3).tolist() == [1, 2, 3]
+    assert as_readonly([1, 2]).dtype == np.float64
+    assert check_vector("x", (1, 2, 3), 3).tolist() == [1, 2, 3]
     with pytest.raises(InvalidValue, match="x: "):
-        vector("x", [[1], [1, 2]], 2)
+        check_vector("x", [[1], [1, 2]], 2)
     with pytest.raises(InvalidValue, match=r"x: \[10+\] is not"):
-        vector("x", [10**400], 1)
+        check_vector("x", [10**400], 1)
 
 
 def test_every_error_has_one_root():
-    for kind in (InvalidValue, CommandRefused, UnknownName):
+    for kind in (InvalidValue, CommandRejected, UnknownName):
         assert issubclass(kind, ArmDynamicsError)
 
 
@@ -96,8 +96,8 @@ TIME = Parameter("time", None, "s", "how long", above=0)
 
 
 def test_parameters():
-    assert complete("press", (FORCE, TIME), {"time": 2}) == {"force": 1.0, "time": 2.0}
-    assert (FORCE.allowed, TIME.allowed) == ("at least 0 and at most 10", "above 0")
+    assert with_defaults("press", (FORCE, TIME), {"time": 2}) == {"force": 1.0, "time": 2.0}
+    assert (FORCE.range_text, TIME.range_text) == ("at least 0 and at most 10", "above 0")
     for given, error, said in (
         ({}, InvalidValue, r"press: time \[s\] is missing"),
         ({"time": 0}, InvalidValue, "press: time = 0 s: above 0"),
@@ -107,4 +107,4 @@ def test_parameters():
         ({"time": 1, "colour": 1}, UnknownName, "parameter of press 'colour'; known: force, time"),
     ):
         with pytest.raises(error, match=said):
-            complete("press", (FORCE, TIME), given)
+            with_defaults("press", (FORCE, TIME), given)

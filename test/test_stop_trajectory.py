@@ -6,24 +6,24 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
+from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, default_deceleration
 from arm_dynamics.core.state import Reference
 
 ARM = five_dof()
-HOME = ARM.pose("initial")
+HOME = ARM.configuration("initial")
 SPEEDS = st.lists(st.floats(-1.2, 1.2), min_size=5, max_size=5)
 
 
 def stopping(v, q=HOME, deceleration=None):
-    rate = usual_deceleration(ARM) if deceleration is None else np.full(5, deceleration)
+    rate = default_deceleration(ARM) if deceleration is None else np.full(5, deceleration)
     present = Reference(np.array(q), np.array(v, dtype=float), np.zeros(5))
-    return StopTrajectory.of(ARM, rate).after(2.0, present)
+    return StopTrajectory.of(ARM, rate).starting_from(2.0, present)
 
 
 @given(SPEEDS)
 def test_every_joint_slows_down_at_its_rate_and_stands(v):
     """v² = 2 d x for each joint, where the limits leave room."""
-    stop, rate = stopping(v), usual_deceleration(ARM)
+    stop, rate = stopping(v), default_deceleration(ARM)
     gone = stop.at(stop.end).q - HOME
     allowed = np.array(v) ** 2 / (2 * rate)
     assert (np.abs(gone) <= allowed + 1e-12).all()
@@ -69,9 +69,9 @@ def test_a_rate_of_zero_is_a_stand_at_once():
 def test_it_can_be_entered_again_from_where_it_is():
     stop = stopping(np.full(5, 0.5))
     present = stop.at(2.05)
-    np.testing.assert_array_equal(stop.after(2.05, present).at(2.05).q, present.q)
+    np.testing.assert_array_equal(stop.starting_from(2.05, present).at(2.05).q, present.q)
     assert stop.check(ARM) is None
 
 
 def test_usual_rates_follow_the_velocity_limits():
-    assert usual_deceleration(ARM) == pytest.approx(ARM.velocity_limit / 0.25)
+    assert default_deceleration(ARM) == pytest.approx(ARM.velocity_limit / 0.25)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.simulation.end_stops import stop_effort
+from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.plant import Plant
 
 some = st.floats(-100, 100)
@@ -16,7 +16,7 @@ some = st.floats(-100, 100)
 @given(some, some, some, some, st.floats(0, 1e4), st.floats(0, 1e3))
 def test_closed_form(q, v, one, other, k, b):
     lower, upper = sorted((one, other))
-    effort = stop_effort(q, v, lower, upper, k, b)
+    effort = end_stop_effort(q, v, lower, upper, k, b)
     if lower <= q <= upper:
         assert effort == 0
     else:
@@ -26,7 +26,7 @@ def test_closed_form(q, v, one, other, k, b):
 
 @given(some, some)
 def test_a_continuous_joint_has_none(q, v):
-    assert stop_effort(q, v, -np.inf, np.inf, 50.0, 5.0) == 0.0
+    assert end_stop_effort(q, v, -np.inf, np.inf, 50.0, 5.0) == 0.0
 
 
 def test_a_stop_catches_a_thrown_joint_and_takes_its_energy():

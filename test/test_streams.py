@@ -10,11 +10,11 @@ from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
 from arm_dynamics.control.effort_check import check_effort
 from arm_dynamics.control.goals.streams import FADE, CommandSettings
-from arm_dynamics.control.trajectories.joint_trajectory import Options, parse
-from arm_dynamics.control.trajectories.stop_trajectory import usual_deceleration
+from arm_dynamics.control.trajectories.joint_trajectory import Options, parse_trajectory
+from arm_dynamics.control.trajectories.stop_trajectory import default_deceleration
 from arm_dynamics.control.trajectories.stream_tracks import Sample, StreamFit
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation
 
 ARMS = ("two_link", "five_dof", "puma560")
@@ -105,7 +105,7 @@ def test_moveit_servo_drives_the_arm(arm):
     assert rig.events.counts["stream_ended"] == 1
     assert not v[-1].any()
     last = source(t[-1] - 1.0 + 0.09)  # its window's last waypoint but one
-    way = last[1] ** 2 / (2 * usual_deceleration(rig.arm))
+    way = last[1] ** 2 / (2 * default_deceleration(rig.arm))
     np.testing.assert_allclose(q[-1], last[0] + np.sign(last[1]) * way, atol=2e-3)
 
 
@@ -123,7 +123,7 @@ def test_a_stream_with_a_gap_is_joined_within_the_limits(arm, gap):
             rig.send([0.01], [source(rig.now + 0.01)[0]])
     _, q, v, _ = rig.motion()
     assert not rig.rejected
-    limit, rate = rig.arm.velocity_limit, usual_deceleration(rig.arm)
+    limit, rate = rig.arm.velocity_limit, default_deceleration(rig.arm)
     assert (np.abs(np.diff(q, axis=0)) / PERIOD <= limit * 1.011).all()
     assert (np.abs(np.diff(v, axis=0)) / PERIOD <= 1.5 * rate + 2.0).all()
     assert figures(rig, source, 1.0 + gap + 1.0).error < 5e-3
@@ -132,7 +132,7 @@ def test_a_stream_with_a_gap_is_joined_within_the_limits(arm, gap):
 @pytest.mark.parametrize("ahead", [1e-9, 0.0, 1e-3])
 def test_a_waypoint_nearer_than_a_period_is_now(ahead):
     rig = Rig("five_dof")
-    q = rig.arm.pose("initial") + 0.01
+    q = rig.arm.configuration("initial") + 0.01
     rig.send([ahead], [q])
     rig.step(0.5)
     assert not rig.rejected
@@ -143,7 +143,7 @@ def test_a_waypoint_nearer_than_a_period_is_now(ahead):
 
 def test_a_jump_of_a_stream_is_a_limited_move():
     rig = Rig("five_dof")
-    start = rig.arm.pose("initial")
+    start = rig.arm.configuration("initial")
     away = start + np.array([1.0, 0.5, 0.2, 0.5, 0.5])
     for k in range(1, 200):
         rig.step(k * 0.01)
@@ -175,29 +175,33 @@ def test_a_stream_of_a_continuous_joint_passes_half_a_turn(by):
 def test_a_waypoint_too_far_for_its_time_is_reached_later():
     """On the topic; a goal is rejected."""
     rig = Rig("five_dof")
-    away = rig.arm.pose("initial") + np.array([1.0, 0, 0, 0, 0])
+    away = rig.arm.configuration("initial") + np.array([1.0, 0, 0, 0, 0])
     rig.send([0.5], [away])
     rig.step(2.0)
     _, q, _, _ = rig.motion()
     assert not rig.rejected
     assert (np.abs(np.diff(q, axis=0)) / PERIOD <= rig.arm.velocity_limit * 1.011).all()
     np.testing.assert_allclose(q[-1], away, atol=1e-9)
-    with pytest.raises(TrajectoryRefused, match="R1': velocity"):
-        rig.loop.follow(parse(rig.arm, rig.arm.joint_names, [0.5], [q[0]], start=rig.now))
+    with pytest.raises(TrajectoryRejected, match="R1': velocity"):
+        rig.loop.follow(
+            parse_trajectory(rig.arm, rig.arm.joint_names, [0.5], [q[0]], start=rig.now)
+        )
 
 
 def test_a_goal_may_end_in_motion_where_that_is_allowed():
     """It comes to rest within the deceleration, and says so."""
     rig = Rig("five_dof")
-    q, v = rig.arm.pose("initial"), np.array([0.4, 0, 0, 0, 0])
+    q, v = rig.arm.configuration("initial"), np.array([0.4, 0, 0, 0, 0])
     names = rig.arm.joint_names
-    with pytest.raises(TrajectoryRefused, match="allow_nonzero_velocity_at_trajectory_end"):
-        parse(rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now)
+    with pytest.raises(TrajectoryRejected, match="allow_nonzero_velocity_at_trajectory_end"):
+        parse_trajectory(rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now)
     allowed = Options(end_in_motion=True)
-    goal = parse(rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now, options=allowed)
+    goal = parse_trajectory(
+        rig.arm, names, [0.5], [q + 0.5 * v], [v], start=rig.now, options=allowed
+    )
     rig.loop.follow(goal)
     rig.step(1.5)
-    way = v**2 / (2 * usual_deceleration(rig.arm))
+    way = v**2 / (2 * default_deceleration(rig.arm))
     np.testing.assert_allclose(rig.loop.reference.q, q + 0.5 * v + way, atol=1e-9)
     assert not rig.loop.reference.v.any()
     assert rig.events.counts["stream_ended"] == 1
@@ -205,7 +209,7 @@ def test_a_goal_may_end_in_motion_where_that_is_allowed():
 
 def test_waypoints_that_leave_the_limits_by_themselves_are_rejected():
     rig = Rig("five_dof")
-    q = rig.arm.pose("initial")
+    q = rig.arm.configuration("initial")
     rig.send([0.5, 0.51], [q, q + 0.2])
     rig.send([0.01], [q + 9.0 * (np.arange(5) == 1)])
     rig.send([0.01], [q], start=-1.0)
@@ -254,15 +258,17 @@ def test_velocities_alone_end_at_a_position_limit():
         rig.step(k * 0.01)
         rig.send([0.01], v=[[0.0, 0.5, 0.0, 0.0, 0.0]])
     _, q, v, _ = rig.motion()
-    rate = usual_deceleration(rig.arm)
+    rate = default_deceleration(rig.arm)
     assert q[-1][1] == pytest.approx(rig.arm.upper[1], abs=1e-3)
     assert (q <= rig.arm.upper + 1e-9).all()
     assert (np.abs(np.diff(v, axis=0)) / PERIOD <= 1.1 * rate + 1e-6).all()
 
 
 def test_integration_has_to_be_allowed():
-    with pytest.raises(TrajectoryRefused, match="allow_integration_in_goal_trajectories"):
-        parse(load_arm("five_dof"), load_arm("five_dof").joint_names, [1.0], [], [np.zeros(5)])
+    with pytest.raises(TrajectoryRejected, match="allow_integration_in_goal_trajectories"):
+        parse_trajectory(
+            load_arm("five_dof"), load_arm("five_dof").joint_names, [1.0], [], [np.zeros(5)]
+        )
 
 
 @pytest.mark.parametrize("interface", ["position", "velocity"])
@@ -325,8 +331,8 @@ def test_a_trajectory_begins_where_it_is_told_to():
     """At the reference, else at the measured state."""
     for desired in (True, False):
         rig = Rig("five_dof")
-        rig.loop.following.from_desired = desired
-        q = rig.arm.pose("initial")
+        rig.loop.reference_generator.from_desired = desired
+        q = rig.arm.configuration("initial")
         rig.driver.q = q + 0.02
         rig.send([1.0], [q])
         rig.step()
@@ -342,16 +348,20 @@ def test_efforts_are_added_to_the_command(kind):
     """To the number: from the same state the commands differ by the given effort."""
     arm = load_arm("five_dof")
     given = np.array([[0.1, -0.2, 0.05, 0.0, 0.02], [0.3, 0.2, 0.05, 0.1, 0.02]])
-    q, found = arm.pose("initial"), []
+    q, found = arm.configuration("initial"), []
     for efforts in ((), given):
-        loop = ControlLoop(Simulated(arm, Simulation(arm, period=PERIOD)), kind(arm))
+        loop = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), kind(arm))
         loop.step()
         begin = loop.state.time
         times = [PERIOD + 1e-6, 1.0]
-        loop.follow(parse(arm, arm.joint_names, times, [q, q], start=begin, efforts=efforts))
+        loop.follow(
+            parse_trajectory(arm, arm.joint_names, times, [q, q], start=begin, efforts=efforts)
+        )
         loop.step()
         loop.step()
-        found.append((loop.command.value, loop.reference.effort, loop.following.at(begin + 0.501)))
+        found.append(
+            (loop.command.value, loop.reference.effort, loop.reference_generator.at(begin + 0.501))
+        )
     (without, nothing, _), (command, effort, later) = found
     assert nothing is None
     np.testing.assert_allclose(effort, given[0], atol=1e-3)
@@ -361,11 +371,11 @@ def test_efforts_are_added_to_the_command(kind):
 
 def test_efforts_of_streams_too_and_they_fade_with_another_trajectory():
     arm = load_arm("two_link")
-    loop = ControlLoop(Simulated(arm, Simulation(arm, period=PERIOD)), PidGravity(arm))
+    loop = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), PidGravity(arm))
     loop.step()
     rig = Rig(arm)
     rig.loop = rig.streams.loop = loop
-    q = arm.pose("initial")
+    q = arm.configuration("initial")
     rig.send([0.0], [q], efforts=[[0.2, -0.1]])
     for _ in range(100):
         loop.step()
@@ -381,15 +391,15 @@ def test_efforts_of_streams_too_and_they_fade_with_another_trajectory():
 
 def test_efforts_need_a_controller_of_efforts():
     rig = Rig("two_link")
-    rig.send([1.0], [rig.arm.pose("initial")], efforts=[[0.1, 0.1]])
+    rig.send([1.0], [rig.arm.configuration("initial")], efforts=[[0.1, 0.1]])
     assert "Position, which commands position; leave effort empty" in rig.rejected[0]
 
 
 def test_the_effort_check_counts_them():
     arm = load_arm("five_dof")
-    q = arm.pose("initial")
+    q = arm.configuration("initial")
     much = [[0.0, 0.0, 0.0, 0.0, 1.01 * arm.effort_limit[4]]]
-    heavy = parse(arm, arm.joint_names, [1.0], [q], efforts=much)
-    with pytest.raises(TrajectoryRefused, match="R5"):
+    heavy = parse_trajectory(arm, arm.joint_names, [1.0], [q], efforts=much)
+    with pytest.raises(TrajectoryRejected, match="R5"):
         check_effort(arm, heavy, arm.effort_limit)
-    check_effort(arm, parse(arm, arm.joint_names, [1.0], [q]), arm.effort_limit)
+    check_effort(arm, parse_trajectory(arm, arm.joint_names, [1.0], [q]), arm.effort_limit)

@@ -8,8 +8,8 @@ from test_motor_arm_makers import Line
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.safety.oscillation import END, WINDOW, Swinging
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.safety.oscillation import END, WINDOW, OscillationMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 LIMIT = arm().effort_limit
@@ -17,10 +17,10 @@ LIMIT = arm().effort_limit
 
 def trips(efforts, period=PERIOD, **settings):
     """What ``look`` says in the end of a series of efforts of the second joint."""
-    swinging = Swinging(arm(), SafetySettings(**settings))
+    swinging = OscillationMonitor(arm(), SafetySettings(**settings))
     found = []
     for k, effort in enumerate(efforts):
-        found = found or swinging.look(k * period, np.array([0.0, effort, 0.0]))
+        found = found or swinging.update(k * period, np.array([0.0, effort, 0.0]))
     return found
 
 
@@ -30,7 +30,7 @@ def test_a_joint_that_swings_end_to_end_trips_within_two_windows(hertz):
     (trip,) = trips(LIMIT[1] * np.sin(2 * np.pi * hertz * t))
     assert (trip.kind, trip.joint, trip.limit) == ("swinging", "J2", 8)
     assert "lower gains" in str(trip)
-    assert not trip.passes
+    assert not trip.self_clearing
 
 
 def test_motions_that_need_all_of_the_effort_do_not():
@@ -48,8 +48,8 @@ def test_a_lower_limit_of_the_effort_counts():
 
 
 def test_the_number_of_turns_is_a_whole_one():
-    with pytest.raises(InvalidValue, match="swing_turns"):
-        SafetySettings(swing_turns=2.5)
+    with pytest.raises(InvalidValue, match="max_effort_reversals"):
+        SafetySettings(max_effort_reversals=2.5)
 
 
 def test_a_loop_that_is_too_late_for_its_gains_is_stopped_and_begins_to_count_anew():
@@ -73,7 +73,7 @@ def test_a_loop_that_is_too_late_for_its_gains_is_stopped_and_begins_to_count_an
     loop.hold({"J1": line.body.state.q[0] + 0.1})
     cycles(200)
     assert {trip.kind for trip in line.driver.trips} == {"swinging"}
-    assert line.driver.status is Status.STOPPED
+    assert line.driver.status is DriverState.STOPPED
     assert np.abs(line.body.state.v).max() < 0.1
     assert all(line.torque)
     line.driver.reset()
@@ -82,4 +82,4 @@ def test_a_loop_that_is_too_late_for_its_gains_is_stopped_and_begins_to_count_an
     cycles(3)
     line.driver.activate()
     cycles(100)
-    assert line.driver.status is Status.ACTIVE
+    assert line.driver.status is DriverState.ACTIVE

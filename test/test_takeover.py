@@ -7,11 +7,11 @@ from conftest import five_dof
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.trajectories.joint_trajectory import parse
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.hardware.driver import Driver
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.plant import Plant
@@ -22,8 +22,8 @@ HOME = five_dof().pose("initial")
 
 def controlled(law="pid_gravity", payload=0.0):
     arm = five_dof()
-    simulation = Simulation(arm.with_payload(payload), known=arm)
-    return simulation, ControlLoop(Simulated(arm, simulation), build_controller(arm, law))
+    simulation = Simulation(arm.with_payload(payload), nominal=arm)
+    return simulation, ControlLoop(SimulationDriver(arm, simulation), build_controller(arm, law))
 
 
 @pytest.mark.parametrize("law", ["pid", "pid_gravity"])
@@ -97,7 +97,7 @@ def test_a_reset_is_taken_over_where_the_arm_was_put():
 def test_a_trajectory_that_came_in_a_gap_is_forgotten_and_that_is_said():
     simulation, loop = controlled()
     loop.step()
-    loop.follow(parse(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1]))
+    loop.follow(parse_trajectory(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1]))
     for _ in range(200):
         simulation.advance()
     loop.step()
@@ -110,12 +110,15 @@ def test_a_trajectory_that_is_posted_at_a_take_over_is_followed():
     """As another thread may that looked at the loop before."""
     simulation, loop = controlled()
     loop.step()
-    goal = parse(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1])
-    begin, loop.following.begin = loop.following.begin, lambda way: (begin(way), post(goal))
-    post = loop.following.post
+    goal = parse_trajectory(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1])
+    begin, loop.reference_generator.start = (
+        loop.reference_generator.start,
+        lambda way: (begin(way), post(goal)),
+    )
+    post = loop.reference_generator.queue
     simulation.reset(HOME + np.array([0.5, 0, 0, 0, 0]))
     loop.step()
-    loop.following.begin = begin
+    loop.reference_generator.start = begin
     loop.step()
     assert loop.trajectory.end == 9.0
 
@@ -133,8 +136,8 @@ def test_a_trajectory_by_another_clock_is_refused():
     simulation, loop = controlled()
     loop.step()
     names = simulation.arm.joint_names
-    far = parse(simulation.arm, names, [1.0], [HOME], start=1.7e9)
-    with pytest.raises(TrajectoryRefused, match=r"3600 s ahead.*another clock"):
+    far = parse_trajectory(simulation.arm, names, [1.0], [HOME], start=1.7e9)
+    with pytest.raises(TrajectoryRejected, match=r"3600 s ahead.*another clock"):
         loop.follow(far)
 
 
@@ -162,7 +165,7 @@ def test_damping_beyond_the_time_step_is_refused_by_name():
 
 def test_the_safe_stop_knows_a_changed_gravity():
     simulation = Simulation(five_dof())
-    simulation.use_arm(five_dof().with_gravity([0, 0, 9.81]))
+    simulation.set_arm(five_dof().with_gravity([0, 0, 9.81]))
     for _ in range(500):
         simulation.advance()
     np.testing.assert_allclose(simulation.state.q, HOME, atol=0.02)

@@ -13,15 +13,19 @@ from arm_dynamics import Plant, State, load_arm, nearest_reachable
 from arm_dynamics.control.controllers.impedance import Impedance
 from arm_dynamics.control.controllers.resolved_rate import ResolvedRate
 from arm_dynamics.control.controllers.task_space import TaskSpace
-from arm_dynamics.control.controllers.task_space_base import task_of
+from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
-from arm_dynamics.core.small_matrices import filtered_inverse, solve_positive
+from arm_dynamics.core.small_matrices import damped_pseudoinverse, solve_spd
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics import kinematics, rigid_body
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import VirtualArm
-from arm_dynamics.dynamics.kinematics.tool_motion import Tool, controlled_axes, tool_inertia
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import ClosedLoopIk
+from arm_dynamics.dynamics.kinematics.tool_motion import (
+    ToolKinematics,
+    controlled_axes,
+    operational_inertia,
+)
 from arm_dynamics.model.model_error import with_model_error
 
 LAWS = (ResolvedRate, TaskSpace, Impedance)
@@ -68,15 +72,15 @@ def test_small_positive_systems_and_filtered_inverses():
     for k, n in ((1, 1), (2, 2), (3, 5), (6, 6), (6, 7)):
         J, B = random.normal(size=(k, n)), random.normal(size=(k, 3))
         A = J @ J.T
-        np.testing.assert_allclose(solve_positive(A, B), np.linalg.solve(A, B), rtol=1e-8)
-        np.testing.assert_allclose(filtered_inverse(J, 1e-6)[0], np.linalg.pinv(J), rtol=1e-8)
+        np.testing.assert_allclose(solve_spd(A, B), np.linalg.solve(A, B), rtol=1e-8)
+        np.testing.assert_allclose(damped_pseudoinverse(J, 1e-6)[0], np.linalg.pinv(J), rtol=1e-8)
         U, sigma, W = np.linalg.svd(J, full_matrices=False)
         weak = 1.5 * sigma.min()
         acting = sigma / np.maximum(sigma**2, weak**2)
-        found, weakest = filtered_inverse(J, weak)
+        found, weakest = damped_pseudoinverse(J, weak)
         np.testing.assert_allclose(found, (W.T * acting) @ U.T, atol=1e-8 * acting.max())
         assert 0 < weakest <= sigma.min() * (1 + 1e-9)
-    assert np.isnan(solve_positive(np.zeros((2, 2)), np.eye(2))).all()
+    assert np.isnan(solve_spd(np.zeros((2, 2)), np.eye(2))).all()
 
 
 def test_axes_are_those_that_an_arm_can_be_asked_for():
@@ -93,29 +97,29 @@ def test_axes_are_those_that_an_arm_can_be_asked_for():
 def test_out_of_reach_it_comes_to_rest_at_the_nearest_point(name):
     arm = arm_of(name)
     q, _, _ = scattered(arm)
-    virtual, law = VirtualArm(arm), ResolvedRate(arm).law_gains
-    virtual.place(q)
-    far = replace(task_of(arm, Reference.hold(q)), position=np.array([3.0, 0.0, 1.0]))
+    virtual, law = ClosedLoopIk(arm), ResolvedRate(arm).controller_gains
+    virtual.reset(q)
+    far = replace(to_task_reference(arm, Reference.hold(q)), position=np.array([3.0, 0.0, 1.0]))
     fastest = 0.0
     for _ in range(6000):
         before = virtual.v
-        virtual.follow(far, DT, law)
+        virtual.update(far, DT, law)
         fastest = max(fastest, np.abs(virtual.v - before).max() / DT)
-    reached = Tool(arm).motion(virtual.q, virtual.v).position
+    reached = ToolKinematics(arm).motion(virtual.q, virtual.v).position
     assert np.abs(virtual.v).max() < 2e-2
     assert fastest <= law["acceleration"] * (1 + 1e-9)
     if name != "puma560":  # which weighs its orientation too
         nearest = nearest_reachable(arm, far.position)
         missed = np.linalg.norm(reached - far.position)
-        assert missed == pytest.approx(nearest.missed, abs=1e-3)
-        assert virtual.distance == pytest.approx(missed, rel=1e-3)
+        assert missed == pytest.approx(nearest.position_error, abs=1e-3)
+        assert virtual.reachability_error == pytest.approx(missed, rel=1e-3)
 
 
 def test_it_follows_a_moving_tool_exactly_and_stays_within_limits():
     arm = five_dof()
     start, _, _ = scattered(arm, share=0.2)
-    virtual, law = VirtualArm(arm), TaskSpace(arm).law_gains
-    virtual.place(start)
+    virtual, law = ClosedLoopIk(arm), TaskSpace(arm).controller_gains
+    virtual.reset(start)
     for k in range(1500):
         t = k * DT
         q = start + 0.2 * np.sin(np.array([1.0, 1.3, 0.7, 2.0, 1.1]) * t) * np.array(
@@ -124,10 +128,10 @@ def test_it_follows_a_moving_tool_exactly_and_stays_within_limits():
         w = np.array([1.0, 1.3, 0.7, 2.0, 1.1])
         sign = np.array([1, -1, 1, 1, 1])
         asked = Reference(q, 0.2 * w * np.cos(w * t) * sign, -0.2 * w * w * np.sin(w * t) * sign)
-        followed = virtual.follow(task_of(arm, asked), DT if k else 0.0, law)
+        followed = virtual.update(to_task_reference(arm, asked), DT if k else 0.0, law)
         assert ((followed.q >= arm.lower) & (followed.q <= arm.upper)).all()
         if t > 1:
-            assert virtual.distance < 1e-4
+            assert virtual.reachability_error < 1e-4
 
 
 # The laws ---------------------------------------------------------------------------------------
@@ -141,15 +145,15 @@ def test_operational_space_gives_the_tool_the_acceleration_asked_for(name):
     law = TaskSpace(arm, {"law": {"weak": 1e-9}})
     law._limit = np.full(arm.nv, np.inf)
     state = State.of(q, 0.1 * v)
-    law.virtual.place(q)  # at rest, so that there is something to catch up with
-    goal = task_of(arm, Reference.hold(q + 0.02))
+    law.clik.reset(q)  # at rest, so that there is something to catch up with
+    goal = to_task_reference(arm, Reference.hold(q + 0.02))
     told = law.update(state, goal, 0.0).value
     a = rigid_body.aba(arm, q, state.v, told)
-    virtual = Tool(arm).motion(q, np.zeros(arm.nv))
-    at = Tool(arm).motion(q, state.v)
+    virtual = ToolKinematics(arm).motion(q, np.zeros(arm.nv))
+    at = ToolKinematics(arm).motion(q, state.v)
     wanted = virtual.twist - at.twist
     expected = law.axis_gains["d"] * wanted
-    axes = list(law.virtual.axes)
+    axes = list(law.clik.axes)
     found = at.jacobian @ a + at.drift
     np.testing.assert_allclose(found[axes], expected[axes], atol=1e-8)
 
@@ -164,7 +168,7 @@ def test_spare_joints_do_not_move_the_tool():
         law._limit = np.full(arm.nv, np.inf)
         law.reset(State.of(q + 0.03))
         told = law.update(State.of(q, 0.1 * v), Reference.hold(q), 0.0).value
-        at = Tool(arm).motion(q, 0.1 * v)
+        at = ToolKinematics(arm).motion(q, 0.1 * v)
         tool.append(at.jacobian @ rigid_body.aba(arm, q, 0.1 * v, told) + at.drift)
     np.testing.assert_allclose(tool[0][axes], tool[1][axes], atol=1e-7)
 
@@ -176,7 +180,7 @@ def test_a_wrench_at_the_tool_is_what_the_joints_feel():
     for kind in (TaskSpace, Impedance):
         law = kind(arm)
         law.reset(State.of(q))
-        held = task_of(arm, Reference.hold(q))
+        held = to_task_reference(arm, Reference.hold(q))
         without = law.update(State.of(q), held, 0.0).value
         law.reset(State.of(q))
         pushed = law.update(State.of(q), replace(held, wrench=wrench), 0.0).value
@@ -188,7 +192,7 @@ def test_an_integral_stands_still_while_the_tool_is_told_to_push():
     """It is what it was before the push, however long that lasts and far the tool yields."""
     arm = five_dof()
     q, _, _ = scattered(arm)
-    law, held = TaskSpace(arm), task_of(arm, Reference.hold(q))
+    law, held = TaskSpace(arm), to_task_reference(arm, Reference.hold(q))
     law.reset(State.of(q))
     for _ in range(20):
         law.update(State.of(q - 0.01), held, DT)
@@ -205,7 +209,7 @@ def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
     q, _, _ = scattered(arm, 3)
     law = Impedance(arm, {f"tool.{axis}": {"stiffness": 800.0, "damping": 60.0} for axis in "xyz"})
     law.reset(State.of(q))
-    held, force = task_of(arm, Reference.hold(q)), np.array([5.0, 0.0, -4.0])
+    held, force = to_task_reference(arm, Reference.hold(q)), np.array([5.0, 0.0, -4.0])
     state, plant = State.of(q), Plant(arm)
     push = np.append(force, np.zeros(3))
     for k in range(4000):
@@ -218,12 +222,12 @@ def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
 
 @pytest.mark.quick(4)
 @pytest.mark.parametrize("ideal", [False, True])
-@pytest.mark.parametrize("name", resources.names("urdf", ".urdf"))
+@pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
 def test_springs_found_from_the_model_are_of_use_and_none_rings(name, ideal):
     arm = load_arm(name).with_actuator("ideal") if ideal else load_arm(name)
     law = Impedance(arm)
-    K, axes = law.axis_gains["stiffness"], law.virtual.axes
-    aimed = 15.0**2 * tool_inertia(arm)
+    K, axes = law.axis_gains["stiffness"], law.clik.axes
+    aimed = 15.0**2 * operational_inertia(arm)
     assert (K[axes[axes < 3]] > 0.5 * aimed[axes[axes < 3]]).all()
     assert (K[axes] > 0.1 * aimed[axes]).all()
     assert name != "puma560" or K[:3].min() > 1000
@@ -243,7 +247,7 @@ def test_damping_that_is_not_given_follows_the_stiffness(scale):
     usual = law.values
     stiff = {"stiffness": 9 * usual["tool.x"]["stiffness"]}
     posture = {"posture_stiffness": 25 * usual[joint]["posture_stiffness"]}
-    law.configure({"tool.x": stiff, joint: posture})
+    law.set_gains({"tool.x": stiff, joint: posture})
     assert law.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
     damper = usual[joint]["posture_damping"]
     assert law.values[joint]["posture_damping"] == pytest.approx(5 * damper)
@@ -251,7 +255,7 @@ def test_damping_that_is_not_given_follows_the_stiffness(scale):
     assert law.given == {"tool.x": stiff, joint: posture}, "what follows is not given"
     law.slow_down(1.0)
     assert law.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
-    law.configure({"tool.x": {**stiff, "damping": 7.0}, "tool.y": {"stiffness": 0.0}})
+    law.set_gains({"tool.x": {**stiff, "damping": 7.0}, "tool.y": {"stiffness": 0.0}})
     assert law.values["tool.x"]["damping"] == 7.0
     assert law.values["tool.y"]["damping"] == 0.0
 
@@ -305,7 +309,7 @@ def test_the_integral_lifts_an_unknown_load_and_overcomes_friction(kind, name, l
     arm, missed = load_arm(name), {}
     q = np.array([0.2, -0.9, 0.0, 0.0, 0.0] if load else [0.2, 0.6, -2.4, 0.3, 0.7, 0.2])
     plant = Plant(arm.with_payload(load))
-    start = task_of(arm, Reference.hold(q))
+    start = to_task_reference(arm, Reference.hold(q))
     goal = replace(start, position=start.position - [0.0, 0.0, 0.05])
     for told, steps in (({"ki": 0.0}, 1000), ({}, 2000)):
         law, state = kind(arm, dict.fromkeys(arm.joint_names, told)), State.of(q)
@@ -326,7 +330,7 @@ def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
     q, _, _ = scattered(arm, 5)
     law, plant, state = kind(arm), Plant(arm), State.of(q)
     law.reset(state)
-    held = task_of(arm, Reference.hold(q))
+    held = to_task_reference(arm, Reference.hold(q))
     near = replace(held, position=held.position * 0.95)
     for k in range(1500):
         state = plant.step(state, law.update(state, near, DT * (k > 0)), 2e-4, 10)
@@ -339,18 +343,18 @@ def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
         assert (np.abs(told.value) <= arm.effort_limit).all()
         state = plant.step(state, told, 2e-4, 10)
     assert np.isfinite(state.q).all()
-    assert law.virtual.distance > 1.0
+    assert law.virtual.reachability_error > 1.0
 
 
 def test_a_plain_reference_is_that_of_its_tool():
     arm = five_dof()
     q, v, a = scattered(arm, 4)
-    task, h = task_of(arm, Reference(q, v, a)), 1e-6
+    task, h = to_task_reference(arm, Reference(q, v, a)), 1e-6
     ahead, behind = (kinematics.tool_pose(arm, q + s * h * v)[0] for s in (1, -1))
     np.testing.assert_allclose(task.twist[:3], (ahead - behind) / (2 * h), atol=1e-8)
     expected = kinematics.jacobian(arm, q) @ a + kinematics.jacobian_derivative(arm, q, v) @ v
     np.testing.assert_allclose(task.acceleration, expected, atol=1e-10)
-    assert task_of(arm, task) is task
+    assert to_task_reference(arm, task) is task
 
 
 def test_an_arm_of_one_joint_has_a_tool_too():
@@ -378,7 +382,7 @@ def test_an_arm_of_one_joint_has_a_tool_too():
 def test_a_bad_reference_is_refused_and_forgotten(kind, part, value, said):
     arm = five_dof()
     q, _, _ = scattered(arm)
-    state, held = State.of(q), task_of(arm, Reference.hold(q + 0.02))
+    state, held = State.of(q), to_task_reference(arm, Reference.hold(q + 0.02))
     law, other = kind(arm), kind(arm)
     for each in (law, other):
         each.reset(state)
@@ -393,7 +397,7 @@ def test_a_bad_reference_is_refused_and_forgotten(kind, part, value, said):
 def test_any_finite_task_is_answered_by_finite_efforts(kind, part):
     arm = five_dof()
     q, _, _ = scattered(arm)
-    law, held = kind(arm), task_of(arm, Reference.hold(q))
+    law, held = kind(arm), to_task_reference(arm, Reference.hold(q))
     law.reset(State.of(q))
     for sign in (1.0, -1.0):
         far = replace(held, **{part: np.full(getattr(held, part).size, sign * 1.7e308)})
@@ -408,12 +412,15 @@ def test_it_comes_to_rest_whatever_the_time_step(dt, told):
     """A rate of more than once in a period would throw it to and fro."""
     arm = five_dof()
     q, _, _ = scattered(arm, share=0.2)
-    virtual = VirtualArm(arm)
-    virtual.place(q)
-    goal, law = task_of(arm, Reference.hold(q + 0.3)), {**ResolvedRate(arm).law_gains, **told}
+    virtual = ClosedLoopIk(arm)
+    virtual.reset(q)
+    goal, law = (
+        to_task_reference(arm, Reference.hold(q + 0.3)),
+        {**ResolvedRate(arm).controller_gains, **told},
+    )
     for _ in range(3000):
-        virtual.follow(goal, dt, law)
-    assert virtual.distance < 1e-9
+        virtual.update(goal, dt, law)
+    assert virtual.reachability_error < 1e-9
     assert np.abs(virtual.v).max() < 0.02
 
 
@@ -428,16 +435,16 @@ def test_it_comes_to_rest_whatever_the_time_step(dt, told):
 def test_it_rests_against_several_limits_at_once(name, out):
     """On the way to what is out of reach one joint after the other stops, and the rest goes on."""
     arm = arm_of(name)
-    q = np.array(arm.pose("initial"))
+    q = np.array(arm.configuration("initial"))
     virtual, law, held = (
-        VirtualArm(arm),
-        ResolvedRate(arm).law_gains,
-        task_of(arm, Reference.hold(q)),
+        ClosedLoopIk(arm),
+        ResolvedRate(arm).controller_gains,
+        to_task_reference(arm, Reference.hold(q)),
     )
-    virtual.place(q)
+    virtual.reset(q)
     for share in [*np.linspace(0, 1, 1500), *np.ones(5000)]:
         way = share * (np.array(out) - held.position)
-        virtual.follow(replace(held, position=held.position + way), DT, law)
+        virtual.update(replace(held, position=held.position + way), DT, law)
     stopped = (virtual.q <= arm.lower) | (virtual.q >= arm.upper)
     assert stopped.sum() > 1
     assert np.abs(virtual.v).max() < 1e-3
@@ -446,15 +453,17 @@ def test_it_rests_against_several_limits_at_once(name, out):
 def test_beyond_a_limit_it_begins_where_the_arm_is_and_only_comes_back():
     arm = five_dof()
     outside = np.where(np.isfinite(arm.upper), arm.upper + 0.05, 0.0)
-    virtual, law = VirtualArm(arm), ResolvedRate(arm).law_gains
-    virtual.place(outside)
-    away = task_of(arm, Reference.hold(outside + 0.1))
-    np.testing.assert_array_equal(virtual.follow(away, 0.0, law).q, outside)
+    virtual, law = ClosedLoopIk(arm), ResolvedRate(arm).controller_gains
+    virtual.reset(outside)
+    away = to_task_reference(arm, Reference.hold(outside + 0.1))
+    np.testing.assert_array_equal(virtual.update(away, 0.0, law).q, outside)
     for _ in range(200):
-        assert (virtual.follow(away, DT, law).q <= np.maximum(outside, arm.upper)).all()
-    back = task_of(arm, Reference.hold((np.maximum(arm.lower, -2) + np.minimum(arm.upper, 2)) / 2))
+        assert (virtual.update(away, DT, law).q <= np.maximum(outside, arm.upper)).all()
+    back = to_task_reference(
+        arm, Reference.hold((np.maximum(arm.lower, -2) + np.minimum(arm.upper, 2)) / 2)
+    )
     for _ in range(3000):
-        last = virtual.follow(back, DT, law)
+        last = virtual.update(back, DT, law)
     assert (last.q <= arm.upper).all()
 
 
@@ -473,7 +482,7 @@ def test_plain_references_and_those_of_the_tool_may_take_turns(kind):
     arm = five_dof()
     q, _, _ = scattered(arm)
     goal, answers = Reference.hold(q + 0.05), []
-    for odd in (goal, task_of(arm, goal)):
+    for odd in (goal, to_task_reference(arm, goal)):
         law = kind(arm)
         law.reset(State.of(q))
         answers.append(
@@ -488,7 +497,7 @@ def test_another_model_does_not_lose_sight_of_the_reference():
     law = ResolvedRate(arm)
     law.reset(State.of(q))
     law.update(State.of(q), Reference.hold(q + 0.3), 0.0)
-    before = law.virtual.distance, law.virtual.weakest
-    law.use_model(arm.with_payload(0.5))
-    assert (law.virtual.distance, law.virtual.weakest) == before
+    before = law.clik.reachability_error, law.clik.min_singular_value
+    law.set_model(arm.with_payload(0.5))
+    assert (law.clik.reachability_error, law.clik.min_singular_value) == before
     assert before[0] > 0.01

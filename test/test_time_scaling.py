@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.trajectories import joint_splines
-from arm_dynamics.control.trajectories.time_scaling import fastest
+from arm_dynamics.control.trajectories.time_scaling import time_optimal_trajectory
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.dynamics import kinematics, rigid_body
 
@@ -31,7 +31,7 @@ def loads(arm, trajectory, count=2001):
 @pytest.mark.parametrize("a", [0.1, 1.0, 100.0])
 def test_a_double_integrator_takes_its_least_time(a):
     """Full acceleration, then full deceleration: 2 √(h / a)."""
-    found = fastest(FLAT, [A, B], acceleration=[a, a], effort=FREE, start=3.0)
+    found = time_optimal_trajectory(FLAT, [A, B], acceleration=[a, a], effort=FREE, start=3.0)
     assert found.start == 3.0
     assert found.end - 3.0 == pytest.approx(2 * np.sqrt(1.0 / a), rel=1e-3)
     quarter = found.at(3.0 + (found.end - 3.0) / 4)
@@ -41,8 +41,8 @@ def test_a_double_integrator_takes_its_least_time(a):
 
 def test_a_straight_way_within_velocity_and_acceleration_is_the_trapezoid():
     v, a = np.array([0.5, 0.7]), np.array([1.0, 2.0])
-    expected = joint_splines.trapezoidal([A, B], v, a)
-    found = fastest(FLAT, [A, B], velocity=v, acceleration=a, effort=FREE)
+    expected = joint_splines.trapezoidal_trajectory([A, B], v, a)
+    found = time_optimal_trajectory(FLAT, [A, B], velocity=v, acceleration=a, effort=FREE)
     assert found.end == pytest.approx(expected.end, rel=2e-3)
     for share in (0.1, 0.5, 0.8):
         reached, wanted = (x.at(share * x.end).q for x in (found, expected))
@@ -53,14 +53,14 @@ def test_one_joint_without_weight_takes_the_least_time_of_its_inertia():
     """h = 1 rad with the full effort either way: 2 √(h I / tau)."""
     arm = chain({"axis": "0 0 1", "effort": 2.0})
     inertia = rigid_body.mass_matrix(arm, [0.0])[0, 0]
-    found = fastest(arm, [[0.0], [1.0]])
+    found = time_optimal_trajectory(arm, [[0.0], [1.0]])
     assert found.end == pytest.approx(2 * np.sqrt(inertia / 2.0), rel=1e-3)
 
 
 def test_a_pendulum_under_full_effort_gains_its_energy():
     """Lifted by the full effort until it brakes: kinetic energy = tau Δq - ΔU."""
     arm = chain({"effort": 5.0})
-    found = fastest(arm, [[0.5], [-0.8]])
+    found = time_optimal_trajectory(arm, [[0.5], [-0.8]])
     assert found.end > 2 * np.sqrt(1.3 * rigid_body.mass_matrix(arm, [0.0])[0, 0] / 5.0)
     early = found.at(found.end / 4)
     effort = rigid_body.rnea(arm, early.q, early.v, early.a)
@@ -75,10 +75,10 @@ def test_a_pendulum_under_full_effort_gains_its_energy():
 @pytest.mark.parametrize("name", ["five_dof", "puma560", "two_link"])
 def test_limits_are_touched_and_never_exceeded(name):
     arm = load_arm(name)
-    q = np.array(arm.pose("initial"))
+    q = np.array(arm.configuration("initial"))
     way = np.where(arm.upper > q + 1, 1, -1)  # towards the farther limit
     points = [q, q + way * np.linspace(0.5, 0.2, arm.nv), q + way * np.linspace(0.7, 0.8, arm.nv)]
-    found = fastest(arm, points)
+    found = time_optimal_trajectory(arm, points)
     found.check(arm)
     speed, effort = loads(arm, found)
     assert max(speed.max(), effort.max()) <= 1 + 1e-6
@@ -94,7 +94,7 @@ def test_any_path_is_kept_within_the_limits(ways):
     if np.linalg.norm(np.diff(points, axis=0), axis=1).min() < 0.1:
         return
     acceleration = np.full(5, 4.0)
-    found = fastest(arm, points, acceleration=acceleration, grid=60)
+    found = time_optimal_trajectory(arm, points, acceleration=acceleration, grid=60)
     speed, effort = loads(arm, found, 601)
     assert max(speed.max(), effort.max()) <= 1 + 1e-6
     times = np.linspace(0, found.end, 601)[1:-1]
@@ -106,7 +106,7 @@ def test_any_path_is_kept_within_the_limits(ways):
 
 
 def test_twice_the_effort_without_weight_is_faster_by_the_root_of_two():
-    slow, fast = (fastest(FLAT, [A, B], effort=[x, x]).end for x in (1.0, 2.0))
+    slow, fast = (time_optimal_trajectory(FLAT, [A, B], effort=[x, x]).end for x in (1.0, 2.0))
     assert slow / fast == pytest.approx(np.sqrt(2), rel=1e-6)
 
 
@@ -119,8 +119,8 @@ def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
     arm, q = load_arm("two_link"), np.array([0.6, 1.2])
     start = kinematics.tool_position(arm, q)
     way = np.array([-0.5, 0.0, 0.3])
-    line = CartesianTrajectory.rest(arm, q).line(start + way, quintic(1.0))
-    found = fastest(arm, list(feasibility.follow(arm, line, period=0.05).q))
+    line = CartesianTrajectory.from_configuration(arm, q).line(start + way, quintic(1.0))
+    found = time_optimal_trajectory(arm, list(feasibility.solve_along(arm, line, period=0.05).q))
     assert found.end < 1.0
     for t in np.linspace(0, found.end, 41):
         off = kinematics.tool_position(arm, found.at(t).q) - start
@@ -144,15 +144,15 @@ def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
 )
 def test_refusals_say_what_is_wrong(points, options, said):
     with pytest.raises(ArmDynamicsError, match=said):
-        fastest(FLAT, points, **options)
+        time_optimal_trajectory(FLAT, points, **options)
 
 
 def test_a_path_on_which_the_arm_can_not_stand_is_refused():
     with pytest.raises(ArmDynamicsError, match=r"'J1': holding the arm at q = .* the limit is 1"):
-        fastest(chain({"effort": 1.0}), [[0.5], [-0.5]])
+        time_optimal_trajectory(chain({"effort": 1.0}), [[0.5], [-0.5]])
 
 
 def test_without_toppra_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "toppra", None)
     with pytest.raises(ConfigError, match=r"needs toppra: .* -m pip install 'toppra"):
-        fastest(FLAT, [A, B])
+        time_optimal_trajectory(FLAT, [A, B])

@@ -7,23 +7,32 @@ import pinocchio as pin
 import pytest
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.task_space import TaskSpace
-from arm_dynamics.control.monitors import ReachWatch
-from arm_dynamics.control.reference_generator import LEASH, RISE, Following, ToolFollowing
+from arm_dynamics.control.monitors import ReachabilityMonitor
+from arm_dynamics.control.reference_generator import (
+    RESTART_THRESHOLD,
+    RISE,
+    CartesianReferenceGenerator,
+    ReferenceGenerator,
+)
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse
-from arm_dynamics.control.trajectories.online_trajectory import AtTwist, ToolGlide, ToPose
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
+from arm_dynamics.control.trajectories.online_trajectory import (
+    OnlineCartesianTrajectory,
+    TargetPose,
+    TargetTwist,
+)
 from arm_dynamics.control.trajectories.profiles import quintic
-from arm_dynamics.control.trajectories.stop_trajectory import usual_deceleration
+from arm_dynamics.control.trajectories.stop_trajectory import default_deceleration
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
-from arm_dynamics.control.trajectories.transition_blend import task_of
+from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.core.state import Reference, State, TaskReference
 from arm_dynamics.dynamics.kinematics import tool_position
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import rates
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import clik_step
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
@@ -36,19 +45,21 @@ LIMITS = ToolLimits()
 def loop():
     arm = load_arm("five_dof")
     law = TaskSpace(arm)
-    found = ControlLoop(Simulated(arm, Simulation(arm, period=PERIOD)), law)
-    found.following = ToolFollowing(law)
+    found = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), law)
+    found.reference_generator = CartesianReferenceGenerator(law)
     found.step()
     return found
 
 
 def send(loop, goal):
     state, reference, _ = loop.latest
-    loop.following.post(ToolGlide.to(loop.arm, goal, state.time, reference))
+    loop.reference_generator.queue(
+        OnlineCartesianTrajectory.toward(loop.arm, goal, state.time, reference)
+    )
 
 
 def test_a_stream_of_twists_loses_no_time(loop):
-    goal = AtTwist.of(loop.arm, [0, 0.1, 0, 0, 0, 0], 0.25, LIMITS)
+    goal = TargetTwist.of(loop.arm, [0, 0.1, 0, 0, 0, 0], 0.25, LIMITS)
     passed = []
     for k in range(600):
         if k % 10 == 0:
@@ -60,7 +71,7 @@ def test_a_stream_of_twists_loses_no_time(loop):
 
 def test_a_push_comes_and_goes_with_its_time_constant(loop):
     wrench, begin = np.array([1.0, -2.0, 3.0, 0, 0, 0]), loop.state.time
-    loop.following.push(wrench, begin + 0.3)
+    loop.reference_generator.push(wrench, begin + 0.3)
     for _ in range(100):
         loop.step()
         told = -np.expm1(-(loop.state.time - begin) / RISE)
@@ -69,28 +80,31 @@ def test_a_push_comes_and_goes_with_its_time_constant(loop):
         loop.step()
     assert not isinstance(loop.reference, TaskReference)
     with pytest.raises(InvalidValue, match="wrench"):
-        loop.following.push([np.nan] * 6, 1.0)
+        loop.reference_generator.push([np.nan] * 6, 1.0)
 
 
 def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
-    p, watch = tool_position(loop.arm, loop.state.q), ReachWatch(loop.controller, loop.events)
-    send(loop, ToPose.of(loop.arm, p + np.array([1.5, 0, 0]), np.eye(3), LIMITS))
+    p, watch = (
+        tool_position(loop.arm, loop.state.q),
+        ReachabilityMonitor(loop.controller, loop.events),
+    )
+    send(loop, TargetPose.of(loop.arm, p + np.array([1.5, 0, 0]), np.eye(3), LIMITS))
     for _ in range(3000):
         loop.step()
-        watch.look()
-    assert watch.out
-    assert watch.weak
-    assert watch.farthest == pytest.approx(watch.distance)
+        watch.update()
+    assert watch.out_of_reach
+    assert watch.near_singularity
+    assert watch.max_reachability_error == pytest.approx(watch.reachability_error)
     assert loop.events.counts["out_of_reach"] == loop.events.counts["near_singular"] == 1
     assert np.linalg.norm(loop.reference.position - tool_position(loop.arm, loop.state.q)) > 0.5
-    send(loop, ToPose.of(loop.arm, p, np.eye(3), LIMITS))
+    send(loop, TargetPose.of(loop.arm, p, np.eye(3), LIMITS))
     loop.step()
     tool = tool_position(loop.arm, loop.controller.virtual.q)
-    assert np.linalg.norm(loop.reference.position - tool) < LEASH
+    assert np.linalg.norm(loop.reference.position - tool) < RESTART_THRESHOLD
     for _ in range(3000):
         loop.step()
-        watch.look()
-    assert not watch.out
+        watch.update()
+    assert not watch.out_of_reach
     assert np.linalg.norm(tool_position(loop.arm, loop.state.q) - p) < 1e-3
 
 
@@ -98,8 +112,11 @@ def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
 def test_after_a_rehearsal_a_law_is_as_new(name):
     arm = load_arm(name)
     law, other = TaskSpace(arm), TaskSpace(arm)
-    rehearse(law)
-    state, reference = State.of(arm.pose("initial")), Reference.hold(arm.pose("initial"))
+    warm_up_controller(law)
+    state, reference = (
+        State.of(arm.configuration("initial")),
+        Reference.hold(arm.configuration("initial")),
+    )
     for each in (law, other):
         each.reset(state)
     for dt in (0.0, 0.001, 0.001):
@@ -108,10 +125,10 @@ def test_after_a_rehearsal_a_law_is_as_new(name):
 
 
 def test_after_a_rehearsal_nothing_is_compiled_by_a_goal(loop):
-    rehearse(loop.controller)
-    kernels = {kernel: len(kernel.signatures) for kernel in (rates, rotation_vector)}
+    warm_up_controller(loop.controller)
+    kernels = {kernel: len(kernel.signatures) for kernel in (clik_step, rotation_vector)}
     p = tool_position(loop.arm, loop.state.q)
-    send(loop, ToPose.of(loop.arm, p + np.array([0, 0.1, 0]), np.eye(3), LIMITS))
+    send(loop, TargetPose.of(loop.arm, p + np.array([0, 0.1, 0]), np.eye(3), LIMITS))
     for _ in range(5):
         loop.step()
     assert {kernel: len(kernel.signatures) for kernel in kernels} == kernels
@@ -121,28 +138,32 @@ def drawing(found):
     """The loop half way along a straight way of its tool."""
     state = found.state
     to = tool_position(found.arm, state.q) + np.array([0.0, 0.2, -0.1])
-    found.follow(CartesianTrajectory.rest(found.arm, state.q, state.time).line(to, quintic(0.6)))
+    found.follow(
+        CartesianTrajectory.from_configuration(found.arm, state.q, state.time).line(
+            to, quintic(0.6)
+        )
+    )
     while found.state.time < state.time + 0.3:
         found.step()
     return found
 
 
-@pytest.mark.parametrize("kind", [ToolFollowing, None])
+@pytest.mark.parametrize("kind", [CartesianReferenceGenerator, None])
 def test_a_brake_on_the_way_stops_the_arm_where_it_is(loop, kind):
     if kind is None:
-        loop.following = Following()
-        loop.following.begin(JointTrajectory.hold(loop.state.q))
+        loop.reference_generator = ReferenceGenerator()
+        loop.reference_generator.start(JointTrajectory.hold(loop.state.q))
     drawing(loop)
     q, v = loop.state.q, loop.state.v
     assert np.abs(loop.reference.q - q).max() > 0.1  # the posture is elsewhere
     assert np.abs(v).max() > 0.3
-    loop.brake()
+    loop.request_stop()
     told = [loop.command.value]
-    while loop.trajectory.end + 0.5 > loop.state.time or loop.following.pending:
+    while loop.trajectory.end + 0.5 > loop.state.time or loop.reference_generator.pending:
         loop.step()
         told.append(loop.command.value)
         assert not isinstance(loop.reference, TaskReference)
-    way = v**2 / 2 / usual_deceleration(loop.arm) * np.sign(v)
+    way = v**2 / 2 / default_deceleration(loop.arm) * np.sign(v)
     np.testing.assert_allclose(loop.reference.q, q + way, atol=5e-3)
     np.testing.assert_allclose(loop.state.q, loop.reference.q, atol=5e-3)
     steps = np.abs(np.diff(told, axis=0)).max(axis=0)
@@ -158,20 +179,20 @@ def test_joints_are_held_and_sent_from_where_they_are_while_the_tool_is_led(loop
     drawing(loop)
     q, v = loop.state.q, loop.state.v
     names = loop.arm.joint_names
-    loop.follow(parse(loop.arm, names, [1.0], [q], [np.zeros(5)], start=loop.state.time))
+    loop.follow(parse_trajectory(loop.arm, names, [1.0], [q], [np.zeros(5)], start=loop.state.time))
     loop.step()
     np.testing.assert_allclose(loop.reference.q, q + v * PERIOD, atol=1e-2)
 
 
 def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
     law, v = loop.controller, np.array([0.5, -0.4, 0.3, 0.2, 50.0])
-    q = loop.arm.pose("initial")
+    q = loop.arm.configuration("initial")
     law.reset(State.of(q, v))
     most = np.minimum(v, loop.arm.velocity_limit)
     np.testing.assert_array_equal(law.virtual.v, most)
-    hold = task_of(loop.arm, Reference.hold(q))
+    hold = to_task_reference(loop.arm, Reference.hold(q))
     np.testing.assert_allclose(law.within_reach(hold, 0.0).v, most)
-    slowest = law.law_gains["acceleration"]
+    slowest = law.controller_gains["acceleration"]
     for _ in range(3000):
         before = law.virtual.v
         law.within_reach(hold, PERIOD)
@@ -181,15 +202,15 @@ def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
 
 
 def test_the_error_of_the_real_tool_counts_what_it_lags_and_what_is_out_of_reach(loop):
-    watch = ReachWatch(loop.controller, loop.events)
+    watch = ReachabilityMonitor(loop.controller, loop.events)
     rested = tool_position(loop.arm, loop.state.q)
     for k in range(1500):
         if k == 5:
-            goal = ToPose.of(loop.arm, rested + np.array([1.5, 0, 0]), np.eye(3), LIMITS)
+            goal = TargetPose.of(loop.arm, rested + np.array([1.5, 0, 0]), np.eye(3), LIMITS)
             send(loop, goal)
         loop.step()
         state, reference, _ = loop.latest
-        missed = task_of(loop.arm, reference).position - tool_position(loop.arm, state.q)
+        missed = to_task_reference(loop.arm, reference).position - tool_position(loop.arm, state.q)
         far, turned = watch.tool_error(state, reference)
         assert far == pytest.approx(np.linalg.norm(missed), abs=1e-12)
         assert turned == 0.0  # this arm controls no rotation
@@ -201,9 +222,9 @@ def test_the_error_of_a_turned_tool_is_the_angle(axis):
     arm = load_arm("puma560")
     law = TaskSpace(arm)
     q = np.array([0.3, -0.5, 0.4, 0.2, 0.6, -0.1])
-    held = task_of(arm, Reference.hold(q))
+    held = to_task_reference(arm, Reference.hold(q))
     turn = pin.exp3(0.3 * np.eye(3)[axis])
     task = replace(held, position=held.position + 0.02 * np.eye(3)[axis])
     task = replace(task, rotation=turn @ task.rotation)
-    found = ReachWatch(law, Events()).tool_error(State.of(q), task)
+    found = ReachabilityMonitor(law, Events()).tool_error(State.of(q), task)
     assert found == pytest.approx((0.02, 0.3), abs=1e-9)

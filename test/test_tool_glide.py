@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.control.trajectories.online_trajectory import (
-    AtTwist,
-    Glide,
-    ToolGlide,
-    ToPose,
-    entry_time,
+    OnlineCartesianTrajectory,
+    TargetPose,
+    TargetTwist,
+    TwistProfile,
+    blend_time,
 )
-from arm_dynamics.control.trajectories.tool_paths import SLOWEST, ToolLimits
+from arm_dynamics.control.trajectories.tool_paths import MIN_LIMIT, ToolLimits
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics.kinematics import pose
@@ -32,13 +32,13 @@ def arm():
 
 
 def start():
-    return Reference.hold(arm().pose("initial"))
+    return Reference.hold(arm().configuration("initial"))
 
 
 def moved(six, limits=LIMITS):
     """A goal that is six = (way, rotation vector) from the initial pose."""
     p, R = pose(arm(), start().q)
-    return ToPose.of(arm(), p + six[:3], pin.exp3(six[3:]) @ R, limits)
+    return TargetPose.of(arm(), p + six[:3], pin.exp3(six[3:]) @ R, limits)
 
 
 def sampled(glide, end=None, n=2001):
@@ -47,7 +47,7 @@ def sampled(glide, end=None, n=2001):
 
 
 def test_a_glide_is_the_integral_of_its_rate():
-    glide, h = Glide(np.ones(6), 0.7, 0.4), 1e-6
+    glide, h = TwistProfile(np.ones(6), 0.7, 0.4), 1e-6
     for t in (0.1, 0.69, 0.75, 1.05):
         _, rate, change = glide.at(t)
         assert (glide.at(t + h)[0] - glide.at(t - h)[0]) / (2 * h) == pytest.approx(rate, abs=1e-5)
@@ -61,15 +61,15 @@ def test_a_glide_is_the_integral_of_its_rate():
 @settings(max_examples=25)
 @given(SIX)
 def test_a_pose_is_reached_at_bounded_speed_from_rest(six):
-    glide = ToolGlide.to(arm(), moved(six), 3.0, start())
+    glide = OnlineCartesianTrajectory.toward(arm(), moved(six), 3.0, start())
     goal = glide.goal
     _, found = sampled(glide)
     assert np.allclose(found[-1].position, goal.position, atol=1e-9)
     assert np.allclose(found[-1].rotation, goal.rotation, atol=1e-9)
     assert np.abs(found[-1].twist).max() < 1e-9
     twists = np.array([r.twist for r in found])
-    assert np.linalg.norm(twists[:, :3], axis=1).max() <= LIMITS.speed * (1 + 1e-6)
-    assert np.linalg.norm(twists[:, 3:], axis=1).max() <= LIMITS.turning * (1 + 0.02)
+    assert np.linalg.norm(twists[:, :3], axis=1).max() <= LIMITS.max_linear_velocity * (1 + 1e-6)
+    assert np.linalg.norm(twists[:, 3:], axis=1).max() <= LIMITS.max_angular_velocity * (1 + 0.02)
     first = glide.at(3.0)
     p, R = pose(arm(), start().q)
     assert np.allclose(first.position, p, atol=1e-12)
@@ -81,9 +81,11 @@ def test_a_pose_is_reached_at_bounded_speed_from_rest(six):
 @given(SIX, SIX, st.floats(0, 3))
 def test_a_new_goal_is_entered_without_a_jump(six, other, when):
     """Position, rotation and twist at the change are those of before; twist is their derivative."""
-    glide = ToolGlide.to(arm(), moved(six), 0.0, start())
+    glide = OnlineCartesianTrajectory.toward(arm(), moved(six), 0.0, start())
     before = glide.at(when)
-    after = ToolGlide.to(arm(), moved(other), 0.0, start()).after(when, before)
+    after = OnlineCartesianTrajectory.toward(arm(), moved(other), 0.0, start()).starting_from(
+        when, before
+    )
     now, h = after.at(when), 1e-6
     assert np.allclose(now.position, before.position, atol=1e-9)
     assert np.allclose(now.rotation, before.rotation, atol=1e-9)
@@ -102,7 +104,7 @@ def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
     """Streams of poses: no standstill by restarts, no overshoot beyond a tenth of a millimetre."""
     way = np.array([0.3, 0, 0, 0, 0, 0.2])
     goal = moved(way)
-    once = ToolGlide.to(arm(), goal, 0.0, start())
+    once = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())
     p, _ = pose(arm(), start().q)
     again, gone, speeds = once, [], []
     for k in range(1, round((once.end + 2.0) * rate)):
@@ -110,10 +112,10 @@ def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
         present = again.at(t)
         gone.append(present.position[0] - p[0])
         speeds.append(np.linalg.norm(present.twist[:3]))
-        again = again.after(t, present)
+        again = again.starting_from(t, present)
     assert max(gone) < 0.3 + 1e-4
     assert gone[-1] == pytest.approx(0.3, abs=2e-3)
-    assert max(speeds) <= LIMITS.speed * 1.001
+    assert max(speeds) <= LIMITS.max_linear_velocity * 1.001
     half = next(i for i, x in enumerate(gone) if x > 0.15) / rate
     alone = next(t for t in np.arange(0, 2, 0.01) if once.at(t).position[0] > p[0] + 0.15)
     assert half < 1.2 * alone
@@ -123,8 +125,8 @@ def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
 def test_the_slowest_limits_give_finite_motions_and_slower_ones_are_refused(name):
     with pytest.raises(InvalidValue, match=f"{name} = 1e-300: must be at least"):
         ToolLimits(**{name: 1e-300})
-    goal = moved(np.full(6, 0.1), ToolLimits(**{name: SLOWEST}))
-    glide = ToolGlide.to(arm(), goal, 0.0, start())
+    goal = moved(np.full(6, 0.1), ToolLimits(**{name: MIN_LIMIT}))
+    glide = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())
     for t in (0.0, 0.1, 10.0, glide.end):
         at = glide.at(t)
         assert np.isfinite([*at.position, *at.twist, *at.acceleration]).all()
@@ -132,9 +134,9 @@ def test_the_slowest_limits_give_finite_motions_and_slower_ones_are_refused(name
 
 def test_a_twist_is_held_and_ends_at_rest():
     twist = np.array([0.1, -0.05, 0.0, 0.2, 0.0, 0.3])
-    goal = AtTwist.of(arm(), twist, 0.5, LIMITS)
-    glide = ToolGlide.to(arm(), goal, 0.0, start())
-    T = entry_time(twist, LIMITS)
+    goal = TargetTwist.of(arm(), twist, 0.5, LIMITS)
+    glide = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())
+    T = blend_time(twist, LIMITS)
     assert pytest.approx(1.5 * np.linalg.norm(twist[:3]) / 1.0) == T
     for t in (T, 0.3, 0.49):
         assert np.allclose(glide.at(t).twist, twist, atol=1e-9)
@@ -152,29 +154,32 @@ def test_a_twist_is_held_and_ends_at_rest():
 def test_a_twist_told_again_and_again_is_one_motion(rate):
     """The speed comes at more than half the acceleration of one told once, and it stays."""
     twist = np.array([0.2, 0.0, 0.1, 0.0, 0.5, 0.0])
-    goal = AtTwist.of(arm(), twist, 0.5, LIMITS)
-    glide, found = ToolGlide.to(arm(), goal, 0.0, start()), []
+    goal = TargetTwist.of(arm(), twist, 0.5, LIMITS)
+    glide, found = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start()), []
     for k in range(1, rate):
         found.append(glide.at(k / rate))
-        glide = glide.after(k / rate, found[-1])
+        glide = glide.starting_from(k / rate, found[-1])
     late = found[round(0.8 * rate) :]
     assert np.allclose([r.twist for r in late], twist, atol=2e-3)
-    assert max(np.linalg.norm(r.acceleration[:3]) for r in found) < 1.7 * LIMITS.acceleration
+    assert (
+        max(np.linalg.norm(r.acceleration[:3]) for r in found)
+        < 1.7 * LIMITS.max_linear_acceleration
+    )
 
 
 def test_a_twist_beyond_the_limits_keeps_its_direction():
-    goal = AtTwist.of(arm(), [3, 4, 0, 0, 0, 0], 1.0, LIMITS)
+    goal = TargetTwist.of(arm(), [3, 4, 0, 0, 0, 0], 1.0, LIMITS)
     assert np.allclose(goal.twist, [0.15, 0.2, 0, 0, 0, 0])
 
 
 def test_axes_that_an_arm_does_not_control_are_refused_or_left_alone():
     planar = load_arm("two_link")
     with pytest.raises(InvalidValue, match=r"rx = 0.1.*two_link.* x, z"):
-        AtTwist.of(planar, [0, 0, 0, 0.1, 0, 0], 1.0, LIMITS)
-    goal = ToPose.of(planar, [0.5, 0.7, 0.2], np.eye(3), LIMITS)
+        TargetTwist.of(planar, [0, 0, 0, 0.1, 0, 0], 1.0, LIMITS)
+    goal = TargetPose.of(planar, [0.5, 0.7, 0.2], np.eye(3), LIMITS)
     held = Reference.hold([0.3, 0.4])
     p, R = pose(planar, held.q)
-    end = ToolGlide.to(planar, goal, 0.0, held)
+    end = OnlineCartesianTrajectory.toward(planar, goal, 0.0, held)
     end = end.at(end.end)
     assert np.allclose(end.position, [0.5, p[1], 0.2])
     assert np.allclose(end.rotation, R)
@@ -183,12 +188,12 @@ def test_axes_that_an_arm_does_not_control_are_refused_or_left_alone():
 @pytest.mark.parametrize("bad", [[np.nan] * 3, [1e7, 0, 0], [0, 0]])
 def test_a_goal_that_is_none_is_refused(bad):
     with pytest.raises(InvalidValue):
-        ToPose.of(arm(), bad, np.eye(3), LIMITS)
+        TargetPose.of(arm(), bad, np.eye(3), LIMITS)
     with pytest.raises(InvalidValue):
-        AtTwist.of(arm(), [*bad, 0, 0, np.inf], 1.0, LIMITS)
+        TargetTwist.of(arm(), [*bad, 0, 0, np.inf], 1.0, LIMITS)
 
 
 def test_a_wrench_and_a_posture_pass_on():
-    glide = ToolGlide.to(arm(), moved(np.zeros(6)), 0.0, start())
+    glide = OnlineCartesianTrajectory.toward(arm(), moved(np.zeros(6)), 0.0, start())
     assert np.array_equal(glide.at(1.0).q, start().q)
     assert not glide.at(1.0).wrench.any()

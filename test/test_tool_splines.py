@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
-from arm_dynamics.control.trajectories.tool_splines import MOST_POSES, through, timed
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.control.trajectories.tool_splines import MAX_POSES, spline_through, timed_spline
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.model.load import load_arm
 
@@ -24,11 +24,11 @@ def arm():
 
 
 def rest():
-    return CartesianTrajectory.rest(arm(), arm().pose("initial"), 2.0)
+    return CartesianTrajectory.from_configuration(arm(), arm().configuration("initial"), 2.0)
 
 
 def here():
-    return pose(arm(), arm().pose("initial"))
+    return pose(arm(), arm().configuration("initial"))
 
 
 def shifted(*ways):
@@ -55,8 +55,8 @@ def check_smooth(trajectory, tolerance=1e-4):
 
 def test_a_square_is_made_of_straight_lines_with_stops():
     corners = shifted((0.1, 0, 0), (0.1, 0.1, 0), (0, 0.1, 0), (0, 0, 0))
-    trajectory = through(rest(), corners, LIMITS)
-    assert len(trajectory.pieces) == 4
+    trajectory = spline_through(rest(), corners, LIMITS)
+    assert len(trajectory.segments) == 4
     side = 0.1 / 0.25 + 0.25 / 1.0
     assert np.allclose(np.diff(trajectory.knots), side)
     p, _ = here()
@@ -70,9 +70,9 @@ def test_a_square_is_made_of_straight_lines_with_stops():
 
 def test_a_dense_circle_is_passed_at_speed_through_every_pose():
     poses = circle()
-    trajectory = through(rest(), poses, LIMITS)
-    assert len(trajectory.pieces) == 1
-    path = trajectory.pieces[0][0]
+    trajectory = spline_through(rest(), poses, LIMITS)
+    assert len(trajectory.segments) == 1
+    path = trajectory.segments[0][0]
     for share, (p, R) in zip(path.spline.x[1:], poses[1:], strict=True):
         assert np.allclose(path.at(share)[0], p, atol=1e-12)
         assert np.allclose(path.at(share)[1], R, atol=1e-12)
@@ -80,22 +80,22 @@ def test_a_dense_circle_is_passed_at_speed_through_every_pose():
         np.linalg.norm(trajectory.at(t).twist[:3])
         for t in np.linspace(trajectory.start, trajectory.end, 300)
     ]
-    assert max(speeds) <= LIMITS.speed * 1.01
-    assert np.median(speeds) > 0.9 * LIMITS.speed
+    assert max(speeds) <= LIMITS.max_linear_velocity * 1.01
+    assert np.median(speeds) > 0.9 * LIMITS.max_linear_velocity
     check_smooth(trajectory)
 
 
 def test_a_way_that_turns_more_than_once_round_does_not_turn_back():
     poses = shifted(*[(0.01 * k, 0, 0, 0, 0, 0.5 * k) for k in range(1, 20)])
-    trajectory = through(rest(), poses, LIMITS)
+    trajectory = spline_through(rest(), poses, LIMITS)
     rates = [trajectory.at(t).twist[5] for t in np.linspace(2.2, trajectory.end - 0.3, 100)]
     assert min(rates) > 0.5
     assert np.allclose(trajectory.at(trajectory.end).rotation, poses[-1][1], atol=1e-9)
 
 
 def test_poses_that_repeat_take_no_time_and_a_turn_on_the_spot_does():
-    assert through(rest(), shifted((0, 0, 0), (0, 0, 0)), LIMITS).end == 2.0
-    turn = through(rest(), shifted((0, 0, 0), (0, 0, 0, 0.5, 0, 0)), LIMITS)
+    assert spline_through(rest(), shifted((0, 0, 0), (0, 0, 0)), LIMITS).end == 2.0
+    turn = spline_through(rest(), shifted((0, 0, 0), (0, 0, 0, 0.5, 0, 0)), LIMITS)
     assert turn.end - 2.0 == pytest.approx(0.5 / 1.0 + 1.0 / 4.0)
 
 
@@ -106,7 +106,7 @@ def test_points_of_a_timetable_are_met(seed, moving):
     times = np.cumsum(random.uniform(0.2, 1.0, 4))
     poses = shifted(*random.uniform(-0.3, 0.3, (4, 6)))
     twists = np.vstack([random.uniform(-0.2, 0.2, (3, 6)), np.zeros(6)]) if moving else None
-    trajectory = timed(rest(), times, poses, twists)
+    trajectory = timed_spline(rest(), times, poses, twists)
     for k, (t, (p, R)) in enumerate(zip(times, poses, strict=True)):
         at = trajectory.at(2.0 + t)
         assert np.allclose(at.position, p, atol=1e-9)
@@ -121,12 +121,12 @@ def test_points_of_a_timetable_are_met(seed, moving):
 
 
 BAD = {
-    "equal times": (([1.0, 1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRefused, "point 1"),
-    "NaN time": (([np.nan], shifted((0, 0, 0))), TrajectoryRefused, "point 0"),
-    "before the start": (([-1.0], shifted((0, 0, 0))), TrajectoryRefused, "point 0"),
-    "none": (([], []), TrajectoryRefused, "at least one"),
-    "lengths": (([1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRefused, "2 poses"),
-    "moving end": (([1.0], shifted((0, 0, 0)), [[0.1] * 6]), TrajectoryRefused, "0 expected"),
+    "equal times": (([1.0, 1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRejected, "point 1"),
+    "NaN time": (([np.nan], shifted((0, 0, 0))), TrajectoryRejected, "point 0"),
+    "before the start": (([-1.0], shifted((0, 0, 0))), TrajectoryRejected, "point 0"),
+    "none": (([], []), TrajectoryRejected, "at least one"),
+    "lengths": (([1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRejected, "2 poses"),
+    "moving end": (([1.0], shifted((0, 0, 0)), [[0.1] * 6]), TrajectoryRejected, "0 expected"),
     "NaN": (([1.0], [([0, np.nan, 0], np.eye(3))]), InvalidValue, "pose 0: position"),
     "no rotation": (([1.0], [([0, 0, 0], 2 * np.eye(3))]), InvalidValue, "pose 0: rotation"),
 }  # fmt: skip
@@ -136,30 +136,30 @@ BAD = {
 def test_a_bad_timetable_is_refused_by_name(kind):
     given_, error, word = BAD[kind]
     with pytest.raises(error, match=word):
-        timed(rest(), *given_)
+        timed_spline(rest(), *given_)
 
 
 def test_a_path_without_poses_is_refused():
-    with pytest.raises(TrajectoryRefused, match="at least one"):
-        through(rest(), [], LIMITS)
+    with pytest.raises(TrajectoryRejected, match="at least one"):
+        spline_through(rest(), [], LIMITS)
     with pytest.raises(InvalidValue, match="pose 1: position"):
-        through(rest(), [*shifted((0.1, 0, 0)), ([0, 0, np.inf], np.eye(3))], LIMITS)
+        spline_through(rest(), [*shifted((0.1, 0, 0)), ([0, 0, np.inf], np.eye(3))], LIMITS)
 
 
 def test_more_poses_than_can_be_looked_at_are_refused_by_number():
-    many = MOST_POSES + 1
+    many = MAX_POSES + 1
     poses = shifted((0.1, 0, 0)) * many
     for build in (
-        lambda: through(rest(), poses, LIMITS),
-        lambda: timed(rest(), range(many), poses),
+        lambda: spline_through(rest(), poses, LIMITS),
+        lambda: timed_spline(rest(), range(many), poses),
     ):
-        with pytest.raises(TrajectoryRefused, match=f"of {many} .* at most {MOST_POSES}"):
+        with pytest.raises(TrajectoryRejected, match=f"of {many} .* at most {MAX_POSES}"):
             build()
 
 
 def test_a_path_out_of_the_workspace_is_refused_with_time_and_distance():
-    trajectory = through(rest(), shifted((0.1, 0, 0), (1.0, 0, 0)), LIMITS)
+    trajectory = spline_through(rest(), shifted((0.1, 0, 0), (1.0, 0, 0)), LIMITS)
     with pytest.raises(
-        TrajectoryRefused, match=r"^the tool can not follow from \d.* s.* m at .* s"
+        TrajectoryRejected, match=r"^the tool can not follow from \d.* s.* m at .* s"
     ):
         trajectory.check(trajectory.arm)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from arm_dynamics.control.trajectories.joint_trajectory import (
     JointTrajectory,
     Waypoint,
-    between,
     check_limits,
-    parse,
+    parse_trajectory,
+    segment_spline,
 )
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 
 NAMES = five_dof().joint_names
@@ -39,7 +39,7 @@ def segments(draw):
 def test_both_ends_are_met(case):
     order, start, end = case
     for point in (start, end):
-        reference = between(start, end, point.time)
+        reference = segment_spline(start, end, point.time)
         scale = 1e-9 * (1 + 1 / (end.time - start.time)) ** 2 * 100
         np.testing.assert_allclose(reference.q, point.q, atol=scale)
         if order > 0:
@@ -53,7 +53,7 @@ def test_velocity_and_acceleration_are_the_derivatives(case, share):
     _, start, end = case
     T = end.time - start.time
     t, h = start.time + share * T, 1e-5 * T
-    before, at, after = (between(start, end, x) for x in (t - h, t, t + h))
+    before, at, after = (segment_spline(start, end, x) for x in (t - h, t, t + h))
     scale = (5 + 5 * T + 5 * T * T) / T
     np.testing.assert_allclose((after.q - before.q) / (2 * h), at.v, atol=1e-6 * scale)
     np.testing.assert_allclose((after.v - before.v) / (2 * h), at.a, atol=1e-6 * scale / T)
@@ -64,24 +64,24 @@ def test_the_degree_is_the_lowest(case, share):
     """Positions alone give a line: the share of the way is the share of the time."""
     _, start, end = case
     t = start.time + share * (end.time - start.time)
-    line = between(Waypoint(start.time, start.q), Waypoint(end.time, end.q), t)
+    line = segment_spline(Waypoint(start.time, start.q), Waypoint(end.time, end.q), t)
     np.testing.assert_allclose(line.q, start.q + share * (end.q - start.q), atol=1e-9)
     assert not line.a.any()
 
 
 def test_a_cubic_between_rests_by_hand():
     start, end = (Waypoint(t, np.array([q]), np.zeros(1)) for t, q in ((1.0, 0.0), (3.0, 4.0)))
-    middle = between(start, end, 2.0)
+    middle = segment_spline(start, end, 2.0)
     # q = 3 h (s/T)² - 2 h (s/T)³, with its top speed 1.5 h / T half-way.
     assert (middle.q[0], middle.v[0], middle.a[0]) == pytest.approx((2.0, 3.0, 0.0))
-    assert between(start, end, 1.5).q[0] == pytest.approx(4 * (3 / 16 - 2 / 64))
+    assert segment_spline(start, end, 1.5).q[0] == pytest.approx(4 * (3 / 16 - 2 / 64))
 
 
 def route(order, times=(1.0, 2.0, 3.5), start=0.0):
     q = [HOME + np.array([0.1, 0.1, -0.1, 0.2, 0.1]) * k for k in range(len(times))]
     v = [np.full(5, 0.05 * (k < len(times) - 1)) for k in range(len(times))]
     a = [np.full(5, 0.1 * (k < len(times) - 1)) for k in range(len(times))]
-    return parse(five_dof(), NAMES, times, q, *(v, a)[:order], start=start)
+    return parse_trajectory(five_dof(), NAMES, times, q, *(v, a)[:order], start=start)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -104,7 +104,7 @@ def test_continuity_at_the_waypoints_and_rest_outside(order):
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_entering_starts_where_the_reference_is(order):
     present = Reference(HOME + 0.05, np.full(5, 0.3), np.full(5, -0.2))
-    entered = route(order).after(1.4, present)
+    entered = route(order).starting_from(1.4, present)
     assert [w.time for w in entered.waypoints] == [1.4, 2.0, 3.5]
     start = entered.at(1.4 + 1e-12)
     np.testing.assert_allclose(start.q, present.q, atol=1e-10)
@@ -122,7 +122,7 @@ def test_entering_in_motion_keeps_the_speed_at_that_very_instant(order):
     rows = [np.full(3, x) for x in (0.0, 1.0)]
     at_rest = [Waypoint(t, q, *[zeros] * order) for t, q in zip((0.0, 2.0), rows, strict=True)]
     present = Reference(np.full(3, 0.2), np.full(3, 0.4), np.full(3, 0.1))
-    found = JointTrajectory(tuple(at_rest)).after(0.5, present).at(0.5)
+    found = JointTrajectory(tuple(at_rest)).starting_from(0.5, present).at(0.5)
     np.testing.assert_allclose(found.q, present.q, atol=1e-12)
     np.testing.assert_allclose(found.v, present.v, atol=1e-12)
     if order == 2:
@@ -139,7 +139,7 @@ def test_holding():
 def test_joints_are_matched_by_name():
     order = [3, 0, 4, 1, 2]
     q = np.array(HOME)[order]
-    trajectory = parse(five_dof(), [NAMES[i] for i in order], [1.0], [q], start=5.0)
+    trajectory = parse_trajectory(five_dof(), [NAMES[i] for i in order], [1.0], [q], start=5.0)
     np.testing.assert_array_equal(trajectory.waypoints[0].q, HOME)
     assert trajectory.end == 6.0
 
@@ -176,26 +176,26 @@ Z = [0.0] * 5
     ],
 )
 def test_refusals_say_what_is_wrong(names, times, tables, said):
-    with pytest.raises(TrajectoryRefused, match=said):
-        parse(five_dof(), names, times, *tables)
+    with pytest.raises(TrajectoryRejected, match=said):
+        parse_trajectory(five_dof(), names, times, *tables)
 
 
 def test_times_that_the_clock_cannot_tell_apart_are_refused():
-    with pytest.raises(TrajectoryRefused, match="waypoint 1"):
-        parse(five_dof(), NAMES, [1.0, 1.0 + 1e-9], [Z, Z], start=1.7e9)
+    with pytest.raises(TrajectoryRejected, match="waypoint 1"):
+        parse_trajectory(five_dof(), NAMES, [1.0, 1.0 + 1e-9], [Z, Z], start=1.7e9)
 
 
 def entered(q, time, **more):
-    trajectory = parse(five_dof(), NAMES, [time], [q], **more)
-    return trajectory.after(0.0, Reference.hold(HOME))
+    trajectory = parse_trajectory(five_dof(), NAMES, [time], [q], **more)
+    return trajectory.starting_from(0.0, Reference.hold(HOME))
 
 
 def test_limits_name_joint_value_limit_and_time():
     arm = five_dof()
     check_limits(arm, entered([0, -1.0, 0.3, 0, 0], 1.0))
-    with pytest.raises(TrajectoryRefused, match=r"'R2': position .* rad at .* \[-1.2, 0.7\]"):
+    with pytest.raises(TrajectoryRejected, match=r"'R2': position .* rad at .* \[-1.2, 0.7\]"):
         check_limits(arm, entered([0, -1.3, 0.3, 0, 0], 10.0))
-    with pytest.raises(TrajectoryRefused, match=r"'R1': velocity 2 rad/s at .* the limit 1.2"):
+    with pytest.raises(TrajectoryRejected, match=r"'R1': velocity 2 rad/s at .* the limit 1.2"):
         check_limits(arm, entered([1.0, -1.1, 0.3, 0, 0], 0.5))
 
 
@@ -210,13 +210,13 @@ def test_a_position_limit_is_kept_to_rounding(joint, side, order):
     def to(beyond):
         q = HOME.copy()
         q[joint] = end + side * beyond
-        trajectory = parse(arm, NAMES, [10.0, 11.0], [q, q], *rests)
-        return trajectory.after(0.0, Reference.hold(HOME))
+        trajectory = parse_trajectory(arm, NAMES, [10.0, 11.0], [q, q], *rests)
+        return trajectory.starting_from(0.0, Reference.hold(HOME))
 
     for beyond in (0.0, 1e-10):
         check_limits(arm, to(beyond))
     for beyond in (1e-8, 1e-3):
-        with pytest.raises(TrajectoryRefused, match=f"'{NAMES[joint]}': position"):
+        with pytest.raises(TrajectoryRejected, match=f"'{NAMES[joint]}': position"):
             check_limits(arm, to(beyond))
 
 
@@ -227,28 +227,28 @@ def test_a_velocity_limit_is_kept_to_rounding(sign):
     way = sign * arm.velocity_limit[0]
     for share in (1 - 1e-9, 1 + 1e-9):
         check_limits(arm, entered([share * way, *HOME[1:]], 1.0))
-    with pytest.raises(TrajectoryRefused, match="'R1': velocity"):
+    with pytest.raises(TrajectoryRejected, match="'R1': velocity"):
         check_limits(arm, entered([(1 + 1e-5) * way, *HOME[1:]], 1.0))
 
 
 def test_a_spline_that_swings_over_is_refused_though_its_waypoints_are_within():
     arm, q = five_dof(), [0, -1.15, 0.3, 0, 0]
-    slow = parse(arm, NAMES, [1.0, 2.0], [q, q], [[0] * 5] * 2)
-    check_limits(arm, slow.after(0.0, Reference.hold(HOME)))
-    swinging = parse(arm, NAMES, [1.0, 2.0], [q, q], [[0, -0.5, 0, 0, 0], [0] * 5])
-    with pytest.raises(TrajectoryRefused, match=r"joint 'R2': position -1.2"):
-        check_limits(arm, swinging.after(0.0, Reference.hold(HOME)))
+    slow = parse_trajectory(arm, NAMES, [1.0, 2.0], [q, q], [[0] * 5] * 2)
+    check_limits(arm, slow.starting_from(0.0, Reference.hold(HOME)))
+    swinging = parse_trajectory(arm, NAMES, [1.0, 2.0], [q, q], [[0, -0.5, 0, 0, 0], [0] * 5])
+    with pytest.raises(TrajectoryRejected, match=r"joint 'R2': position -1.2"):
+        check_limits(arm, swinging.starting_from(0.0, Reference.hold(HOME)))
 
 
 def test_coming_back_from_beyond_a_limit_is_allowed_and_going_further_is_not():
     arm, outside = five_dof(), np.array([0, -1.25, 0.3, 0, 0])
 
     def way_to(angle):
-        trajectory = parse(arm, NAMES, [1.0], [[0, angle, 0.3, 0, 0]])
-        return trajectory.after(0.0, Reference.hold(outside))
+        trajectory = parse_trajectory(arm, NAMES, [1.0], [[0, angle, 0.3, 0, 0]])
+        return trajectory.starting_from(0.0, Reference.hold(outside))
 
     check_limits(arm, way_to(-1.1))
-    with pytest.raises(TrajectoryRefused, match=r"'R2': position -1\.3"):
+    with pytest.raises(TrajectoryRejected, match=r"'R2': position -1\.3"):
         check_limits(arm, way_to(-1.3))
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.rollout.batch_stepper import PlantLanes
-from arm_dynamics.batch.rollout.inputs import starts
-from arm_dynamics.batch.rollout.tree_stepper import METHODS, TreeLanes, inverse_mass
+from arm_dynamics.batch.rollout.batch_stepper import PlantStepper
+from arm_dynamics.batch.rollout.inputs import initial_states
+from arm_dynamics.batch.rollout.tree_stepper import INTEGRATORS, TreeStepper, inverse_mass
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.dynamics.tree import accelerations, tree
@@ -55,18 +55,18 @@ def losses():
     return arm.with_motor("R4", **play).with_joint("R3", friction=0.3, damping=0.1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("make", [five_dof, losses])
 def test_steps_are_the_plants(make, method):
     arm, random = make(), np.random.default_rng(2)
     shape = (4, arm.nv)
-    q = np.array(arm.pose("initial")) + 0.3 * random.normal(size=shape)
+    q = np.array(arm.configuration("initial")) + 0.3 * random.normal(size=shape)
     rest = np.tile(arm.initial_act, (4, 1))
-    start = starts(arm, np.concatenate([q, 3 * random.normal(size=shape), rest], axis=1))
+    start = initial_states(arm, np.concatenate([q, 3 * random.normal(size=shape), rest], axis=1))
     told = 6 * random.normal(size=(4, 3, arm.nv))
     both = [
         kind(arm, method, "voltage", start, np.full(4, 1e-4), {})
-        for kind in (TreeLanes, PlantLanes)
+        for kind in (TreeStepper, PlantStepper)
     ]
     for lanes in both:
         lanes.advance(told, 100, 1000, {})

@@ -18,28 +18,28 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.rollout import Batch
+from arm_dynamics.batch.rollout import RolloutResult
 from arm_dynamics.batch.stability import closed_loop_map, is_stable
 from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
 from arm_dynamics.batch.tuning import margin_penalty as reserve_module
-from arm_dynamics.batch.tuning.case_distribution import Conditions
+from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.batch.tuning.case_sampling import draw
-from arm_dynamics.batch.tuning.evaluation_log import Tape
-from arm_dynamics.batch.tuning.gain_optimizer import Budget, Search
-from arm_dynamics.batch.tuning.gain_search import Task
+from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
+from arm_dynamics.batch.tuning.gain_optimizer import Budget, GainOptimizer
+from arm_dynamics.batch.tuning.gain_search import TuningTask
 from arm_dynamics.batch.tuning.gain_space import gain_space
-from arm_dynamics.batch.tuning.margin_penalty import Reserve
+from arm_dynamics.batch.tuning.margin_penalty import MarginPenalty
 from arm_dynamics.batch.tuning.margins import (
     UNSTABLE,
-    held_loop,
     joint_margins,
-    law_about,
-    least,
+    linear_controller_at,
     margins,
+    min_margins,
+    sampled_plant,
 )
-from arm_dynamics.batch.tuning.objective import LOST, Objective, Weights, case_costs
+from arm_dynamics.batch.tuning.objective import LOST, Objective, ObjectiveWeights, case_costs
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
-from arm_dynamics.batch.tuning.python_controller import changed
+from arm_dynamics.batch.tuning.python_controller import with_gains
 from arm_dynamics.batch.tuning.uncertain_parameters import nominal_values
 from arm_dynamics.batch.tuning.validation import BOUND, validate
 from arm_dynamics.cli import tune_search
@@ -48,12 +48,12 @@ from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, node_parameters
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.control.controllers.position import Position
+from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
 
 PERIOD = 2e-3
-SHORT = Conditions(payload=0.3, duration=0.3, dts=(1e-3, 5e-4))
+SHORT = CaseDistribution(payload=0.3, duration=0.3, dts=(1e-3, 5e-4))
 
 
 @cache
@@ -111,9 +111,9 @@ def test_a_loop_that_never_passes_one_has_no_phase_margin():
 @pytest.mark.parametrize("delay", [0, 1])
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
 def test_gain_margin_is_where_the_whole_loop_turns_unstable(interface, delay):
-    q = arm().pose("initial")
-    whole, pushed = held_loop(arm(), q, PERIOD, interface)
-    linear = law_about(law(), q, PERIOD, interface)
+    q = arm().configuration("initial")
+    whole, pushed = sampled_plant(arm(), q, PERIOD, interface)
+    linear = linear_controller_at(law(), q, PERIOD, interface)
     for j, one in enumerate(joint_margins(arm(), law(), q, PERIOD, delay, interface)):
         for edge in (one.gain_margin, one.gain_reduction):
             if not 0 < edge < inf:
@@ -127,26 +127,26 @@ def test_gain_margin_is_where_the_whole_loop_turns_unstable(interface, delay):
 
 
 def test_an_unstable_loop_has_no_margins():
-    wild = changed(law(), {"d": 100 * law().gains["d"]})
-    found = joint_margins(arm(), wild, arm().pose("initial"), PERIOD)
+    wild = with_gains(law(), {"d": 100 * law().gains["d"]})
+    found = joint_margins(arm(), wild, arm().configuration("initial"), PERIOD)
     assert found == (UNSTABLE, UNSTABLE)
-    assert least([found[0], margins(lambda z: 0.1 / (z - 0.5), PERIOD)]) is UNSTABLE
+    assert min_margins([found[0], margins(lambda z: 0.1 / (z - 0.5), PERIOD)]) is UNSTABLE
 
 
 def test_reserve_is_missing_where_twice_the_gains_are_unstable(monkeypatch):
     monkeypatch.setattr(reserve_module, "FACTORS", (2.0,))
     space = gain_space(law(), ("p", "d"))
     cases = draw(arm(), 3, 0, replace(SHORT, delay=False))
-    reserve = Reserve.of(space, cases)
+    reserve = MarginPenalty.of(space, cases)
     factors = np.geomspace(0.5, 20, 12)
     found = reserve(np.log(factors)[:, None] * np.ones(space.size))
-    q = arm().pose("initial")
+    q = arm().configuration("initial")
     for factor, missing in zip(factors, found, strict=True):
-        scaled = changed(law(), {name: factor * law().gains[name] for name in ("p", "d")})
+        scaled = with_gains(law(), {name: factor * law().gains[name] for name in ("p", "d")})
         stable = []
-        for one, at in ((arm(), q), *((cases.arm_of(k), cases.target[k]) for k in range(3))):
-            whole, pushed = held_loop(one, at, PERIOD, "effort")
-            linear = law_about(scaled, at, PERIOD, "effort").scaled(2.0)
+        for one, at in ((arm(), q), *((cases.true_arm(k), cases.target[k]) for k in range(3))):
+            whole, pushed = sampled_plant(one, at, PERIOD, "effort")
+            linear = linear_controller_at(scaled, at, PERIOD, "effort").scaled(2.0)
             stable.append(is_stable(closed_loop_map(whole, pushed, linear)))
         assert (missing < 1e-9) == all(stable)
     assert found[0] < 1e-9 < found[-1]
@@ -156,10 +156,13 @@ def test_reserve_of_phase_is_the_phase_margin_of_one_joint():
     """With one joint there is one loop: the reserve runs out where its margin is 30 degrees."""
     one = chain({}).with_gravity((0, 0, 0))
     start = PidGravity(one, {"J1": {"p": 40.0, "i": 0.0, "d": 3.0}})
-    space, cases = gain_space(start, ("d",)), draw(one, 1, 0, replace(SHORT, error=0, payload=0))
-    reserve, enough = Reserve.of(space, cases), []
+    space, cases = (
+        gain_space(start, ("d",)),
+        draw(one, 1, 0, replace(SHORT, model_error=0, payload=0)),
+    )
+    reserve, enough = MarginPenalty.of(space, cases), []
     for d in np.geomspace(0.3, 20, 30):
-        [m] = joint_margins(one, changed(start, {"d": np.array([d])}), np.zeros(1), PERIOD, 1)
+        [m] = joint_margins(one, with_gains(start, {"d": np.array([d])}), np.zeros(1), PERIOD, 1)
         missing = reserve(space.point({"d": np.array([d])})[None])[0]
         if not np.isnan(m.phase_margin):
             enough.append(m.phase_margin > 30 and m.gain_margin > 2)
@@ -183,13 +186,13 @@ def test_cases_lie_within_their_conditions():
     limits = cases.arm.lower, cases.arm.upper
     for q in (cases.start, cases.target):
         assert ((q >= limits[0]) & (q <= limits[1])).all()
-    assert np.abs(cases.target - cases.start).max() <= SHORT.step
+    assert np.abs(cases.target - cases.start).max() <= SHORT.step_size
     payload = cases.vary["payload"]
     assert payload.min() == 0
     assert payload.max() == SHORT.payload
     for name in set(cases.vary) - {"payload"}:
         off = cases.vary[name] / nominal_values(cases.arm, name) - 1
-        assert 0.15 < np.abs(off).max() <= SHORT.error + 1e-12
+        assert 0.15 < np.abs(off).max() <= SHORT.model_error + 1e-12
     assert set(cases.dt) == set(SHORT.dts)
 
 
@@ -205,7 +208,7 @@ def test_refused_conditions():
 
 def test_candidates_meet_the_same_cases():
     cases, space = draw(arm(), 3, 0, SHORT), gain_space(law(), ("p", "i", "d"))
-    costs = Objective.of(space, cases, Weights()).by_case(np.zeros((2, space.size)))
+    costs = Objective.of(space, cases, ObjectiveWeights()).by_case(np.zeros((2, space.size)))
     assert np.array_equal(costs[0], costs[1])
     assert len(set(costs[0])) == 3
 
@@ -214,7 +217,9 @@ def test_objective_does_not_depend_on_the_time_step():
     space, costs = gain_space(law(), ("p", "i", "d")), []
     for dt in (5e-4, 1e-4):
         cases = draw(arm(), 4, 0, replace(SHORT, dts=(dt,)))
-        costs.append(Objective.of(space, cases, Weights()).by_case(np.zeros((1, space.size)))[0])
+        costs.append(
+            Objective.of(space, cases, ObjectiveWeights()).by_case(np.zeros((1, space.size)))[0]
+        )
     assert costs[0] == pytest.approx(costs[1], rel=0.03)  # the steps' own errors are of order dt
 
 
@@ -238,11 +243,13 @@ def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
     effort = np.zeros((2, 4, 2))
     effort[:, 1, 0] = 3.0  # up and down again: a variation of 6 N·m
     failed = np.array(failed)
-    return Batch(arm(), np.arange(4.0), {"effort": effort}, failed, np.zeros(2), "", metrics)
+    return RolloutResult(
+        arm(), np.arange(4.0), {"effort": effort}, failed, np.zeros(2), "", metrics
+    )
 
 
 def test_cost_of_a_case_term_by_term():
-    w = Weights(overshoot=0.5, late=3.0, effort=0.25)
+    w = ObjectiveWeights(overshoot=0.5, late=3.0, effort=0.25)
     limit, steps = np.array([12.0, inf]), np.full(2, 100.0)
     cost = case_costs(scores(), limit, steps, 2.0, w)
     held = 2 * (0.1 + 0.5 * 0.02) + 0.25 * (6 / 12) / 2
@@ -251,8 +258,8 @@ def test_cost_of_a_case_term_by_term():
 
 def test_a_lost_case_costs_less_the_longer_it_lasts_and_more_than_any_other():
     limit, steps = np.full(2, 12.0), np.full(2, 100.0)
-    early, late = case_costs(scores((10, 90)), limit, steps, 1.0, Weights())
-    worst = case_costs(scores(iae=1e9), limit, steps, 1.0, Weights()).max()
+    early, late = case_costs(scores((10, 90)), limit, steps, 1.0, ObjectiveWeights())
+    worst = case_costs(scores(iae=1e9), limit, steps, 1.0, ObjectiveWeights()).max()
     assert early > late > worst == LOST
 
 
@@ -260,7 +267,7 @@ def test_weights_between_mean_and_worst():
     space, cases = gain_space(law(), ("p",)), draw(arm(), 2, 0, SHORT)
     x, costs = np.zeros((1, 2)), np.array([[1.0, 3.0]])
     for worst, expected in ((0.0, 2.0), (1.0, 3.0), (0.5, 2.5)):
-        objective = Objective.of(space, cases, Weights(worst=worst, reserve=0.0))
+        objective = Objective.of(space, cases, ObjectiveWeights(worst=worst, reserve=0.0))
         assert objective.total(x, costs) == pytest.approx(expected)
 
 
@@ -276,12 +283,12 @@ class Stiff(Controller):
 
     parameters = (Parameter("s", None, "1/s", "bandwidth", lower=0, upper=1e3),)
 
-    def found_from_model(self):
+    def default_gains(self):
         return {name: {"s": 3.0} for name in self.arm.joint_names}
 
     def update(self, state, reference, dt):
         s = self.gains["s"]
-        return self.limited(s**2 * (reference.q - state.q) - 2 * s * state.v, state)
+        return self.effort_command(s**2 * (reference.q - state.q) - 2 * s * state.v, state)
 
 
 @pytest.mark.quick(1)
@@ -292,7 +299,7 @@ def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
 
     A kernel's gains take the share of Kt before the limit, a command takes it after.
     """
-    c = replace(SHORT, interface=interface, duration=0.1, step=0.01)
+    c = replace(SHORT, interface=interface, duration=0.1, step_size=0.01)
     flat = arm().with_gravity((0, 0, 0))
     cases = draw(flat, 4, 3, c)
     gains = {"gains.p": law().gains["p"] * [[0.5, 0.5], [1.0, 1.0]]}
@@ -305,13 +312,13 @@ def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
 
 
 def test_gains_of_any_law_are_found():
-    task = Task(arm(), Stiff(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
+    task = TuningTask(arm(), Stiff(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
     with pytest.warns(RuntimeWarning, match="law Stiff has no kernel"):
         found = gain_search.tune(task, Budget(40))
     assert found.cost < 0.9 * found.cost_before
     assert set(found.gains["J1"]) == {"s"}
     with pytest.raises(InvalidValue, match="Stiff"):
-        gain_search.margins_of(found)
+        gain_search.stability_margins(found)
 
 
 def test_joints_without_a_torque_constant_take_all_of_an_effort():
@@ -332,12 +339,12 @@ def bowl(x):
 
 
 def search(costs=bowl, seed=0, known=None):
-    return Search(costs, 3, 3.0, seed, 12, known or Tape())
+    return GainOptimizer(costs, 3, 3.0, seed, 12, known or EvaluationLog())
 
 
 def test_search_finds_the_minimum_and_its_best_never_rises():
     found = search().run(Budget(2000))
-    best = [one.best for one in found.history]
+    best = [one.best_case for one in found.history]
     assert found.x == pytest.approx(OPTIMUM, abs=1e-3)
     assert all(after <= before for before, after in pairwise(best))
     assert best[0] == bowl(np.zeros((1, 3)))[0]
@@ -356,7 +363,7 @@ def test_same_seed_same_gains_whoever_draws_random_numbers():
 
 @pytest.mark.parametrize("first", [50, 200, 290])
 def test_resumed_search_is_the_uninterrupted_one(first, tmp_path):
-    whole, part = search().run(Budget(300)), Tape()
+    whole, part = search().run(Budget(300)), EvaluationLog()
     search(known=part).run(Budget(first))
     part.save(tmp_path / "state.json", {"seed": 0})
     asked = []
@@ -365,9 +372,9 @@ def test_resumed_search_is_the_uninterrupted_one(first, tmp_path):
         asked.append(len(x))
         return bowl(x)
 
-    found = search(counted, known=evaluation_log.load(tmp_path / "state.json", {"seed": 0})).run(
-        Budget(300)
-    )
+    found = search(
+        counted, known=evaluation_log.load_log(tmp_path / "state.json", {"seed": 0})
+    ).run(Budget(300))
     assert np.array_equal(found.x, whole.x)
     assert found.cost == whole.cost
     assert 0 < sum(asked) < 300
@@ -420,23 +427,23 @@ def test_budget_is_kept():
 
 
 def test_state_of_another_search_is_refused(tmp_path):
-    file, known = tmp_path / "state.json", Tape()
+    file, known = tmp_path / "state.json", EvaluationLog()
     with pytest.raises(ConfigError, match="nothing to resume"):
-        evaluation_log.load(file, {})
+        evaluation_log.load_log(file, {})
     search(known=known).run(Budget(50))
     known.save(file, {"seed": 0})
     with pytest.raises(ConfigError, match=r"seed = 1, the search in .* has 0"):
-        evaluation_log.load(file, {"seed": 1})
+        evaluation_log.load_log(file, {"seed": 1})
     with pytest.raises(ConfigError, match="goes another way"):
-        search(seed=1, known=evaluation_log.load(file, {"seed": 0})).run(Budget(50))
+        search(seed=1, known=evaluation_log.load_log(file, {"seed": 0})).run(Budget(50))
     for broken in ("[]", "{", '{"version": 1, "settings": 3, "blocks": []}', "\0"):
         file.write_text(broken)
         with pytest.raises(ConfigError, match="not the state"):
-            evaluation_log.load(file, {})
+            evaluation_log.load_log(file, {})
 
 
 def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
-    file, known = tmp_path / "state.json", Tape()
+    file, known = tmp_path / "state.json", EvaluationLog()
     search(known=known).run(Budget(20))
     known.save(file, {"seed": 0})
     before = file.read_text()
@@ -454,8 +461,8 @@ def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch
 
 def test_arms_of_one_name_are_told_apart():
     other = arm().with_gravity((0, 0, -1.6))
-    assert Task(arm(), law()).settings == Task(arm(), law()).settings
-    assert Task(arm(), law()).settings["model"] != Task(other, law()).settings["model"]
+    assert TuningTask(arm(), law()).settings == TuningTask(arm(), law()).settings
+    assert TuningTask(arm(), law()).settings["model"] != TuningTask(other, law()).settings["model"]
 
 
 # Gains and files ------------------------------------------------------------------------------
@@ -470,7 +477,7 @@ def test_points_and_gains_are_each_others_inverse():
 
 
 def test_a_gain_of_zero_is_sought_about_the_models():
-    none = changed(law(), {"i": np.zeros(2)})
+    none = with_gains(law(), {"i": np.zeros(2)})
     assert gain_space(none, ("i",)).centre[0] == pytest.approx(law().gains["i"])
     with pytest.raises(InvalidValue, match="d_filter"):
         gain_space(law(), ("d_filter",))
@@ -479,7 +486,7 @@ def test_a_gain_of_zero_is_sought_about_the_models():
     with pytest.raises(InvalidValue, match="p is named 2 times"):
         gain_space(law(), ("p", "d", "p"))
     with pytest.raises(InvalidValue, match="Position commands position"):
-        gain_space(Position(arm()), ("p",))
+        gain_space(PositionController(arm()), ("p",))
 
 
 def test_parameter_file_is_what_build_controller_loads(tmp_path):
@@ -506,17 +513,17 @@ def test_names_that_yaml_would_take_for_something_else(tmp_path):
 def test_the_payload_that_the_law_knows_is_written_too(tmp_path):
     plain, file = load_arm("two_link"), tmp_path / "gains.yaml"
     start = build_controller(plain, "pid_gravity")
-    start.use_model(plain.with_payload(0.25))
+    start.set_model(plain.with_payload(0.25))
     file.write_text(parameter_text("two_link", "pid_gravity", start, {}, []))
     assert build_controller(plain, None, file).arm.payload.mass == 0.25
 
 
 def test_gains_too_weak_hold_nothing():
-    cases = draw(arm(), 3, 0, replace(SHORT, step=0.5))
-    none = changed(law(), {name: 1e-3 * law().gains[name] for name in ("p", "i", "d")})
+    cases = draw(arm(), 3, 0, replace(SHORT, step_size=0.5))
+    none = with_gains(law(), {name: 1e-3 * law().gains[name] for name in ("p", "i", "d")})
     weak = validate(cases, none)
     assert weak.count == 0
-    assert (weak.late > BOUND).all()
+    assert (weak.residual_error > BOUND).all()
     assert weak.text == "held 0 of 3"
 
 
@@ -603,7 +610,7 @@ def test_long_names_do_not_cover_each_other():
     figure = Figure(figsize=(4, 3), layout="constrained")
     axis = figure.subplots()
     names = [f"a_joint_with_a_name_{k}" for k in range(6)]
-    report.under(axis, names)
+    report.tick_labels(axis, names)
     axis.set_xlim(-0.5, 5.5)
     figure.draw_without_rendering()
     told = axis.get_xticklabels()
@@ -623,14 +630,14 @@ def test_gains_for_a_urdf_name_it_from_anywhere(tmp_path, monkeypatch):
 def test_progress_where_no_display_is():
     text, terminal = io.StringIO(), io.StringIO()
     lines = ProgressLines(Console(file=text))
-    lines.say("too early")
+    lines.update("too early")
     lines._next = 0.0
-    lines.say("12 of 30 [x]")
-    lines.say("too soon")
+    lines.update("12 of 30 [x]")
+    lines.update("too soon")
     assert text.getvalue() == "12 of 30 [x]\n"
     shown = ProgressLines(Console(file=terminal, force_terminal=True))
     shown._next = 0.0
-    shown.say("hidden")
+    shown.update("hidden")
     assert terminal.getvalue() == ""
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.control.trajectories.transition_blend import (
-    turning,
-    turning_rates,
-    turning_speeds,
+    angular_velocities,
+    rotation_and_derivatives,
+    rotation_vector_derivatives,
 )
 
 vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
@@ -17,7 +17,7 @@ sizes = st.sampled_from([0.0, 1e-6, 1e-3, 0.0099, 0.0101, 1.0])
 
 
 def motion(phi, rate, second, t):
-    return turning(phi + t * rate + t * t / 2 * second, rate + t * second, second)
+    return rotation_and_derivatives(phi + t * rate + t * t / 2 * second, rate + t * second, second)
 
 
 @given(vectors, vectors, vectors, sizes)
@@ -30,14 +30,14 @@ def test_rates_are_the_derivatives(phi, rate, second, size):
 
 @given(vectors, vectors, vectors, sizes)
 def test_rates_come_back(phi, rate, second, size):
-    _, omega, alpha = turning(size * phi, rate, second)
-    back = turning_rates(size * phi, omega, alpha)
+    _, omega, alpha = rotation_and_derivatives(size * phi, rate, second)
+    back = rotation_vector_derivatives(size * phi, omega, alpha)
     np.testing.assert_allclose(back, [rate, second], atol=1e-9)
 
 
 def test_about_one_axis_it_is_the_plain_derivative():
     phi, rate, second = (np.array([0, 0, x]) for x in (0.7, -2.0, 3.0))
-    R, omega, alpha = turning(phi, rate, second)
+    R, omega, alpha = rotation_and_derivatives(phi, rate, second)
     assert R[0, 0] == pytest.approx(np.cos(0.7))
     np.testing.assert_allclose((omega, alpha), (rate, second), atol=1e-15)
 
@@ -46,5 +46,5 @@ def test_about_one_axis_it_is_the_plain_derivative():
 def test_many_speeds_at_once_are_those_of_each(given_):
     phi = np.array([size * x for x, _, size in given_])
     rate = np.array([x for _, x, _ in given_])
-    each = [turning(p, r, np.zeros(3))[1] for p, r in zip(phi, rate, strict=True)]
-    np.testing.assert_allclose(turning_speeds(phi, rate), each, rtol=1e-12, atol=1e-13)
+    each = [rotation_and_derivatives(p, r, np.zeros(3))[1] for p, r in zip(phi, rate, strict=True)]
+    np.testing.assert_allclose(angular_velocities(phi, rate), each, rtol=1e-12, atol=1e-13)

@@ -8,7 +8,7 @@ import pytest
 
 from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.control.controllers.task_space import TaskSpace
-from arm_dynamics.control.controllers.task_space_base import task_of
+from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.core.state import Reference
 from arm_dynamics.demos import two_link_controllers as laws
 from arm_dynamics.dynamics.kinematics import pose
@@ -68,7 +68,7 @@ def test_operational_space_goes_where_the_arm_can_and_ends_at_the_target():
     law, plant = TaskSpace(arm), Plant(arm)
     state = State.of([table("traj_B_hole_task")[name][0] for name in ("q1", "q2")])
     law.reset(state)
-    held = task_of(arm, Reference.hold(state.q))
+    held = to_task_reference(arm, Reference.hold(state.q))
     efforts, misses, hole = [], [], 0
     for k in range(1500):
         x, rate, bend = way.at(k * DT)

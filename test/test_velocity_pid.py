@@ -13,15 +13,15 @@ from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.velocity_pid import VelocityPid
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
-from arm_dynamics.core.arrays import frozen
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.model_error import with_model_error
 
 ARM = load_arm("two_link")
 GAINS = {"J1": {"kv": 100.0, "kx": 200.0, "ka": 0.5}, "J2": {"kv": 20.0, "kx": 50.0, "ka": 0.05}}
-NONE = frozen([0.0, 0.0])
-START, END = frozen([-1.0, 1.2]), frozen([0.8, 0.5])
+NONE = as_readonly([0.0, 0.0])
+START, END = as_readonly([-1.0, 1.2]), as_readonly([0.8, 0.5])
 CUBIC = JointTrajectory((Waypoint(0.0, START, NONE), Waypoint(4.0, END, NONE)))
 vectors = st.lists(st.floats(-10, 10), min_size=2, max_size=2).map(np.array)
 
@@ -112,7 +112,7 @@ def test_the_acceleration_in_the_law_is_what_it_causes(q, v, goal, speed, push):
 def test_without_gains_a_joint_by_itself_has_30_rad_per_second_and_a_damping_ratio_of_0_8():
     """m a = kv ė + kx e: w² = kx / m, 2 d w = kv / m, as the docs have them."""
     arm = chain({"mass": 3.0, "ixx": 0.1})
-    m = float(rigid_body.mass_matrix(arm, arm.pose("initial"))[0, 0])
+    m = float(rigid_body.mass_matrix(arm, arm.configuration("initial"))[0, 0])
     gains = VelocityPid(arm).gains
     assert gains["kx"] / m == pytest.approx(30.0**2)
     assert gains["kv"] / m == pytest.approx(2 * 0.8 * 30.0)
@@ -122,7 +122,7 @@ def test_without_gains_a_joint_by_itself_has_30_rad_per_second_and_a_damping_rat
 def test_without_gains_coupled_joints_are_damped_at_400_per_second_at_most():
     """Two joints of one heavy link close together: each has more inertia by itself than both."""
     arm = chain({"mass": 0.05, "ixx": 1e-4, "centre": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
-    mass = rigid_body.mass_matrix(arm, arm.pose("initial"))
+    mass = rigid_body.mass_matrix(arm, arm.configuration("initial"))
     gains = VelocityPid(arm).gains
     rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(gains["kv"]))).real
     assert rates.max() == pytest.approx(400.0)

@@ -23,7 +23,7 @@ from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.viewer import ArmPage, show
 from arm_dynamics.viewer.drawing import load_visuals
-from arm_dynamics.viewer.plot import QUANTITIES, RATE, WINDOW, History, Sample
+from arm_dynamics.viewer.plot import QUANTITIES, RATE, WINDOW, History, HistorySample
 from arm_dynamics.viewer.scene_stage import VIEW, _aim, page_reach
 from arm_dynamics.viewer.server import fault, may_connect, policy
 from arm_dynamics.viewer.skeleton import Skeleton, tip
@@ -163,7 +163,7 @@ def test_an_arm_is_shown_from_plain_python(capsys):
         page.on_target(targets.append)
         page.set_target([0.1] * 5)
         assert eventually(lambda: targets)
-        page.show(arm.pose("zero"), time=1.0)
+        page.show(arm.configuration("zero"), time=1.0)
     with pytest.raises(InvalidValue, match=r"q: shape \(2,\) given"):
         show(arm, [0.0, 1.0], port=0)
 
@@ -432,7 +432,7 @@ def test_trace_at_rest_is_one_point(page):
 def test_history_keeps_the_window():
     history = History()
     for k in range(100):
-        history.add(Sample(k * 1.0, np.zeros(1)))
+        history.add(HistorySample(k * 1.0, np.zeros(1)))
     assert [s.time for s in history] == [89.0 + k for k in range(11)]
 
 
@@ -506,7 +506,7 @@ def test_the_camera_holds_an_arm_of_any_size_and_the_floor_is_under_it(factor):
 def test_long_names_keep_the_columns_in_place():
     """Beginning and end are shown, the whole in a tooltip; prismatic joints have m and no deg."""
     long = "the_left_shoulder_pan_joint_of_arm_2"
-    sample = Sample(0.0, np.array([0.5, 0.1]), np.zeros(2), np.zeros(2))
+    sample = HistorySample(0.0, np.array([0.5, 0.1]), np.zeros(2), np.zeros(2))
     page = table_html([long, "lift"], [(0, 1), (0, 1)], sample, ("rad", "m"))
     assert f"title='{long}'" in page
     assert f"{short(long)}<" in page
@@ -522,7 +522,7 @@ def test_long_names_keep_the_columns_in_place():
 
 
 def test_names_and_status_cannot_inject_html():
-    sample = Sample(0.0, np.array([0.5]))
+    sample = HistorySample(0.0, np.array([0.5]))
     page = table_html(["<script>"], [(0, 1)], sample) + status_html({"<b>": "<script>"})
     assert "<script>" not in page
     assert "50.0%" in page

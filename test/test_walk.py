@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import chain, chain_urdf, five_dof
 
-from arm_dynamics.control.trajectories.demo_trajectory import SPEED, walk
+from arm_dynamics.control.trajectories.demo_trajectory import SPEED, demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.model.load import parse_arm
 
@@ -24,7 +24,7 @@ def rail():
 @pytest.mark.parametrize("make", [five_dof, still, rail])
 def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
     arm = make()
-    points, start = walk(arm), arm.pose("initial")
+    points, start = demo_trajectory(arm), arm.configuration("initial")
     assert 0 < points[-1].time < 60
     np.testing.assert_allclose(points[-1].q, start, atol=1e-12)
     assert not points[-1].v.any()
@@ -39,11 +39,11 @@ def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
 def test_a_walk_begins_anew_from_anywhere(make):
     """Also from beyond the limits: the way back in is within all speeds, then comes the round."""
     arm = make()
-    here = arm.pose("initial") + np.where(arm.velocity_limit > 0, 3.1, 0.0)
-    points, round_ = walk(arm, here), walk(arm)
+    here = arm.configuration("initial") + np.where(arm.velocity_limit > 0, 3.1, 0.0)
+    points, round_ = demo_trajectory(arm, here), demo_trajectory(arm)
     trajectory = JointTrajectory((Waypoint(0.0, here, np.zeros(arm.nv)), *points))
     trajectory.check(arm)
-    np.testing.assert_array_equal(points[0].q, arm.pose("initial"))
+    np.testing.assert_array_equal(points[0].q, arm.configuration("initial"))
     assert [p.q.tolist() for p in points[1:]] == [p.q.tolist() for p in round_]
     for time in np.linspace(0, points[0].time, 200):
         assert (np.abs(trajectory.at(time).v) <= SPEED * arm.velocity_limit + 1e-9).all()
@@ -51,5 +51,5 @@ def test_a_walk_begins_anew_from_anywhere(make):
 
 def test_it_moves_the_joints_that_have_room_and_speed():
     for make, moving in ((five_dof, [1] * 5), (still, [1, 0, 1]), (rail, [0, 1])):
-        q = np.array([point.q for point in walk(make())])
+        q = np.array([point.q for point in demo_trajectory(make())])
         assert (np.ptp(q, axis=0) > 0.1).tolist() == [bool(m) for m in moving]

@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.goals.goal import Code, Constraints
-from arm_dynamics.control.goals.goal_request import Request
-from arm_dynamics.control.goals.goals import Goals
-from arm_dynamics.control.trajectories.demo_trajectory import walk
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint, parse
-from arm_dynamics.hardware.simulation_driver import Simulated
-from arm_dynamics.model.whole_turns import EVEN, LARGEST, TURN, position_error, whole_turns
+from arm_dynamics.control.goals.goal import Constraints, ErrorCode
+from arm_dynamics.control.goals.goal_request import GoalRequest
+from arm_dynamics.control.goals.goals import GoalHandler
+from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
+from arm_dynamics.control.trajectories.joint_trajectory import (
+    JointTrajectory,
+    Waypoint,
+    parse_trajectory,
+)
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics.model.whole_turns import EVEN, MAX_POSITION, TURN, position_error, whole_turns
 from arm_dynamics.simulation.simulation import Simulation
 
 ARM = load_arm("five_dof")
@@ -75,7 +79,7 @@ def test_only_continuous_joints_have_turns():
     assert whole_turns(ARM, np.full(5, 50.0), np.zeros(5)).tolist() == [-8 * TURN, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("value", [1e300, LARGEST, np.inf, np.nan])
+@pytest.mark.parametrize("value", [1e300, MAX_POSITION, np.inf, np.nan])
 def test_what_has_no_exact_turns_stays(value):
     """It is rejected as what it is, later."""
     assert whole_turns(LINKS, in_first(LINKS, value), np.zeros(2)).tolist() == [0.0, 0.0]
@@ -85,10 +89,10 @@ class Session:
     """An arm whose continuous joints have turned before, ticked by hand."""
 
     def __init__(self, arm, turned):
-        start = arm.pose("initial") + turned * arm.is_continuous
+        start = arm.configuration("initial") + turned * arm.is_continuous
         self.simulation = Simulation(arm, q=start, dt=1e-3)
-        self.loop = ControlLoop(Simulated(arm, self.simulation), build_controller(arm))
-        self.goals = Goals(self.loop)
+        self.loop = ControlLoop(SimulationDriver(arm, self.simulation), build_controller(arm))
+        self.goals = GoalHandler(self.loop)
         self.start = start
         self.tick()
 
@@ -96,7 +100,7 @@ class Session:
         farthest = 0.0
         for _ in range(count):
             self.loop.step()
-            self.goals.observe()
+            self.goals.update()
             farthest = max(farthest, np.abs(self.loop.reference.q - self.start).max())
         return farthest
 
@@ -119,10 +123,10 @@ def test_a_normalised_goal_is_followed_the_short_way(name, turned):
     end = session.start + 0.1 * arm.is_continuous
     tight = dict.fromkeys(arm.joint_names, (0.02, 0.0))
     rows = {"positions": [normalised(end, arm)], "velocities": [np.zeros(arm.nv)]}
-    request = Request(arm.joint_names, [0.5], **rows, goal=tight)
+    request = GoalRequest(arm.joint_names, [0.5], **rows, goal=tight)
     goal = session.goals.accept(request)
     assert session.tick(400) < 0.11
-    assert goal.verdict.code == Code.SUCCESSFUL, goal.verdict.text
+    assert goal.result.code == ErrorCode.SUCCESSFUL, goal.result.text
     np.testing.assert_allclose(session.loop.reference.q, end, atol=1e-9)
 
 
@@ -134,7 +138,7 @@ def test_a_trajectory_of_several_turns_keeps_them():
     rows = np.array([first, last])
     rows[:, 0] += 4 * TURN
     times = [1.0, 12.0]
-    session.loop.follow(parse(ARM, ARM.joint_names, times, rows, start=session.time))
+    session.loop.follow(parse_trajectory(ARM, ARM.joint_names, times, rows, start=session.time))
     session.tick(2)
     followed = session.loop.trajectory
     np.testing.assert_allclose([w.q for w in followed.waypoints[1:]], [first, last], atol=1e-9)
@@ -143,7 +147,7 @@ def test_a_trajectory_of_several_turns_keeps_them():
 def test_one_that_began_in_the_past_is_entered_at_the_turn_it_is_at():
     """The first waypoint is past: what counts is where the trajectory is now."""
     q = np.array([[0.0, 0.0], [4 * TURN, 0.0]])
-    trajectory = parse(LINKS, LINKS.joint_names, [0.0, 10.0], q, start=0.0)
+    trajectory = parse_trajectory(LINKS, LINKS.joint_names, [0.0, 10.0], q, start=0.0)
     assert trajectory.near(LINKS, np.array([3.5 * TURN, 0.0]), 8.75) is trajectory
     late = trajectory.near(LINKS, np.zeros(2), 8.75)
     assert late.waypoints[-1].q[0] == pytest.approx(TURN)
@@ -175,10 +179,12 @@ def test_tolerances_are_of_the_shortest_distance():
     for joint, met in ((0, True), (1, False)):
         q = reference.q.copy()
         q[joint] += TURN
-        assert constraints.path.met(state, type(reference)(q, reference.v, reference.a)) is met
+        assert (
+            constraints.path.satisfied(state, type(reference)(q, reference.v, reference.a)) is met
+        )
 
 
 def test_a_round_begins_in_the_turn_where_the_arm_is():
-    start = ARM.pose("initial") + np.array([7 * TURN + 0.2, 0, 0, 0, 0])
-    for point in walk(ARM, start):
+    start = ARM.configuration("initial") + np.array([7 * TURN + 0.2, 0, 0, 0, 0])
+    for point in demo_trajectory(ARM, start):
         assert abs(point.q[0] - start[0]) < 1.0

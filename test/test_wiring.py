@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.model.audit import audit
-from arm_dynamics.model.hardware_info import MotorWiring, read_wiring
+from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
 
 pytestmark = pytest.mark.hardware
 
 wirings = st.builds(
-    MotorWiring,
+    JointMotor,
     st.just("J1"),
     st.integers(0, 253),
     st.just("sts3215"),
@@ -79,7 +79,7 @@ def test_velocity_is_the_slope_of_position(w, shaft, step):
 
 
 def test_a_shaft_that_turns_twice_as_fast_the_other_way():
-    w = MotorWiring("J1", 4, "sts3215", -1.0, 0.25, 2.0)
+    w = JointMotor("J1", 4, "sts3215", -1.0, 0.25, 2.0)
     assert w.position(0.0) == 0.25
     assert w.position(math.pi) == pytest.approx(0.25 - math.pi / 2)
     assert w.effort(1.5) == -3.0
@@ -90,10 +90,10 @@ def test_a_shaft_that_turns_twice_as_fast_the_other_way():
 
 
 def test_motors_come_in_the_arms_order_with_defaults_and_settings():
-    wiring = read_wiring(parse_arm(urdf()))
+    wiring = read_hardware_info(parse_arm(urdf()))
     assert wiring.motors == (
-        MotorWiring("J1", 4, "sts3215", -1.0, 0.25, 2.0),
-        MotorWiring("J2", 7, "sts3250"),
+        JointMotor("J1", 4, "sts3215", -1.0, 0.25, 2.0),
+        JointMotor("J2", 7, "sts3250"),
     )
     assert dict(wiring.settings) == {
         "driver": "feetech", "port": "/dev/ttyACM0", "baud": "1000000",
@@ -102,13 +102,13 @@ def test_motors_come_in_the_arms_order_with_defaults_and_settings():
 
 def test_an_arm_without_motors_says_which_joint_has_none():
     with pytest.raises(ConfigError, match=r"motor of joint 'R1': id .* is missing"):
-        read_wiring(load_arm("five_dof"))
+        read_hardware_info(load_arm("five_dof"))
 
 
 def test_a_motor_without_a_name_is_named():
     plain = parse_arm(chain_urdf({}, more=_block('<param name="id">3</param>')))
     with pytest.raises(ConfigError, match=r"joint 'J1': <param name=\"motor\"> is missing"):
-        read_wiring(plain)
+        read_hardware_info(plain)
 
 
 def test_two_blocks_may_repeat_an_id_but_one_arm_on_one_bus_may_not():
@@ -117,7 +117,7 @@ def test_two_blocks_may_repeat_an_id_but_one_arm_on_one_bus_may_not():
     text = chain_urdf({}, {}, more=block.format("J1") + block.format("J2"))
     assert not [fault for fault in audit(text) if fault.severity == "error"]
     with pytest.raises(ConfigError, match="joints 'J1' and 'J2' both have motor id 1"):
-        read_wiring(parse_arm(text))
+        read_hardware_info(parse_arm(text))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_numbers_that_are_no_id_or_sign_are_refused_without_the_audit_too(params
     """A block that names neither driver nor motor is not ours to audit."""
     plain = parse_arm(chain_urdf({}, more=_block(params)))
     with pytest.raises(ConfigError, match="joint 'J1': sign 1 or -1 and a whole id are expected"):
-        read_wiring(plain)
+        read_hardware_info(plain)
 
 
 def _block(params):

@@ -47,7 +47,7 @@ def test_a_slice_is_the_distance_from_the_ring(name, inner, outer):
     found = workspace_slice(arm_of(name), grid, grid, starts=2)
     radius = np.hypot(*np.meshgrid(grid, grid))
     np.testing.assert_allclose(
-        found.missed, np.abs(radius - np.clip(radius, inner, outer)), atol=2e-9
+        found.distance, np.abs(radius - np.clip(radius, inner, outer)), atol=2e-9
     )
 
 
@@ -58,7 +58,7 @@ def test_a_slice_in_a_plane_of_ones_own():
         arm_of("four_joint"), across, [0.0], origin=(0, 0, 0.3), u=(3, 4, 0), v=(-4, 3, 0), starts=2
     )
     expected = np.maximum(np.hypot(across, 0.3) - 0.95, 0)
-    np.testing.assert_allclose(found.missed[0], expected, atol=2e-9)
+    np.testing.assert_allclose(found.distance[0], expected, atol=2e-9)
     np.testing.assert_allclose(found.u, (0.6, 0.8, 0))
 
 
@@ -70,8 +70,8 @@ def test_limits_cut_the_workspace():
     )
     arm = chain({"lower": 0.0, "upper": 1.0, "axis": "0 -1 0"}, more=tip)
     found = workspace_slice(arm, [0.5, 0.25], [-0.3, 0.0])
-    np.testing.assert_allclose(found.missed[:, 0], [0.3, 0.0], atol=2e-9)
-    np.testing.assert_allclose(found.missed[:, 1], [np.hypot(0.25, 0.3), 0.25], atol=2e-9)
+    np.testing.assert_allclose(found.distance[:, 0], [0.3, 0.0], atol=2e-9)
+    np.testing.assert_allclose(found.distance[:, 1], [np.hypot(0.25, 0.3), 0.25], atol=2e-9)
 
 
 def test_a_slice_of_five_dof_misses_no_more_than_many_restarts_do():
@@ -80,8 +80,8 @@ def test_a_slice_of_five_dof_misses_no_more_than_many_restarts_do():
     found = workspace_slice(arm, across, up)
     for j, z in enumerate(up):
         for i, x in enumerate(across):
-            other = nearest_reachable(arm, (x, 0, z), restarts=15).missed
-            assert found.missed[j, i] <= other + 1e-8
+            other = nearest_reachable(arm, (x, 0, z), restarts=15).position_error
+            assert found.distance[j, i] <= other + 1e-8
 
 
 @pytest.mark.parametrize(

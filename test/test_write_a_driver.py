@@ -16,11 +16,11 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command
 from arm_dynamics.hardware.build import build_driver
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.hardware.motor_bus import Goal
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus import MotorCommand
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import Port
-from arm_dynamics.model.hardware_info import NAMES, MotorWiring, read_wiring
+from arm_dynamics.model.hardware_info import NAMES, JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
 
 pytestmark = pytest.mark.hardware
@@ -112,7 +112,7 @@ def tiny_arm():
 
 def bus_on(*positions):
     line = Line({id: TinyMotor(q) for id, q in enumerate(positions, 1)})
-    bus = TinyBus([MotorWiring(f"J{id}", id, "tiny") for id in line.motors], {}, line)
+    bus = TinyBus([JointMotor(f"J{id}", id, "tiny") for id in line.motors], {}, line)
     bus.open()
     return bus, line
 
@@ -144,16 +144,18 @@ def test_it_registers_as_an_entry_point_and_builds_an_arm(monkeypatch):
     finally:
         monkeypatch.undo()
         plugins._installed.cache_clear()
-    assert isinstance(driver, MotorArm)
+    assert isinstance(driver, MotorBusDriver)
     assert isinstance(driver.bus, TinyBus)
-    assert driver.status is Status.UNCONFIGURED
+    assert driver.status is DriverState.UNCONFIGURED
 
 
 def test_an_arm_of_it_lives_moves_and_stops():
     arm = tiny_arm().with_gravity([0, 0, 0])
-    wiring = read_wiring(arm)
+    wiring = read_hardware_info(arm)
     line = Line({1: TinyMotor(0.3), 2: TinyMotor(-0.2)})
-    driver = MotorArm(arm, TinyBus(wiring.motors, wiring.settings, line), interface="position")
+    driver = MotorBusDriver(
+        arm, TinyBus(wiring.motors, wiring.settings, line), interface="position"
+    )
     driver.configure()
     driver.read()
     driver.activate()
@@ -189,9 +191,9 @@ def test_another_model_is_named():
 
 def test_the_watchdog_is_armed_and_confirmed():
     bus, line = bus_on(0.1, 0.2)
-    assert bus.arm_watchdog(0.1) == {1, 2}
+    assert bus.enable_watchdog(0.1) == {1, 2}
     bus.enable((1, 2))
-    bus.write({1: Goal("position", 0.15)})
+    bus.write({1: MotorCommand("position", 0.15)})
     line.time += 0.2
     assert {id: told.enabled for id, told in bus.read().items()} == {1: False, 2: False}
 

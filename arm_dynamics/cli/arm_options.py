@@ -17,16 +17,16 @@ from arm_dynamics.control.config import (
     warn_of_thin_margin,
 )
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, UnknownName
-from arm_dynamics.core.number_option import LARGEST, Number, seconds
+from arm_dynamics.core.number_option import MAX_NUMBER, Number, seconds
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 
 
-def path(text: str) -> Path:
+def path_argument(text: str) -> Path:
     """``text`` as a path; argparse refuses an empty one, naming the argument."""
     if not text.strip():
         raise argparse.ArgumentTypeError(f"{text!r}: the path of a file or folder is expected")
@@ -73,7 +73,7 @@ def add_options(
     if "lock" in only:
         add("--lock", action="append", default=[], metavar="JOINT", help=LOCK_HELP)
     if "payload" in only:
-        kg = Number("--payload", 0, LARGEST, "kg")
+        kg = Number("--payload", 0, MAX_NUMBER, "kg")
         add("--payload", type=kg, default=0.0, metavar="KG", help="mass at the tool [kg] (0)")
         add(
             "--payload-modeled",
@@ -85,9 +85,9 @@ def add_options(
         add("--pose", metavar="NAME|Q1,Q2,...", default="initial", help=POSE_HELP)
     if "gains" in only:
         text = f"{gains} (default: config/<arm>.yaml, if any)"
-        add("--gains", "--params-file", type=path, metavar="FILE", help=text)
+        add("--gains", "--params-file", type=path_argument, metavar="FILE", help=text)
     if "controller" in only:
-        accepted = controllers() if controllers else plugins.names("controllers")
+        accepted = controllers() if controllers else plugins.registered_names("controllers")
         text = f"{', '.join(accepted)} (default: the parameter file's, else {usual})"
         add("--controller", type=_ControllerName(accepted), metavar="NAME", help=text)
     if "dt" in only:
@@ -121,7 +121,7 @@ def controller_of(
     require_accepted(arm, controller_name(arm, given.controller, given.gains), among)
     controller = build_controller(arm, given.controller, given.gains, period=None)
     if given.payload and given.payload_modeled:
-        controller.use_model(loaded(arm, given))
+        controller.set_model(loaded(arm, given))
     period = getattr(given, "period", None)
     warn_of_thin_margin(controller, loaded(arm, given), PERIOD if period is None else period)
     return controller
@@ -133,7 +133,7 @@ def read_pose(arm: ArmModel, option: str, text: str) -> Vector:
         numbers = [float(number) for number in text.split(",")]
     except ValueError as error:
         if "," not in text:
-            return arm.pose(text)
+            return arm.configuration(text)
         raise ConfigError(f"{option} {text}: {error}") from error
     return arm.check_position(option, numbers)
 
@@ -144,7 +144,9 @@ def tuned_controllers() -> tuple[str, ...]:
     return tuple(
         name
         for name, kind in every
-        if kind.interface == "effort" and kind.follows and not issubclass(kind, TaskController)
+        if kind.interface == "effort"
+        and kind.tracks_reference
+        and not issubclass(kind, TaskSpaceController)
     )
 
 
@@ -157,7 +159,7 @@ def linear_controllers() -> tuple[str, ...]:
 def joint_controllers() -> tuple[str, ...]:
     """Names of the controllers that the joint controller node runs: not those of task space."""
     every = plugins.sound("controllers").items()
-    return tuple(name for name, kind in every if not issubclass(kind, TaskController))
+    return tuple(name for name, kind in every if not issubclass(kind, TaskSpaceController))
 
 
 def controller_of_kernels(arm: ArmModel, given: argparse.Namespace) -> str:

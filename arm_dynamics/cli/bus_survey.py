@@ -10,12 +10,12 @@ from math import inf
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.motor_bus import MotorBus, Reading
 
-FEWEST = 5
+MIN_CYCLES = 5
 """Cycles at least, however long they take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BusSurvey:
     """Cycles of reading, at ``rate`` a second.
 
     ``fault`` is what is wrong with the motors' identities, "" for nothing. By motor id: how many
@@ -30,7 +30,7 @@ class Look:
     gap: Mapping[int, float]
 
 
-def look(bus: MotorBus, seconds: float) -> Look:
+def survey_bus(bus: MotorBus, seconds: float) -> BusSurvey:
     """Open, see who is there, read for ``seconds`` [s], close; no motor is told anything.
 
     Raises DriverFault where the port cannot be opened, or is lost.
@@ -50,12 +50,12 @@ def _identity(bus: MotorBus) -> str:
     return ""
 
 
-def _read(bus: MotorBus, fault: str, seconds: float) -> Look:
+def _read(bus: MotorBus, fault: str, seconds: float) -> BusSurvey:
     start = bus.now()
     heard: Counter[int] = Counter()
     last: dict[int, Reading] = {}
     since, gap, cycles = dict.fromkeys(bus.motors, start), dict.fromkeys(bus.motors, 0.0), 0
-    while cycles < FEWEST or bus.now() < start + seconds:
+    while cycles < MIN_CYCLES or bus.now() < start + seconds:
         readings, cycles = bus.read(), cycles + 1
         for id, reading in readings.items():
             if id not in last or reading.time > last[id].time:
@@ -65,4 +65,4 @@ def _read(bus: MotorBus, fault: str, seconds: float) -> Look:
     end = bus.now()
     for id in bus.motors:
         gap[id] = max(gap[id], end - since[id]) if id in last else inf
-    return Look(fault, cycles, cycles / max(end - start, 1e-9), heard, last, gap)
+    return BusSurvey(fault, cycles, cycles / max(end - start, 1e-9), heard, last, gap)

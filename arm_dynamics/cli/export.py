@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.recording import Recording
 
@@ -13,9 +13,9 @@ from arm_dynamics.recording import Recording
 def run(arguments: Sequence[str]) -> int:
     """Write one row for each state: time [s], then position, velocity, effort, command by joint."""
     parser = argparse.ArgumentParser(prog="arm-dynamics export", description=__doc__)
-    parser.add_argument("folder", type=path, metavar="FOLDER", help="a recording")
+    parser.add_argument("folder", type=path_argument, metavar="FOLDER", help="a recording")
     text = "new file that ends with .csv or .parquet (default: FOLDER.csv)"
-    parser.add_argument("--out", type=path, metavar="FILE", help=text)
+    parser.add_argument("--out", type=path_argument, metavar="FILE", help=text)
     given = parser.parse_args(arguments)
     file = given.out or given.folder.with_name(f"{given.folder.name}.csv")
     with waiting(f"reading {given.folder}"):

@@ -15,19 +15,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, loaded, path
+from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, loaded, path_argument
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.lqr_design.gain_table import GainTable
 from arm_dynamics.control.lqr_design.gain_table_build import Axis, build_gain_table
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import whole
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import check_int
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.number_option import LARGEST, Number
+from arm_dynamics.core.number_option import MAX_NUMBER, Number
 
-MOST_POSES = 1_000_000
+MAX_CONFIGURATIONS = 1_000_000
 """Poses of a table: 0.4 GB of gains of a five-joint arm."""
-COUNT = Number("--grid count", 1, MOST_POSES, whole=True)
+COUNT = Number("--grid count", 1, MAX_CONFIGURATIONS, whole=True)
 WORTH = 20_000
 """Poses that take as long as starting a process."""
 
@@ -36,13 +36,13 @@ def run(arguments: Sequence[str]) -> int:
     """Solve for the gains at every pose of the grid, and write them."""
     given = _parser().parse_args(arguments)
     arm = build_arm(given)
-    law = expect(Lqr, "law", build_controller(arm, "lqr", given.gains))
-    law.use_model(loaded(arm, given))
+    law = check_type(Lqr, "law", build_controller(arm, "lqr", given.gains))
+    law.set_model(loaded(arm, given))
     began, grid = time.monotonic(), _grid(given.grid)
-    if (poses := prod(count for _, _, count in grid.values())) > MOST_POSES:
-        raise ConfigError(f"--grid = {poses:.3g} poses; expected at most {MOST_POSES:g}")
+    if (poses := prod(count for _, _, count in grid.values())) > MAX_CONFIGURATIONS:
+        raise ConfigError(f"--grid = {poses:.3g} poses; expected at most {MAX_CONFIGURATIONS:g}")
     processes = _paying(grid) if given.processes is None else given.processes
-    table = _built(law, grid, whole("processes", processes, lower=1))
+    table = _built(law, grid, check_int("processes", processes, lower=1))
     file = given.out or Path(f"{arm.name}_gains.npz")
     table.save(file)
     poses, seconds = table.gains[..., 0, 0].size, time.monotonic() - began
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="default: as many as pay",
     )
-    add("--out", type=path, metavar="FILE", help="default: ARM_gains.npz")
+    add("--out", type=path_argument, metavar="FILE", help="default: ARM_gains.npz")
     return made
 
 
@@ -81,7 +81,7 @@ def _axis(text: str) -> tuple[str, Axis]:
     joint, _, numbers = text.partition("=")
     try:
         lower, upper, count = numbers.split(":")
-        end = Number("--grid end", -LARGEST, LARGEST, "rad or m")
+        end = Number("--grid end", -MAX_NUMBER, MAX_NUMBER, "rad or m")
         return joint, (end(lower), end(upper), int(COUNT(count)))
     except ValueError as error:
         raise ConfigError(f"--grid {text}: JOINT=LOWER:UPPER:COUNT is expected") from error

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from importlib import import_module
 
-from arm_dynamics.cli.hardware_options import advised
+from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core.errors import DriverFault
 
 COMMANDS = {
@@ -29,4 +29,4 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return int(command.run(rest))
     except DriverFault as error:
-        raise advised(error) from error
+        raise with_advice(error) from error

@@ -14,11 +14,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.bus_survey import Look, look
+from arm_dynamics.cli.bus_survey import BusSurvey, survey_bus
 from arm_dynamics.core.number_option import Number
 from arm_dynamics.hardware.motor_bus import MotorBus, Reading
 from arm_dynamics.model.arm_model import ArmModel, Joint
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 LOST = 0.05
@@ -34,9 +34,11 @@ ON_OFF = {True: "ON", False: "off", None: "?"}
 class Health:
     """Problems and a table of what ``look`` saw of ``arm``, whose motors are those of ``bus``."""
 
-    def __init__(self, arm: ArmModel, bus: MotorBus, look: Look, led_back: float = 0.0) -> None:
-        """``led_back``: way [rad or m] beyond a position limit that is no problem."""
-        self._bus, self._look, self._led_back = bus, look, led_back
+    def __init__(
+        self, arm: ArmModel, bus: MotorBus, look: BusSurvey, recovery_margin: float = 0.0
+    ) -> None:
+        """``recovery_margin``: way [rad or m] beyond a position limit that is no problem."""
+        self._bus, self._look, self._led_back = bus, look, recovery_margin
         self._safety = SafetySettings()
         by_joint = {motor.joint: motor for motor in bus.motors.values()}
         self._pairs = [(joint, by_joint[joint.name]) for joint in arm.joints]
@@ -65,11 +67,11 @@ class Health:
             table.add_row(*self._row(joint, motor))
         return table
 
-    def _row(self, joint: Joint, motor: MotorWiring) -> tuple[str, ...]:
+    def _row(self, joint: Joint, motor: JointMotor) -> tuple[str, ...]:
         told, look = self._look.last.get(motor.id), self._look
         limits = f"{joint.lower:.2f}…{joint.upper:.2f}" if isfinite(joint.lower) else "none"
         heard = f"{look.heard.get(motor.id, 0) / look.cycles:.0%}"
-        watchdog = YES_NO[self._bus.watched(motor.id)]
+        watchdog = YES_NO[self._bus.has_watchdog(motor.id)]
         named = joint.name, f"{motor.id} {motor.motor}", heard
         if told is None:
             return (*named, "", "", "", limits, "", "", "", watchdog)
@@ -85,7 +87,7 @@ class Health:
             watchdog,
         )
 
-    def _problems(self, joint: Joint, motor: MotorWiring) -> Iterator[str]:
+    def _problems(self, joint: Joint, motor: JointMotor) -> Iterator[str]:
         told, look = self._look.last.get(motor.id), self._look
         if told is None:
             yield "told nothing"
@@ -99,14 +101,14 @@ class Health:
             yield f"has torque already: somebody drives it, or left it so; {TAKES_OFF}"
         yield from self._limits(joint, motor, told)
 
-    def _limits(self, joint: Joint, motor: MotorWiring, told: Reading) -> Iterator[str]:
+    def _limits(self, joint: Joint, motor: JointMotor, told: Reading) -> Iterator[str]:
         q, hottest = motor.position(told.q), "hottest"
         margin = self._safety.position_margin + self._led_back
         if not joint.lower - margin <= q <= joint.upper + margin:
             inside = f"[{joint.lower:.4g}, {joint.upper:.4g}] {joint.unit}"
             yield f"position {q:.4g} is outside {inside}: lead it inside, or calibrate"
         if told.temperature >= getattr(self._safety, hottest):
-            limit = self._safety.hottest
+            limit = self._safety.max_temperature
             yield f"temperature {told.temperature:.0f} °C, limit {limit:g}: let it cool down"
 
 
@@ -115,13 +117,13 @@ def _number(value: float, form: str) -> str:
 
 
 SECONDS = 1.0
-WIDEST = 132
+MAX_LINE_WIDTH = 132
 """Letters a line where no terminal sets a width."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Print a table of the joints and what is wrong; 0 where all is well, else 1."""
-    parser = hardware_options.parser("check", __doc__)
+    parser = hardware_options.make_parser("check", __doc__)
     hardware_options.add_arm(parser)
     parser.add_argument(
         "--seconds",
@@ -131,20 +133,22 @@ def run(arguments: Sequence[str]) -> int:
         help="of reading",
     )
     given = parser.parse_args(arguments)
-    arm = hardware_options.wired_arm(given)
-    return 0 if all_well(arm, hardware_options.motors(given, arm), given.seconds) else 1
+    arm = hardware_options.arm_with_hardware(given)
+    return 0 if check_health(arm, hardware_options.motors(given, arm), given.seconds) else 1
 
 
-def all_well(arm: ArmModel, bus: MotorBus, seconds: float = SECONDS, led_back: float = 0.0) -> bool:
+def check_health(
+    arm: ArmModel, bus: MotorBus, seconds: float = SECONDS, led_back: float = 0.0
+) -> bool:
     """Look at the joints, print what is seen; whether nothing is wrong.
 
     Joints may be ``led_back`` [rad or m] beyond a position limit.
     """
-    seen = look(bus, seconds)
+    seen = survey_bus(bus, seconds)
     health = Health(arm, bus, seen, led_back)
     console = Console()
     if not console.is_terminal:
-        console = Console(width=WIDEST)
+        console = Console(width=MAX_LINE_WIDTH)
     console.print(health.table())
     print(f"{seen.cycles} cycles of reading, {seen.rate:.0f} a second")
     problems = health.problems()

@@ -9,30 +9,30 @@ from math import pi
 import numpy as np
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.hardware_check import all_well
-from arm_dynamics.cli.jog_session import Bounds, JogMotion, session
-from arm_dynamics.cli.keyboard import DeadMan, agreed, require_terminal
+from arm_dynamics.cli.hardware_check import check_health
+from arm_dynamics.cli.jog_session import JogBounds, JogMotion, run_jog
+from arm_dynamics.cli.keyboard import HoldToRunKey, confirm, require_terminal
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.number_option import LARGEST, Number
+from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.hardware.build import build_driver
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel, Joint
-from arm_dynamics.safety.command_limiter import LARGEST_SPEED
+from arm_dynamics.safety.command_limiter import MAX_VELOCITY
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.safety_settings import SafetySettings
 
-FASTEST, WIDEST = 45.0, 180.0
+MAX_SPEED, MAX_TRAVEL = 45.0, 180.0
 """Degrees a second, or mm/s, and degrees, or mm, to each side of the start that are allowed."""
-SLOWEST_TRIP = 1.5
+MIN_TRIP_VELOCITY = 1.5
 """Speed [rad/s] of any joint that is allowed before the arm trips, however slowly it is led."""
 LOOK = 0.5
 """How long the arm is looked at before the question [s]."""
-NEAR, MOVED = 1e-6, 0.05
+GOAL_TOLERANCE, MOVED = 1e-6, 0.05
 """Differences [rad or m] between goal and end, and by which a joint was moved."""
-WAYS = {"right": 1.0, "+": 1.0, "=": 1.0, "left": -1.0, "-": -1.0}
+KEY_DIRECTIONS = {"right": 1.0, "+": 1.0, "=": 1.0, "left": -1.0, "-": -1.0}
 TORQUE_OFF = "Torque goes off: the arm falls unless it is held. Clear the motors' faults?"
 WARNING = """
 Torque goes on: the arm holds itself where it is, and '{joint}' moves while a key is held,
@@ -45,19 +45,19 @@ def run(arguments: Sequence[str]) -> int:
     """Check, ask, lead; 0 where torque was on and is off again, else 1."""
     given = _parser().parse_args(arguments)
     require_terminal("jog")
-    arm = hardware_options.wired_arm(given)
+    arm = hardware_options.arm_with_hardware(given)
     i = arm.index(given.joint)
     scale = pi / 180 if arm.joints[i].unit == "rad" else 1e-3
-    speed = scale * scalar("--speed", given.speed, above=0, upper=FASTEST)
+    speed = scale * check_float("--speed", given.speed, above=0, upper=MAX_SPEED)
     speed = min(speed, arm.joints[i].velocity)
-    span = scale * scalar("--range", given.range, above=0, upper=WIDEST)
-    by = None if given.by is None else scale * scalar("--by", given.by)
+    span = scale * check_float("--range", given.range, above=0, upper=MAX_TRAVEL)
+    by = None if given.by is None else scale * check_float("--by", given.by)
     driver = _driver(given, arm, speed)
     law = _law(given, arm)
     if given.reset and not _clear_faults(driver):
         print("nothing was done")
         return 1
-    if not all_well(arm, driver.bus, LOOK, driver.safety.take_up):
+    if not check_health(arm, driver.bus, LOOK, driver.safety.limit_recovery_margin):
         print("no torque before all is well")
         return 1
     driver.configure()
@@ -71,32 +71,32 @@ def run(arguments: Sequence[str]) -> int:
             print(f"no torque: '{given.joint}' was moved meanwhile; begin again")
             return 1
         motion = JogMotion(driver, law, i, bounds)
-        return session(motion, *_keys(motion, start, by))
+        return run_jog(motion, *_keys(motion, start, by))
     finally:
         driver.close()
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = hardware_options.parser("jog", __doc__)
+    made = hardware_options.make_parser("jog", __doc__)
     hardware_options.add_arm(made)
     add = made.add_argument
     add("--joint", required=True, metavar="J", help="the joint that moves")
     add(
         "--by",
-        type=Number("--by", -LARGEST, LARGEST, "deg or mm"),
+        type=Number("--by", -MAX_NUMBER, MAX_NUMBER, "deg or mm"),
         metavar="DEG",
         help="so far (mm for a prismatic joint), then end",
     )
     add(
         "--speed",
-        type=Number("--speed", 0, LARGEST, "deg/s or mm/s"),
+        type=Number("--speed", 0, MAX_NUMBER, "deg/s or mm/s"),
         default=10.0,
         metavar="DEG/S",
-        help=f"10; up to {FASTEST:g}",
+        help=f"10; up to {MAX_SPEED:g}",
     )
     add(
         "--range",
-        type=Number("--range", 0, LARGEST, "deg or mm"),
+        type=Number("--range", 0, MAX_NUMBER, "deg or mm"),
         default=30.0,
         metavar="DEG",
         help="to each side of the start; 30",
@@ -107,19 +107,19 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
-def _driver(given: argparse.Namespace, arm: ArmModel, speed: float) -> MotorArm:
+def _driver(given: argparse.Namespace, arm: ArmModel, speed: float) -> MotorBusDriver:
     """The arm's driver, with limits of speed that suit a joint that is led slowly."""
-    slowest = min(float(np.min(arm.velocity_limit)), LARGEST_SPEED)
-    share = min(1.0, max(SLOWEST_TRIP, 4 * speed) / slowest)
+    slowest = min(float(np.min(arm.velocity_limit)), MAX_VELOCITY)
+    share = min(1.0, max(MIN_TRIP_VELOCITY, 4 * speed) / slowest)
     driver = build_driver(
         arm,
         hardware_options.driver_name(given, arm),
         hardware_options.settings(given),
-        safety=SafetySettings(velocity_share=share),
+        safety=SafetySettings(velocity_limit_scale=share),
         interface=given.interface,
         events=Events(lambda kind, message: None),  # the live line shows trips and status
     )
-    if not isinstance(driver, MotorArm):
+    if not isinstance(driver, MotorBusDriver):
         raise ConfigError(f"driver '{given.driver}' has no motors to jog")
     return driver
 
@@ -131,9 +131,9 @@ def _law(given: argparse.Namespace, arm: ArmModel) -> Controller:
     return law
 
 
-def _clear_faults(driver: MotorArm) -> bool:
+def _clear_faults(driver: MotorBusDriver) -> bool:
     """Torque off, and motors' faults cleared, once agreed; DriverFault names those that stay."""
-    if not agreed(TORQUE_OFF):
+    if not confirm(TORQUE_OFF):
         return False
     driver.configure()
     try:
@@ -144,13 +144,13 @@ def _clear_faults(driver: MotorArm) -> bool:
     return True
 
 
-def _position(driver: MotorArm, i: int) -> float:
+def _position(driver: MotorBusDriver, i: int) -> float:
     """Where the joint is; raises DriverFault for a silent one."""
     q = float(driver.read().q[i])
-    return scalar(f"position of joint '{driver.arm.joint_names[i]}'", q)
+    return check_float(f"position of joint '{driver.arm.joint_names[i]}'", q)
 
 
-def _bounds(joint: Joint, start: float, speed: float, span: float, by: float | None) -> Bounds:
+def _bounds(joint: Joint, start: float, speed: float, span: float, by: float | None) -> JogBounds:
     """Between the joint's limits and near the start, or from the start by ``by``."""
     ends = (-span, span) if by is None else (min(by, 0.0), max(by, 0.0))
     lower, upper = max(joint.lower, start + ends[0]), min(joint.upper, start + ends[1])
@@ -159,22 +159,26 @@ def _bounds(joint: Joint, start: float, speed: float, span: float, by: float | N
             f"--by leads joint '{joint.name}' to {start + by:.4g} {joint.unit}:"
             f" [{joint.lower:.4g}, {joint.upper:.4g}] is allowed"
         )
-    return Bounds(speed, lower, upper)
+    return JogBounds(speed, lower, upper)
 
 
-def _agreed(joint: Joint, bounds: Bounds, scale: float) -> bool:
+def _agreed(joint: Joint, bounds: JogBounds, scale: float) -> bool:
     unit = "°" if joint.unit == "rad" else "mm"
     lower, upper, speed = bounds.lower / scale, bounds.upper / scale, bounds.speed / scale
     said = WARNING.format(joint=joint.name, speed=speed, unit=unit, lower=lower, upper=upper)
-    return agreed(f"{said}\nTorque on?")
+    return confirm(f"{said}\nTorque on?")
 
 
-def _keys(motion: JogMotion, start: float, by: float | None) -> tuple[DeadMan, Callable[[], bool]]:
+def _keys(
+    motion: JogMotion, start: float, by: float | None
+) -> tuple[HoldToRunKey, Callable[[], bool]]:
     """What keys do, said to the user, and when the way is done."""
     name = f"'{motion.driver.arm.joint_names[motion.joint]}'"
     if by is None:
         print(f"hold → or + : {name} up    hold ← or - : down    q or Ctrl-C: torque off")
-        return DeadMan(WAYS), lambda: False
+        return HoldToRunKey(KEY_DIRECTIONS), lambda: False
     print(f"hold SPACE: {name} moves    q or Ctrl-C: torque off")
     goal = start + by
-    return DeadMan({" ": 1.0 if by > 0 else -1.0}), lambda: abs(motion.goal - goal) < NEAR
+    return HoldToRunKey(
+        {" ": 1.0 if by > 0 else -1.0}
+    ), lambda: abs(motion.goal - goal) < GOAL_TOLERANCE

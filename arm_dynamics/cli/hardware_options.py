@@ -16,14 +16,14 @@ from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.hardware.build import WITHOUT_MOTORS, build_bus
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 PORTS = ("ttyUSB*", "ttyACM*", "serial/by-id/*")
 DENIED = "allow it to your user: sudo usermod -aG dialout $USER, then log in anew"
 BUSY = "another program has it open (a hardware node?): end that one first"
 
 
-def advised(error: DriverFault) -> DriverFault:
+def with_advice(error: DriverFault) -> DriverFault:
     """The same fault, followed by advice where its cause is known."""
     advice = next((words for number in _numbers(error) if (words := _advice(number))), "")
     return DriverFault(f"{error}; {advice}") if advice else error
@@ -59,14 +59,16 @@ def _advice(number: int) -> str:
 NO_WIRING = "the URDF must say which motor moves which joint: docs/hardware.md, 'Which motors'"
 
 
-def parser(
+def make_parser(
     command: str, description: str | None, default: str = "the URDF's"
 ) -> argparse.ArgumentParser:
     """A parser with the options of the line; ``default`` is what port and rate are else."""
     made = argparse.ArgumentParser(
         prog=f"arm-dynamics hardware {command}", description=description, allow_abbrev=False
     )
-    drivers = ", ".join(name for name in plugins.names("drivers") if name not in WITHOUT_MOTORS)
+    drivers = ", ".join(
+        name for name in plugins.registered_names("drivers") if name not in WITHOUT_MOTORS
+    )
     add = made.add_argument
     add("--driver", metavar="NAME", help=drivers)
     add("--port", help=f"serial device or CAN channel; default: {default}")
@@ -94,14 +96,14 @@ def settings(given: argparse.Namespace) -> dict[str, str]:
     return found | dict(map(_pair, given.set))
 
 
-def wired_arm(given: argparse.Namespace) -> ArmModel:
+def arm_with_hardware(given: argparse.Namespace) -> ArmModel:
     """The arm without its locked joints, whose motors stay as they are.
 
     Raises ConfigError where the URDF names no motors.
     """
     arm = arm_options.build_arm(given)
     try:
-        read_wiring(arm)
+        read_hardware_info(arm)
     except ConfigError as error:
         raise ConfigError(f"arm '{arm.name}': {error}; {NO_WIRING}") from error
     return arm
@@ -109,7 +111,7 @@ def wired_arm(given: argparse.Namespace) -> ArmModel:
 
 def driver_name(given: argparse.Namespace, arm: ArmModel) -> str:
     """The driver that is asked for, else the URDF's; raises ConfigError without any."""
-    name: str = given.driver or read_wiring(arm).settings.get("driver", "")
+    name: str = given.driver or read_hardware_info(arm).settings.get("driver", "")
     if not name:
         raise ConfigError(f"--driver: none is given, and the URDF of '{arm.name}' names none")
     return name
@@ -120,7 +122,7 @@ def motors(given: argparse.Namespace, arm: ArmModel) -> MotorBus:
     return build_bus(arm, driver_name(given, arm), settings(given))
 
 
-def listed(names: Sequence[str], none: str = "none") -> str:
+def comma_list(names: Sequence[str], none: str = "none") -> str:
     """Names with commas between."""
     return ", ".join(names) or none
 

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from arm_dynamics.cli import arm_options, hardware_options
-from arm_dynamics.cli.hardware_check import all_well
-from arm_dynamics.cli.jog_session import QUIT, REST, stopped_by_signals, torque_off, tripped_by
-from arm_dynamics.cli.keyboard import GONE, Keyboard, agreed, require_terminal
-from arm_dynamics.cli.terminal import LiveLine, waiting
+from arm_dynamics.cli.hardware_check import check_health
+from arm_dynamics.cli.jog_session import QUIT, REST, catch_stop_signals, torque_off, tripped_by
+from arm_dynamics.cli.keyboard import GONE, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.terminal import StatusLine, waiting
 from arm_dynamics.control.config import (
     build_controller,
     controller_name,
@@ -24,20 +24,20 @@ from arm_dynamics.control.config import (
     parameter_file,
 )
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import Number, port, seconds
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.build import build_driver
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page
 
 LOOK, RATE = 0.5, 200.0
 """Time [s] for which motors are read before the question; control rate [Hz] without another."""
-LONGEST = 1.0
+MAX_STOP_TIME = 1.0
 """Time [s] in which the arm comes to rest before torque is disabled."""
 WARNING = """
 Torque goes on: '{arm}' holds its configuration under the controller {controller}. Keep clear of it.
@@ -48,23 +48,23 @@ def run(arguments: Sequence[str]) -> int:
     """Check, ask, hold; 0 where torque was on and is off again, else 1."""
     given = _parser().parse_args(arguments)
     require_terminal("run")
-    arm = hardware_options.wired_arm(given)
+    arm = hardware_options.arm_with_hardware(given)
     file = given.gains or parameter_file(given.arm)
     node = node_parameters(file, "hardware") if file else {}
     if given.controller is None and node.get("interface") == "position":
         given.controller = "position"
     controller = build_controller(arm, given.controller, file, period=None)
     if given.payload and given.payload_modeled:
-        controller.use_model(arm_options.loaded(arm, given))
+        controller.set_model(arm_options.loaded(arm, given))
     given.rate = given.rate or float(node.get("rate", RATE))
     driver, events = _driver(given, arm, controller)
-    if not all_well(arm, driver.bus, LOOK, driver.safety.take_up):
+    if not check_health(arm, driver.bus, LOOK, driver.safety.limit_recovery_margin):
         print("no torque before all is well")
         return 1
     name = controller_name(arm, given.controller, file)
     with waiting(f"compiling the controller {name}"):
-        rehearse(controller)
-    if not agreed(f"{WARNING.format(arm=arm.name, controller=name)}\nTorque on?"):
+        warm_up_controller(controller)
+    if not confirm(f"{WARNING.format(arm=arm.name, controller=name)}\nTorque on?"):
         print("no torque: nothing was done")
         return 1
     with_page = not given.headless and find_spec("viser") is not None
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = hardware_options.parser("run", __doc__)
+    made = hardware_options.make_parser("run", __doc__)
     arm_options.add_arm(made)
     arm_options.add_options(
         made,
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _driver(
     given: argparse.Namespace, arm: ArmModel, controller: Controller
-) -> tuple[MotorArm, Events]:
+) -> tuple[MotorBusDriver, Events]:
     """The arm's driver, and events that are printed on lines of their own."""
     above = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
     events = Events(Throttle(above).warn)
@@ -106,12 +106,12 @@ def _driver(
         period=1 / given.rate,
         events=events,
     )
-    if not isinstance(driver, MotorArm):
+    if not isinstance(driver, MotorBusDriver):
         raise ConfigError(f"driver '{name}' has no motors")
     return driver, events
 
 
-def _page(given: argparse.Namespace, arm: ArmModel, driver: MotorArm) -> ArmPage:
+def _page(given: argparse.Namespace, arm: ArmModel, driver: MotorBusDriver) -> ArmPage:
     page = open_page(arm, given.page_port, on_emergency=lambda: driver.emergency_stop("the page"))
     print(page.url)
     return page
@@ -119,14 +119,14 @@ def _page(given: argparse.Namespace, arm: ArmModel, driver: MotorArm) -> ArmPage
 
 def _session(
     given: argparse.Namespace,
-    driver: MotorArm,
+    driver: MotorBusDriver,
     controller: Controller,
     events: Events,
     page: ArmPage | None,
 ) -> int:
     """Torque on, cycle after cycle until the end, torque off whatever happens between."""
     tripped: list[str] = []
-    with stopped_by_signals() as stopped:
+    with catch_stop_signals() as stopped:
         driver.configure()
         try:
             loop, pacer = ControlLoop(driver, controller, events), Pacer(1 / given.rate)
@@ -135,9 +135,9 @@ def _session(
             driver.activate()
             until = time.monotonic() + (given.duration or float("inf"))
             print("q or Ctrl-C: torque off")
-            with Keyboard() as keys, LiveLine() as line:
+            with Keyboard() as keys, StatusLine() as line:
                 while not (stopped() or tripped or time.monotonic() > until):
-                    if keys.newest() in (QUIT, GONE):
+                    if keys.latest_key() in (QUIT, GONE):
                         break
                     _cycle(loop, page)
                     line.show(_shown(loop, driver))
@@ -161,17 +161,17 @@ def _cycle(loop: ControlLoop, page: ArmPage | None) -> None:
         page.show(state.q, state.v, effort, time=state.time)
 
 
-def _come_to_rest(loop: ControlLoop, driver: MotorArm, pacer: Pacer) -> None:
+def _come_to_rest(loop: ControlLoop, driver: MotorBusDriver, pacer: Pacer) -> None:
     """Hold until every joint rests, or LONGEST."""
-    until = time.monotonic() + LONGEST
-    while driver.status.drives and time.monotonic() < until:
+    until = time.monotonic() + MAX_STOP_TIME
+    while driver.status.torque_enabled and time.monotonic() < until:
         loop.step()
         if np.nanmax(np.abs(driver.feedback.v)) < REST:
             break
         pacer.wait()
 
 
-def _shown(loop: ControlLoop, driver: MotorArm) -> str:
+def _shown(loop: ControlLoop, driver: MotorBusDriver) -> str:
     """Status, the largest error of all joints, the largest temperature."""
     state, reference = loop.state, loop.reference
     error, joint = float("nan"), ""

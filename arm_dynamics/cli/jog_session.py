@@ -14,22 +14,22 @@ from math import degrees, isfinite
 
 import numpy as np
 
-from arm_dynamics.cli.keyboard import GONE, DeadMan, Keyboard
-from arm_dynamics.cli.terminal import LiveLine
+from arm_dynamics.cli.keyboard import GONE, HoldToRunKey, Keyboard
+from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.core.timing import Pacer
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 
 LEAD = 0.15
 """Farthest that the reference runs ahead of the joint [rad or m]: it waits for one that is held."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class JogBounds:
     """Speed [rad/s or m/s], and the positions [rad or m] that the joint is led between."""
 
     speed: float
@@ -44,7 +44,9 @@ class JogMotion:
     the measured position.
     """
 
-    def __init__(self, driver: MotorArm, law: Controller, joint: int, bounds: Bounds) -> None:
+    def __init__(
+        self, driver: MotorBusDriver, law: Controller, joint: int, bounds: JogBounds
+    ) -> None:
         self.driver, self.bounds, self.joint = driver, bounds, joint
         self._law = law
         self._reference: Vector | None = None
@@ -55,7 +57,7 @@ class JogMotion:
         """Where the joint is led to at present [rad or m]; NaN before the first tick."""
         return float("nan") if self._reference is None else float(self._reference[self.joint])
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Have the law work out commands that are not sent: what it compiles takes its time now.
 
         Raises DriverFault where no joint is known.
@@ -73,9 +75,9 @@ class JogMotion:
         except DriverFault:
             self._idle()
             return
-        if not (self.driver.status.drives and np.isfinite([state.q, state.v]).all()):
+        if not (self.driver.status.torque_enabled and np.isfinite([state.q, state.v]).all()):
             self._idle()
-        elif self.driver.status is Status.ACTIVE:
+        elif self.driver.status is DriverState.ACTIVE:
             self._follow(state, way)
         else:
             self._reference = None
@@ -115,18 +117,18 @@ class JogMotion:
 
 PERIOD = 0.01
 """Of a cycle [s]."""
-REST, LONGEST = 0.02, 0.5
+REST, MAX_STOP_TIME = 0.02, 0.5
 """Speed [rad/s] that counts as rest, and how long it is waited for before torque goes off [s]."""
 QUIT = "q"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STILL_ON = "SWITCH THE MOTORS' POWER OFF"
 
 
-def session(motion: JogMotion, dead_man: DeadMan, done: Callable[[], bool]) -> int:
+def run_jog(motion: JogMotion, dead_man: HoldToRunKey, done: Callable[[], bool]) -> int:
     """Lead until ``done``, QUIT or a signal; 0, or 1 where the arm tripped."""
     driver = motion.driver
-    with stopped_by_signals() as stopped:
-        motion.rehearse()
+    with catch_stop_signals() as stopped:
+        motion.warm_up()
         try:
             driver.activate()
             tripped = _led(motion, dead_man, lambda: stopped() or done())
@@ -138,38 +140,38 @@ def session(motion: JogMotion, dead_man: DeadMan, done: Callable[[], bool]) -> i
     return 1 if tripped else 0
 
 
-def _led(motion: JogMotion, dead_man: DeadMan, stopped: Callable[[], bool]) -> list[str]:
+def _led(motion: JogMotion, dead_man: HoldToRunKey, stopped: Callable[[], bool]) -> list[str]:
     """Tick after tick; what tripped."""
     tripped: list[str] = []
     pacer = Pacer(PERIOD)
-    with Keyboard() as keys, LiveLine() as line:
+    with Keyboard() as keys, StatusLine() as line:
         while not (stopped() or tripped):
-            key, now = keys.newest(), time.monotonic()
+            key, now = keys.latest_key(), time.monotonic()
             if key in (QUIT, GONE):
                 break
             if key:
                 dead_man.press(key, now)
-            motion.tick(dead_man.way(now))
-            line.show(shown(motion))
+            motion.tick(dead_man.direction(now))
+            line.show(status_text(motion))
             tripped = tripped_by(motion.driver)
             pacer.wait()
-        line.end(shown(motion))
+        line.end(status_text(motion))
     return tripped
 
 
-def tripped_by(driver: MotorArm) -> list[str]:
+def tripped_by(driver: MotorBusDriver) -> list[str]:
     """What ends a jog, in words: trips that do not pass by themselves, or torque that is gone."""
-    latched = [str(trip) for trip in driver.trips if not trip.passes]
-    if not latched and driver.status in (Status.ERROR, Status.INACTIVE):
+    latched = [str(trip) for trip in driver.trips if not trip.self_clearing]
+    if not latched and driver.status in (DriverState.ERROR, DriverState.INACTIVE):
         return [*map(str, driver.trips)] or [f"the arm is {driver.status.value}"]
     return latched
 
 
 def _come_to_rest(motion: JogMotion) -> None:
     """Hold the goal until the joint rests, or LONGEST."""
-    pacer, until = Pacer(PERIOD), time.monotonic() + LONGEST
+    pacer, until = Pacer(PERIOD), time.monotonic() + MAX_STOP_TIME
     least = time.monotonic() + 5 * PERIOD
-    while time.monotonic() < until and motion.driver.status.drives:
+    while time.monotonic() < until and motion.driver.status.torque_enabled:
         motion.tick(0.0)
         speed = abs(float(motion.driver.feedback.v[motion.joint]))
         if speed < REST and time.monotonic() > least:
@@ -177,10 +179,10 @@ def _come_to_rest(motion: JogMotion) -> None:
         pacer.wait()
 
 
-def torque_off(driver: MotorArm) -> None:
+def torque_off(driver: MotorBusDriver) -> None:
     """Torque off until it is confirmed, and the port closed."""
     try:
-        if driver.status in (Status.UNCONFIGURED, Status.ERROR):
+        if driver.status in (DriverState.UNCONFIGURED, DriverState.ERROR):
             print(f"the port is lost, and nothing confirms that torque is off: {STILL_ON}")
         else:
             driver.deactivate()
@@ -191,7 +193,7 @@ def torque_off(driver: MotorArm) -> None:
         driver.close()
 
 
-def shown(motion: JogMotion) -> str:
+def status_text(motion: JogMotion) -> str:
     """The joint's position, goal, effort and temperature, and the arm's status."""
     driver, i = motion.driver, motion.joint
     told, joint = driver.feedback, driver.arm.joints[i]
@@ -211,7 +213,7 @@ def _number(value: float, form: str) -> str:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[Callable[[], bool]]:
+def catch_stop_signals() -> Iterator[Callable[[], bool]]:
     """Whether a signal that ends programs came since; none of them does meanwhile."""
     came: list[int] = []
     before = {n: signal.signal(n, lambda n, _: came.append(n)) for n in SIGNALS}

@@ -19,7 +19,7 @@ HOLD = 0.12
 """Time [s] that one press counts for; keyboards repeat every 0.03 to 0.1 s."""
 
 
-class DeadMan:
+class HoldToRunKey:
     """The way (-1, 0 or 1) that the key pressed last stands for, for HOLD after each press."""
 
     def __init__(self, ways: dict[str, float]) -> None:
@@ -30,7 +30,7 @@ class DeadMan:
         """A key at ``now`` [s]; any other than those of the ways stops at once."""
         self._way, self._until = self._ways.get(key, 0.0), now + HOLD
 
-    def way(self, now: float) -> float:
+    def direction(self, now: float) -> float:
         """The way at ``now`` [s]."""
         return self._way if now < self._until else 0.0
 
@@ -46,7 +46,7 @@ def require_terminal(command: str) -> None:
         raise ConfigError(f"{command} asks and reads keys: standard input must be a terminal")
 
 
-def agreed(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Whether ``question`` is answered by the word yes, typed after it was asked."""
     sys.stdout.flush()
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
@@ -77,7 +77,7 @@ class Keyboard:
         with suppress(termios.error):  # a terminal that was closed
             termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
 
-    def newest(self, wait: float = 0.0) -> str:
+    def latest_key(self, wait: float = 0.0) -> str:
         """The last key pressed since the last call, "" for none; waits [s] for the first.
 
         "left" and "right" for the arrows, GONE for a terminal that was closed.

@@ -14,7 +14,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 
 COLUMNS = ("arm", "joints", "actuators", "mass [kg]", "initial pose [rad, m]")
-WIDEST = 20
+MAX_NAMES_WIDTH = 20
 """Letters of joint names that are listed in full."""
 
 
@@ -22,15 +22,15 @@ def run(arguments: Sequence[str]) -> int:
     """Print one row an arm."""
     argparse.ArgumentParser(prog="arm-dynamics list", description=__doc__).parse_args(arguments)
     table = Table(*map(escape, COLUMNS))  # rich would take [kg] for a style
-    for name in resources.names("urdf", ".urdf"):
-        table.add_row(*row(name, load_arm(name)))
+    for name in resources.resource_names("urdf", ".urdf"):
+        table.add_row(*arm_row(name, load_arm(name)))
     Console().print(table)
     return 0
 
 
-def row(name: str, arm: ArmModel) -> tuple[str, ...]:
+def arm_row(name: str, arm: ArmModel) -> tuple[str, ...]:
     """One text a column; positions in rad, those of prismatic joints with their unit m."""
-    pose = zip(arm.joints, arm.pose("initial").tolist(), strict=True)
+    pose = zip(arm.joints, arm.configuration("initial").tolist(), strict=True)
     return (
         name,
         f"{arm.nv}: {_listed(arm.joint_names)}",
@@ -43,4 +43,4 @@ def row(name: str, arm: ArmModel) -> tuple[str, ...]:
 def _listed(names: Sequence[str]) -> str:
     """All names where they are short, else the first and the last."""
     whole = " ".join(names)
-    return whole if len(whole) <= WIDEST else f"{names[0]} … {names[-1]}"
+    return whole if len(whole) <= MAX_NAMES_WIDTH else f"{names[0]} … {names[-1]}"

@@ -17,13 +17,13 @@ from arm_dynamics.batch.tuning import results_folder
 from arm_dynamics.batch.tuning.montecarlo import (
     PERCENTILES,
     MonteCarlo,
-    Motion,
+    StepMotion,
     montecarlo,
     step_from,
 )
 from arm_dynamics.batch.tuning.objective import QUANTITIES
 from arm_dynamics.batch.tuning.parameter_file import replace_text
-from arm_dynamics.batch.tuning.tolerance import Spread, Tolerance, data_sheet, read
+from arm_dynamics.batch.tuning.tolerance import Tolerance, ToleranceMap, data_sheet, read_tolerances
 from arm_dynamics.cli.arm_options import (
     KERNELS,
     add_arm,
@@ -32,12 +32,12 @@ from arm_dynamics.cli.arm_options import (
     controller_of,
     controller_of_kernels,
     loaded,
-    path,
+    path_argument,
     read_pose,
 )
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.number_option import LARGEST, Number, check_steps, seconds, seed
+from arm_dynamics.core.number_option import MAX_NUMBER, Number, check_steps, seconds, seed
 from arm_dynamics.model.arm_model import ArmModel
 
 RUNS, MOST_RUNS = 10_000, 1_000_000
@@ -54,7 +54,10 @@ def run(arguments: Sequence[str]) -> int:
     given.controller = controller_of_kernels(nominal, given)
     arm, law = loaded(nominal, given), controller_of(nominal, given, KERNELS)
     spread, motion = _spread(arm, given), _motion(arm, given)
-    place, began = results_folder.prepare(given.out or OUT / Path(given.arm).stem), time.monotonic()
+    place, began = (
+        results_folder.prepare_results_folder(given.out or OUT / Path(given.arm).stem),
+        time.monotonic(),
+    )
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     lines = ProgressLines(console)
@@ -63,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
 
         def observe(done: int, of: int) -> None:
             progress.update(line, completed=done)
-            lines.say(f"{done} of {of} runs")
+            lines.update(f"{done} of {of} runs")
 
         try:
             found = montecarlo(arm, law, motion, spread, given.runs, given.seed, observe)
@@ -89,7 +92,12 @@ def _parser() -> argparse.ArgumentParser:
         help=f"({RUNS})",
     )
     add("--seed", type=seed("--seed"), default=0, metavar="N", help="of the tolerances (0)")
-    add("--spread", type=path, metavar="FILE", help="YAML: names and shares; default: everything")
+    add(
+        "--spread",
+        type=path_argument,
+        metavar="FILE",
+        help="YAML: names and shares; default: everything",
+    )
     add(
         "--tolerance",
         type=Number("--tolerance", 0, 1),
@@ -99,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--distribution", metavar="NAME", help="normal (σ = share / 3, cut off) or uniform")
     add(
         "--step",
-        type=Number("--step", 0, LARGEST, "rad or m"),
+        type=Number("--step", 0, MAX_NUMBER, "rad or m"),
         default=0.2,
         metavar="RAD",
         help="of every joint's reference (0.2)",
@@ -107,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", metavar="Q1,Q2", help="pose to go to instead of a step")
     add(
         "--band",
-        type=Number("--band", 1e-12, LARGEST, "rad or m"),
+        type=Number("--band", 1e-12, MAX_NUMBER, "rad or m"),
         default=5e-3,
         metavar="RAD",
         help="error that is settled (0.005)",
@@ -115,25 +123,25 @@ def _parser() -> argparse.ArgumentParser:
     add("--duration", type=seconds("--duration"), default=1.0, metavar="S", help="of a run (1)")
     add("--period", type=seconds("--period"), default=2e-3, metavar="S", help="of control (2e-3)")
     add("--interface", default="effort", metavar="NAME", help="effort (default) or voltage")
-    add("--out", type=path, metavar="FOLDER", help=f"default: {OUT}/ARM")
+    add("--out", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
     return made
 
 
-def _spread(arm: ArmModel, given: argparse.Namespace) -> Spread:
+def _spread(arm: ArmModel, given: argparse.Namespace) -> ToleranceMap:
     if given.spread is None:
         share = 0.1 if given.tolerance is None else given.tolerance
         return data_sheet(arm, Tolerance(share, given.distribution or "normal"))
     if given.tolerance is not None or given.distribution is not None:
         raise ConfigError("--spread says it all: leave out --tolerance and --distribution")
-    return read(given.spread, arm)
+    return read_tolerances(given.spread, arm)
 
 
-def _motion(arm: ArmModel, given: argparse.Namespace) -> Motion:
+def _motion(arm: ArmModel, given: argparse.Namespace) -> StepMotion:
     if given.target is None:
         start, target = step_from(arm, given.step)
     else:
-        start, target = arm.pose("initial"), read_pose(arm, "--target", given.target)
-    return Motion(
+        start, target = arm.configuration("initial"), read_pose(arm, "--target", given.target)
+    return StepMotion(
         start, target, given.duration, given.dt, given.period, given.band, given.interface
     )  # fmt: skip
 
@@ -151,29 +159,29 @@ def _say(found: MonteCarlo, seconds: float) -> None:
     lost = int((found.failed >= 0).sum())
     if lost:
         print(f"{lost} of {len(found)} runs left the finite numbers")
-    never = int(np.isinf(found.largest("settling")).sum())
+    never = int(np.isinf(found.max_over_joints("settling")).sum())
     if never:
         print(f"{never} of {len(found)} runs did not settle within {found.motion.duration:g} s")
 
 
 def _write(place: Path, found: MonteCarlo) -> tuple[Path, ...]:
     from arm_dynamics.batch.tuning.montecarlo_report import montecarlo_report  # noqa: PLC0415
-    from arm_dynamics.batch.tuning.report import save  # noqa: PLC0415 - both need matplotlib
+    from arm_dynamics.batch.tuning.report import save_figure  # noqa: PLC0415 - both need matplotlib
 
     worst = {
-        name: [_listed(found, name, number) for number in found.worst(name, WORST)]
+        name: [_listed(found, name, number) for number in found.worst_runs(name, WORST)]
         for name in found.values
     }
     return (
         replace_text(place / "worst.yaml", yaml.safe_dump(worst, sort_keys=False)),
         replace_text(place / "runs.csv", _table(found)),
-        save(montecarlo_report(found), place / "montecarlo.png"),
+        save_figure(montecarlo_report(found), place / "montecarlo.png"),
     )
 
 
 def _listed(found: MonteCarlo, name: str, number: int) -> dict[str, object]:
     parameters = {n: values.tolist() for n, values in found.parameters(number).items()}
-    value = float(found.largest(name)[number])
+    value = float(found.max_over_joints(name)[number])
     return {"run": number, f"{name}_{_plain(QUANTITIES[name])}": value, "values": parameters}
 
 
@@ -185,6 +193,8 @@ def _table(found: MonteCarlo) -> str:
     """One line a run: its number, the largest of all joints of each quantity, step of loss."""
     names = list(found.values)
     head = ",".join(["run", *(f"{n} [{QUANTITIES[n]}]" for n in names), "lost at step"])
-    rows = zip(*(found.largest(n).tolist() for n in names), found.failed.tolist(), strict=True)
+    rows = zip(
+        *(found.max_over_joints(n).tolist() for n in names), found.failed.tolist(), strict=True
+    )
     lines = (f"{k}," + ",".join(f"{x:.6g}" for x in row) for k, row in enumerate(rows))
     return "\n".join([head, *lines]) + "\n"

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, UnknownName
-from arm_dynamics.core.files import writing
+from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.recording import Recording
 
@@ -44,11 +44,11 @@ def run(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics plot", description=__doc__)
-    parser.add_argument("folder", type=path, metavar="FOLDER", help="a recording")
+    parser.add_argument("folder", type=path_argument, metavar="FOLDER", help="a recording")
     text = "joint to draw; repeat the option for each joint (default: all)"
     parser.add_argument("--joint", action="append", default=[], metavar="JOINT", help=text)
     text = "new .png, .pdf or .svg file (default: FOLDER.png)"
-    parser.add_argument("--out", type=path, metavar="FILE", help=text)
+    parser.add_argument("--out", type=path_argument, metavar="FILE", help=text)
     return parser
 
 
@@ -70,7 +70,7 @@ def _draw(recording: Recording, names: Sequence[str], title: str, file: Path) ->
     style.legend(grid.flat[0])
     style.label(grid.flat[-1], "time [s]", grid.flat[-1].get_ylabel())
     try:
-        with writing(file) as place:
+        with output_file(file) as place:
             figure.savefig(place)
     except ValueError as error:  # a format that matplotlib does not write
         raise ConfigError(f"--out {file}: {error}") from error

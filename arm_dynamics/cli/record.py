@@ -7,15 +7,21 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from arm_dynamics.cli.arm_options import add_options, build_arm, controller_of, loaded, path
+from arm_dynamics.cli.arm_options import (
+    add_options,
+    build_arm,
+    controller_of,
+    loaded,
+    path_argument,
+)
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.core.arrays import scalar
-from arm_dynamics.core.errors import RecordingRefused
+from arm_dynamics.core.arrays import check_float
+from arm_dynamics.core.errors import RecordingError
 from arm_dynamics.core.number_option import check_steps, seconds
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.simulation import Simulation
@@ -25,7 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     """Record for --duration, or until Ctrl-C; what is recorded by then can be replayed."""
     given = _parser().parse_args(arguments)
     simulation, loop = _build(given)
-    duration = scalar("--duration [s]", given.duration, lower=simulation.period)
+    duration = check_float("--duration [s]", given.duration, lower=simulation.period)
     check_steps("--duration / --dt", duration / simulation.dt)
     stopped = _stop_on_signals()
     text = f"simulating {duration:g} s of {simulation.arm.name}"
@@ -35,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
                 break
             _tick(loop)
     if recorder.fault:
-        raise RecordingRefused(recorder.fault)
+        raise RecordingError(recorder.fault)
     print(
         f"{recorder.periods * simulation.period:.3f} s of {simulation.arm.name} in {given.folder}:"
         f" {recorder.periods} periods of {simulation.steps} steps of {simulation.dt:g} s"
@@ -47,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics record", description=__doc__)
     add = parser.add_argument
-    add("folder", type=path, help="the recording: a folder that does not exist yet")
+    add("folder", type=path_argument, help="the recording: a folder that does not exist yet")
     add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
     add_options(parser)
     add(
@@ -76,10 +82,10 @@ def _build(given: argparse.Namespace) -> tuple[Simulation, ControlLoop]:
         loaded(arm, given),
         dt=given.dt,
         period=given.period,
-        method=given.method,
-        known=arm,
+        integrator=given.method,
+        nominal=arm,
     )
-    return simulation, ControlLoop(Simulated(arm, simulation), controller_of(arm, given))
+    return simulation, ControlLoop(SimulationDriver(arm, simulation), controller_of(arm, given))
 
 
 def _tick(loop: ControlLoop) -> None:
@@ -87,7 +93,9 @@ def _tick(loop: ControlLoop) -> None:
     loop.step()
     now, trajectory = loop.driver.read().time, loop.trajectory
     if trajectory is not None and now >= trajectory.end:
-        loop.follow(JointTrajectory(tuple(replace(w, time=w.time + now) for w in walk(loop.arm))))
+        loop.follow(
+            JointTrajectory(tuple(replace(w, time=w.time + now) for w in demo_trajectory(loop.arm)))
+        )
 
 
 def _stop_on_signals() -> Callable[[], bool]:

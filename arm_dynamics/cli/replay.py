@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arm_dynamics.cli.arm_options import path
+from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.recording.replay import replay
 
@@ -14,7 +14,7 @@ def run(arguments: Sequence[str]) -> int:
     """Print the largest differences; 0 when there are none, 1 when there are."""
     parser = argparse.ArgumentParser(prog="arm-dynamics replay", description=__doc__)
     parser.add_argument(
-        "folder", type=path, help="a recording of 'arm-dynamics record' or 'sim --record'"
+        "folder", type=path_argument, help="a recording of 'arm-dynamics record' or 'sim --record'"
     )
     folder = parser.parse_args(arguments).folder
     with waiting(f"replaying {folder}"):

@@ -1,6 +1,6 @@
-"""What ``arm-dynamics advise`` says of its advice: a table and plain sentences.
+"""What ``arm-dynamics analyze_stability`` says of its advice: a table and plain sentences.
 
-``arm-dynamics advise ARM``: the largest stable time step of every integrator.
+``arm-dynamics analyze_stability ARM``: the largest stable time step of every integrator.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.table import Table
 
 from arm_dynamics.batch.stability import (
-    Advice,
-    Loop,
-    advise,
+    LinearLoop,
+    StabilityReport,
+    analyze_stability,
     controlled_loop,
-    published_edge,
     published_loop,
+    published_stability_limit,
 )
 from arm_dynamics.batch.stability.analyzed_loops import (
     PUBLISHED_DT,
@@ -50,7 +50,7 @@ EDGE = 0.1
 """Margin below which a loop is called at the edge."""
 
 
-def advice_table(given: argparse.Namespace, advices: Sequence[Advice]) -> Table:
+def advice_table(given: argparse.Namespace, advices: Sequence[StabilityReport]) -> Table:
     """One row a method."""
     first = advices[0]
     title = (
@@ -66,7 +66,7 @@ def advice_table(given: argparse.Namespace, advices: Sequence[Advice]) -> Table:
     return table
 
 
-def _row(advice: Advice) -> tuple[str, ...]:
+def _row(advice: StabilityReport) -> tuple[str, ...]:
     mode = advice.mode
     return (
         advice.method,
@@ -87,7 +87,7 @@ def _share(margin: float) -> str:
     return f"{100 * margin:.2g} %" if margin < 1 else f"{_number(margin + 1)}-fold"
 
 
-def verdict(advice: Advice) -> str:
+def stability_sentence(advice: StabilityReport) -> str:
     """One plain sentence on one method."""
     if not advice.stable:
         return _blow_up(advice)
@@ -115,7 +115,7 @@ def delay_text(periods: float, oscillation: str, period: float) -> str:
     return f"Delay margin: {most}{periods:g} control periods, {periods * period:.3g} s{then}."
 
 
-def _blow_up(advice: Advice) -> str:
+def _blow_up(advice: StabilityReport) -> str:
     mode = advice.mode
     way = f"swings at {mode.frequency:.4g} Hz and " if mode.frequency else ""
     return (
@@ -124,7 +124,7 @@ def _blow_up(advice: Advice) -> str:
     )
 
 
-def left_out(edge: float) -> str:
+def unmodeled_effects(edge: float) -> str:
     """One plain sentence on what the linear loop leaves out of the published step."""
     return (
         "That is the linear loop: the published step itself, which also stops a joint for one call"
@@ -152,18 +152,18 @@ def run(arguments: Sequence[str]) -> int:
     controller = None if published else controller_of(arm, given, linear_controllers())
     with waiting(f"computing the margins of {arm.name}"):
         loop = _published(arm, given) if controller is None else _controlled(arm, controller, given)
-        advices = {method: advise(loop, method) for method in methods}
+        advices = {method: analyze_stability(loop, method) for method in methods}
     Console().print(advice_table(given, tuple(advices.values())))
     chosen = given.method or (PUBLISHED_METHOD if published else "semi_implicit_euler")
-    print(verdict(advices[chosen]))
+    print(stability_sentence(advices[chosen]))
     if controller is not None:
         period = advices[chosen].period
         periods, oscillation = delay_margin(
-            controller, loaded(arm, given), period, arm.pose("initial")
+            controller, loaded(arm, given), period, arm.configuration("initial")
         )
         print(delay_text(periods, oscillation, period))
     if published and (chosen, loop.dt, given.pose) == AS_PUBLISHED:
-        print(left_out(published_edge()))
+        print(unmodeled_effects(published_stability_limit()))
     return 0 if advices[chosen].stable else 1
 
 
@@ -185,14 +185,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _controlled(arm: ArmModel, controller: Controller, given: argparse.Namespace) -> Loop:
+def _controlled(arm: ArmModel, controller: Controller, given: argparse.Namespace) -> LinearLoop:
     dt = DT if given.dt is None else given.dt
     period = PERIOD if given.period is None else given.period
-    loop = controlled_loop(loaded(arm, given), controller, arm.pose("initial"), dt, period)
+    loop = controlled_loop(loaded(arm, given), controller, arm.configuration("initial"), dt, period)
     return replace(loop, delay=given.delay)
 
 
-def _published(arm: ArmModel, given: argparse.Namespace) -> Loop:
+def _published(arm: ArmModel, given: argparse.Namespace) -> LinearLoop:
     if arm.name != "five_dof":
         raise ConfigError(f"--gains published: for arm 'five_dof' alone, not '{arm.name}'")
     if given.controller or given.payload or given.period is not None or given.delay:
@@ -201,4 +201,4 @@ def _published(arm: ArmModel, given: argparse.Namespace) -> Loop:
             " leave out --controller, --payload, --period and --delay"
         )
     dt = PUBLISHED_DT if given.dt is None else given.dt
-    return published_loop(arm.pose("initial"), dt)
+    return published_loop(arm.configuration("initial"), dt)

@@ -21,13 +21,13 @@ PERIOD = 0.1
 """Between two texts [s]: faster than the eye needs no line."""
 
 
-class LiveLine:
+class StatusLine:
     """``show`` writes over what it showed before; ``end`` leaves a text there."""
 
     def __init__(self) -> None:
         self._next, self._shown = 0.0, False
 
-    def __enter__(self) -> LiveLine:
+    def __enter__(self) -> StatusLine:
         """Begin."""
         return self
 
@@ -65,7 +65,7 @@ class ProgressLines:
     def __init__(self, console: Console) -> None:
         self._console, self._next = console, time.monotonic() + EVERY
 
-    def say(self, text: str) -> None:
+    def update(self, text: str) -> None:
         """Print ``text``, unless the last line is younger than EVERY."""
         if self._console.is_terminal or time.monotonic() < self._next:
             return

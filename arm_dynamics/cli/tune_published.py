@@ -11,11 +11,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
-from arm_dynamics.batch.tuning.simplex_search import Descent
-from arm_dynamics.cli.arm_options import path
+from arm_dynamics.batch.tuning.simplex_search import SimplexResult
+from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.core.errors import ConfigError, UnknownName
-from arm_dynamics.core.files import writing
+from arm_dynamics.core.files import output_file
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.published.baseline import PUBLISHED_I
 from arm_dynamics.published.published_gains import published_file
@@ -45,7 +45,7 @@ def run(arguments: Sequence[str]) -> int:
     asked, judged = (sum(getattr(s, n) for s in (found.p, found.i)) for n in ("asked", "judged"))
     print(f"{asked} gains asked for, {judged} judged, {found.seconds:.2f} s")
     if given.out:
-        with writing(given.out) as file:
+        with output_file(given.out) as file:
             file.write_text(published_file(published_arm(), found), encoding="utf-8")
         print(f"gains in {given.out}")
     return 0
@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("arm", metavar="ARM", help="five_dof")
     parser.add_argument("--compatibility", metavar="NAME", required=True, help="dynamechs")
     parser.add_argument("--sequential", action="store_true", help="one evaluation at a time")
-    parser.add_argument("--out", type=path, metavar="FILE", help="parameter file to be written")
+    parser.add_argument(
+        "--out", type=path_argument, metavar="FILE", help="parameter file to be written"
+    )
     return parser
 
 
@@ -70,13 +72,13 @@ def _searched(width: int | None) -> PublishedSearch:
         judge = objectives_of(published_arm())
         began, judged = time.monotonic(), dict[str, int]()
 
-        def observe(stage: str, best: Descent) -> None:
-            judged[stage] = best.judged
+        def observe(stage: str, best: SimplexResult) -> None:
+            judged[stage] = best.evaluated
             every = sum(judged.values())
             rate = every / max(time.monotonic() - began, 1e-9)
             said = f"{stage}: best {best.cost:.7g} rad, {every} gains, {rate:.0f}/s"
             progress.update(line, description=said)
-            lines.say(said)
+            lines.update(said)
 
         return search(judge, width=width, observe=observe)
 

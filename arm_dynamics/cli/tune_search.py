@@ -12,25 +12,31 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from arm_dynamics.batch.tuning import evaluation_log, results_folder
-from arm_dynamics.batch.tuning.case_distribution import Conditions
-from arm_dynamics.batch.tuning.evaluation_log import Tape
+from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
+from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
 from arm_dynamics.batch.tuning.gain_optimizer import Budget, Generation, require_cma
-from arm_dynamics.batch.tuning.gain_search import Task, Tuned, compared, tune, unseen
+from arm_dynamics.batch.tuning.gain_search import (
+    TuningResult,
+    TuningTask,
+    compare_gains,
+    tune,
+    validation_cases,
+)
 from arm_dynamics.cli.arm_options import (
     KERNELS,
     add_arm,
     add_options,
     build_arm,
     controller_of_kernels,
-    path,
+    path_argument,
     require_accepted,
     tuned_controllers,
 )
 from arm_dynamics.cli.terminal import ProgressLines
-from arm_dynamics.cli.tune_text import margins_said, say
+from arm_dynamics.cli.tune_text import print_margins, print_result
 from arm_dynamics.control.config import build_controller, controller_name
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.number_option import LARGEST, LONGEST, Number, check_steps, seconds, seed
+from arm_dynamics.core.number_option import MAX_NUMBER, MAX_TIME, Number, check_steps, seconds, seed
 from arm_dynamics.published.baseline import published_results
 
 BUDGET = 3000
@@ -44,15 +50,15 @@ SAVE_EVERY = 2.0
 
 def run(arguments: Sequence[str]) -> int:
     """Search, validate, write; 0 when the found gains hold every unseen case, else 1."""
-    given = parser().parse_args(arguments)
+    given = make_tune_parser().parse_args(arguments)
     task, budget = _task(given), Budget(given.budget, given.seconds)
     place = given.out or OUT / Path(given.arm).stem
     state = place / results_folder.STATE
-    known = evaluation_log.load(state, task.settings) if given.resume else Tape()
-    results_folder.prepare(place)
+    known = evaluation_log.load_log(state, task.settings) if given.resume else EvaluationLog()
+    results_folder.prepare_results_folder(place)
     require_cma()
     if not given.resume:
-        results_folder.set_aside(state)
+        results_folder.backup_state(state)
     tuned = _searched(task, budget, known, state)
     try:
         return _finish(given, tuned, place)
@@ -61,24 +67,27 @@ def run(arguments: Sequence[str]) -> int:
         return 130
 
 
-def _finish(given: argparse.Namespace, tuned: Tuned, place: Path) -> int:
+def _finish(given: argparse.Namespace, tuned: TuningResult, place: Path) -> int:
     """Say and write what was found; 0 when the found gains hold every unseen case, else 1."""
-    say(tuned)
+    print_result(tuned)
     with Console(stderr=True).status(f"{given.validate} unseen cases"):
-        cases = unseen(tuned.task, given.validate)
-        held = compared(tuned, cases) | published_results(cases)
+        cases = validation_cases(tuned.task, given.validate)
+        held = compare_gains(tuned, cases) | published_results(cases)
     for name, one in held.items():
         print(f"{name}: {one.text}")
     law = controller_name(tuned.task.arm, given.controller, given.gains)
-    margins = margins_said(tuned)
-    files = results_folder.write(place, _arm_name(given.arm), law, tuned, held, margins)
+    margins = print_margins(tuned)
+    files = results_folder.write_results(place, _arm_name(given.arm), law, tuned, held, margins)
     print(f"in {place.resolve()}: {', '.join(file.name for file in files)}, {results_folder.STATE}")
-    return 0 if held["found gains"].held.all() else 1
+    return 0 if held["found gains"].passed.all() else 1
 
 
-def parser() -> argparse.ArgumentParser:
+def make_tune_parser() -> argparse.ArgumentParser:
     """The options."""
-    c, made = Conditions(), argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__)
+    c, made = (
+        CaseDistribution(),
+        argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__),
+    )
     made.epilog = "--compatibility dynamechs: the published search of five_dof; has its own --help"
     add = made.add_argument
     add_arm(made)
@@ -96,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add(
         "--seconds",
-        type=Number("--seconds", 0, LONGEST, "s"),
+        type=Number("--seconds", 0, MAX_TIME, "s"),
         default=inf,
         metavar="S",
         help="end the search after these",
@@ -118,7 +127,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add(
         "--payload",
-        type=Number("--payload", 0, LARGEST, "kg"),
+        type=Number("--payload", 0, MAX_NUMBER, "kg"),
         default=c.payload,
         metavar="KG",
         help=f"up to ({c.payload:g})",
@@ -126,16 +135,16 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--error",
         type=Number("--error", 0, 0.99),
-        default=c.error,
+        default=c.model_error,
         metavar="SHARE",
-        help=f"of model ({c.error:g})",
+        help=f"of model ({c.model_error:g})",
     )
     add(
         "--step",
-        type=Number("--step", 0, LARGEST, "rad or m"),
-        default=c.step,
+        type=Number("--step", 0, MAX_NUMBER, "rad or m"),
+        default=c.step_size,
         metavar="RAD",
-        help=f"of reference ({c.step:g})",
+        help=f"of reference ({c.step_size:g})",
     )
     add("--dt", default="1e-4,5e-4", metavar="S,S", help="time steps of the cases (1e-4,5e-4)")
     add(
@@ -155,16 +164,16 @@ def parser() -> argparse.ArgumentParser:
     add("--interface", default=c.interface, metavar="NAME", help="effort (default) or voltage")
     late = argparse.BooleanOptionalAction
     add("--delay", action=late, default=c.delay, help="commands act one period late (yes)")
-    add("--out", type=path, metavar="FOLDER", help=f"default: {OUT}/ARM")
+    add("--out", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
     add("--resume", action="store_true", help="go on with the search in the folder")
     return made
 
 
-def _task(given: argparse.Namespace) -> Task:
+def _task(given: argparse.Namespace) -> TuningTask:
     arm = build_arm(given)
     given.controller = controller_of_kernels(arm, given)
     require_accepted(arm, given.controller, tuned_controllers())
-    conditions = Conditions(
+    conditions = CaseDistribution(
         given.payload, given.error, given.step, _numbers(given.dt), given.period, given.duration,
         interface=given.interface, delay=given.delay,
     )  # fmt: skip
@@ -181,7 +190,7 @@ def _task(given: argparse.Namespace) -> Task:
         )
     cases, shortest = max(given.cases, given.validate), min(conditions.dts)
     check_steps("cases times --duration / --dt", cases * given.duration / shortest)
-    return Task(arm, law, names, conditions, cases=given.cases, seed=given.seed)
+    return TuningTask(arm, law, names, conditions, cases=given.cases, seed=given.seed)
 
 
 def _arm_name(given: str) -> str:
@@ -196,7 +205,7 @@ def _numbers(text: str) -> tuple[float, ...]:
         raise ConfigError(f"--dt {text}: numbers with commas between them are expected") from error
 
 
-def _searched(task: Task, budget: Budget, known: Tape, state: Path) -> Tuned:
+def _searched(task: TuningTask, budget: Budget, known: EvaluationLog, state: Path) -> TuningResult:
     """Search with a live line, the state written as it goes and at the end."""
     began, saved, known_already, fresh = time.monotonic(), -inf, 0, False
     console = Console(stderr=True)
@@ -215,7 +224,7 @@ def _searched(task: Task, budget: Budget, known: Tape, state: Path) -> Tuned:
             rate = (g.evaluations - known_already) / max(time.monotonic() - began, 1e-9)
             said = f"{g.stage}: best {g.best:.5g} rad s, spread {g.spread:.3f}, {rate:.0f}/s"
             progress.update(line, completed=g.evaluations, description=said)
-            lines.say(f"{g.evaluations} of {budget.evaluations}, {said}")
+            lines.update(f"{g.evaluations} of {budget.evaluations}, {said}")
             if not g.replayed and time.monotonic() - saved > SAVE_EVERY:
                 known.save(state, task.settings)
                 saved = time.monotonic()

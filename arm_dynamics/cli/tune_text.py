@@ -7,7 +7,7 @@ from math import isnan
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.batch.tuning.gain_search import Tuned, margins_of
+from arm_dynamics.batch.tuning.gain_search import TuningResult, stability_margins
 from arm_dynamics.batch.tuning.margins import Margins
 from arm_dynamics.batch.tuning.results_folder import MarginRows
 from arm_dynamics.core.errors import InvalidValue
@@ -15,7 +15,7 @@ from arm_dynamics.core.errors import InvalidValue
 UNSTABLE = "unstable"
 
 
-def say(tuned: Tuned) -> None:
+def print_result(tuned: TuningResult) -> None:
     """Gains as a table, and how the search ended."""
     names = tuned.task.names
     table = Table("joint", *names, title=f"J = {tuned.cost:.5g} rad s", title_justify="left")
@@ -27,10 +27,10 @@ def say(tuned: Tuned) -> None:
         print("--resume goes on with it")
 
 
-def margins_said(tuned: Tuned) -> MarginRows | None:
+def print_margins(tuned: TuningResult) -> MarginRows | None:
     """Margins, told as a table; None, told too, where the loop has none."""
     try:
-        here, worst = margins_of(tuned)
+        here, worst = stability_margins(tuned)
     except InvalidValue as error:
         print(f"no margins: {error}")
         return None

@@ -11,15 +11,15 @@ from scipy.integrate import solve_ivp
 
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.trajectories.joint_trajectory import Trajectory
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import Vector, frozen, scalar
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.equations_of_motion import ArmMotion
+from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion
 from arm_dynamics.simulation.plant import Plant
-from arm_dynamics.simulation.simulation import whole_steps
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.simulation import steps_per_period
+from arm_dynamics.simulation.trace import MotionRecord
 
 NUDGE = 1e-3
 """Change of the state [rad, rad/s] and of the time [s] that shows an undeclared memory."""
@@ -34,15 +34,15 @@ def simulate_closed_loop(
     seconds: float,
     period: float,
     dt: float | None = None,
-    method: str = "rk4",
+    integrator: str = "rk4",
     continuous: bool = False,
     tolerance: float = 1e-10,
-) -> Trace:
+) -> MotionRecord:
     """Motion of ``arm`` from ``start`` under ``controller`` along ``trajectory``.
 
     Sampled (default): every ``period`` [s] the controller computes a command from the state, which
     is held for that period; the plant takes time steps of ``dt`` [s], by default one a period,
-    with ``method``.
+    with ``integrator``.
 
     ``continuous=True`` is the ideal of it, the limit of a vanishing period. The controller's
     memory m (integrals, filters) becomes part of one differential equation::
@@ -52,7 +52,7 @@ def simulate_closed_loop(
 
     Its local error is at most ``tolerance``, relative, by Dormand and Prince's method of order 8,
     or LSODA where actuators have states z; it begins again at every knot of the trajectory.
-    ``dt`` and ``method`` are not used. Samples are taken every ``period`` in both cases, so that
+    ``dt`` and ``integrator`` are not used. Samples are taken every ``period`` in both cases, so that
     two results compare entry by entry. The commands are the trace's ``tau``.
 
     The controller is reset; its model may differ from ``arm``. Raises InvalidValue for times that
@@ -61,20 +61,20 @@ def simulate_closed_loop(
     the solver fails.
     """
     dt = period if dt is None else dt
-    count, steps = whole_steps(seconds, period), whole_steps(period, dt)
+    count, steps = steps_per_period(seconds, period), steps_per_period(period, dt)
     start = require_state(start)
-    if expect(bool, "continuous", continuous):
+    if check_type(bool, "continuous", continuous):
         loop = _ContinuousLoop(arm, controller, trajectory, start)
         times: Vector = start.time + period * np.arange(count + 1, dtype=np.float64)
-        return loop.run(times, scalar("tolerance", tolerance, above=0, upper=1e-2))
+        return loop.run(times, check_float("tolerance", tolerance, above=0, upper=1e-2))
     controller.reset(start)
-    plant, state, rows = Plant(arm, method), start, []
+    plant, state, rows = Plant(arm, integrator), start, []
     for k in range(count + 1):
         command = controller.update(state, trajectory.at(state.time), period if k else 0.0)
         rows.append((state.time, state.q, state.v, command.value))
         state = plant.step(state, command, dt, steps, end=start.time + (k + 1) * steps * dt)
-    time, q, v, tau = map(frozen, zip(*rows, strict=True))
-    return Trace(arm, time, q, v, tau)
+    time, q, v, tau = map(as_readonly, zip(*rows, strict=True))
+    return MotionRecord(arm, time, q, v, tau)
 
 
 class _ContinuousLoop:
@@ -92,7 +92,7 @@ class _ContinuousLoop:
         self._rate(start.time, self.y)  # a controller without a continuous form rejects itself
         _require_declared_memory(controller, start, trajectory)
 
-    def run(self, times: Vector, tolerance: float) -> Trace:
+    def run(self, times: Vector, tolerance: float) -> MotionRecord:
         """Samples at ``times`` (n,) [s], increasing; those at a knot are from behind it."""
         y, rows, method = self.y, [], "LSODA" if self.arm.na else "DOP853"
         for begin, end in pairwise(self._knots(times[0], times[-1])):
@@ -112,7 +112,9 @@ class _ContinuousLoop:
         found = np.array([*rows, y])
         tau = [self._rate(t, row)[1] for t, row in zip(times.tolist(), found, strict=True)]
         q, v = found[:, : self.ends[0]], found[:, self.ends[0] : self.ends[1]]
-        return Trace(self.arm, frozen(times), frozen(q), frozen(v), frozen(tau))
+        return MotionRecord(
+            self.arm, as_readonly(times), as_readonly(q), as_readonly(v), as_readonly(tau)
+        )
 
     def _knots(self, begin: float, end: float) -> list[float]:
         """``begin``, ``end`` and the trajectory's knots between them [s], rounding apart."""
@@ -127,7 +129,7 @@ class _ContinuousLoop:
         motion, interface = self.motion, self.controller.interface
 
         def acceleration(command: Vector) -> Vector:
-            motion.use(Command(interface, command))
+            motion.set_command(Command(interface, command))
             return motion.acceleration(q, v, z)
 
         state, reference = State(t, q, v, np.full(q.size, np.nan), z), self.trajectory.at(t)
@@ -135,21 +137,23 @@ class _ContinuousLoop:
         a = acceleration(command.value).copy()
         own = z
         if z.size:
-            decay, source = motion.rates(q, v, z)
+            decay, source = motion.act_dot_terms(q, v, z)
             own = source - decay * z
         return np.concatenate([v, a, own, learned]), command.value
 
 
-def _smooth_motion(arm: ArmModel) -> ArmMotion:
+def _smooth_motion(arm: ArmModel) -> EquationsOfMotion:
     """The arm's equations; raises InvalidValue naming a joint that sticks or is prescribed."""
-    motion = ArmMotion(arm)
-    for joint, actuator, rubs in zip(arm.joints, arm.actuators, motion.rubbing, strict=True):
+    motion = EquationsOfMotion(arm)
+    for joint, actuator, rubs in zip(
+        arm.joints, arm.actuators, motion.dry_friction_joints, strict=True
+    ):
         where = f"continuous closed loop: joint '{joint.name}'"
-        if actuator.prescribes:
+        if actuator.prescribes_motion:
             raise InvalidValue(f"{where}: its actuator prescribes the position; expected an effort")
-        if rubs or actuator.rubs_inside:
+        if rubs or actuator.has_internal_friction:
             raise InvalidValue(
-                f"{where}: dry friction = {joint.friction + actuator.dry_friction:g} N·m; expected"
+                f"{where}: dry friction = {joint.friction + actuator.breakaway_effort:g} N·m; expected"
                 " 0; use the sampled loop with a short period, or set friction to 0"
             )
     return motion

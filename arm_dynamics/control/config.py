@@ -18,7 +18,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.fault import suggest
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.load import find_urdf
-from arm_dynamics.model.xml_source import parse, read_text
+from arm_dynamics.model.xml_source import parse_xml, read_text
 
 CONTROLLER_NODE = "joint_controller"
 READ = ("controller", "payload_mass", "gains")
@@ -29,7 +29,7 @@ USUAL = ("computed_torque", "position")
 """Controllers of an arm without a parameter file; the first whose commands its actuators take."""
 PERIOD = 2e-3
 """Control period [s] of a simulation."""
-NEAR = 0.85
+SIMILAR_NAME_RATIO = 0.85
 """Likeness of two names from which one is taken for a misspelt other."""
 
 
@@ -42,10 +42,10 @@ def parameter_file(arm: str | Path | ArmModel) -> Path | None:
     """
     given = (arm.source or arm.name) if isinstance(arm, ArmModel) else arm
     name = Path(given).stem
-    path = resources.folder("config") / f"{name}.yaml"
+    path = resources.resource_folder("config") / f"{name}.yaml"
     if not path.is_file():
         return None
-    same = _identity(arm) == _identity(resources.folder("urdf") / f"{name}.urdf")
+    same = _identity(arm) == _identity(resources.resource_folder("urdf") / f"{name}.urdf")
     return path if same else None
 
 
@@ -53,7 +53,7 @@ def _identity(arm: str | Path | ArmModel) -> tuple[str | None, frozenset[str]]:
     """Names of the robot and of its moving joints, locked ones included."""
     if isinstance(arm, ArmModel):
         return arm.name, frozenset([*arm.joint_names, *arm.locked])
-    robot = Robot(parse(read_text(find_urdf(arm))))
+    robot = Robot(parse_xml(read_text(find_urdf(arm))))
     moving = (name for name, joint in robot.joints.items() if joint.get("type") in ONE_COORDINATE)
     return robot.root.get("name"), frozenset(moving)
 
@@ -87,7 +87,9 @@ def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
 def _require_no_near(given: Iterable[str], known: Collection[str], where: str) -> None:
     """Raise ConfigError for a name that is nearly one of the ``known`` ones."""
     for name in given:
-        near = [] if name in known else get_close_matches(name, known, n=1, cutoff=NEAR)
+        near = (
+            [] if name in known else get_close_matches(name, known, n=1, cutoff=SIMILAR_NAME_RATIO)
+        )
         if near:
             raise ConfigError(f"{where}: '{name}' is unknown; did you mean '{near[0]}'?")
 
@@ -120,13 +122,13 @@ def build_controller(
     file = parameter_file(arm) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     name = controller_name(arm, name, file)
-    law = plugins.load("controllers", name)
+    law = plugins.load_class("controllers", name)
     gains = _gains(given, law, arm, file)
     with plugins.guarded("controllers", name):
         controller: Controller = law(arm, gains)
     if "payload_mass" in given:
         mass = _number(given["payload_mass"], f"{file}: payload_mass")
-        controller.use_model(arm.with_payload(mass))
+        controller.set_model(arm.with_payload(mass))
     if period is not None:
         warn_of_thin_margin(controller, controller.arm, period)
     return controller
@@ -155,7 +157,7 @@ def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | N
 def _usual(arm: ArmModel) -> str:
     """The first of USUAL that every actuator takes, else the first of all."""
     for name in USUAL:
-        interface = plugins.load("controllers", name).interface
+        interface = plugins.load_class("controllers", name).interface
         if all(interface in actuator.interfaces for actuator in arm.actuators):
             return name
     return USUAL[0]
@@ -205,9 +207,9 @@ def require_gain(
 
 def is_gain(group: str, gain: str) -> bool:
     """Whether a registered controller has such a gain; one that cannot be imported has none."""
-    for name in plugins.names("controllers"):
+    for name in plugins.registered_names("controllers"):
         with suppress(plugins.PluginError):
-            if gain in _parameters(plugins.load("controllers", name), group):
+            if gain in _parameters(plugins.load_class("controllers", name), group):
                 return True
     return False
 
@@ -216,7 +218,7 @@ def _parameters(law: type[Controller], group: str) -> set[str]:
     """Names of the law's parameters in ``group``."""
     own = law.parameters
     if group == "law" or group.startswith("tool."):
-        own = law.law_parameters if group == "law" else law.axis_parameters
+        own = law.controller_parameters if group == "law" else law.axis_parameters
     return {parameter.name for parameter in own}
 
 

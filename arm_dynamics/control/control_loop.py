@@ -7,17 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from arm_dynamics.control.controller_switch import LawInForce, returned_by
+from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.effort_check import check_effort
 from arm_dynamics.control.gain_fit import GainFit
 from arm_dynamics.control.position_hold import PositionHold
-from arm_dynamics.control.reference_generator import Following
+from arm_dynamics.control.reference_generator import ReferenceGenerator
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Options, Trajectory
-from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.core.errors import CommandRefused, ControllerFault, DriverFault, TrajectoryRefused
+from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, default_deceleration
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.errors import (
+    CommandRejected,
+    ControllerFault,
+    DriverFault,
+    TrajectoryRejected,
+)
 from arm_dynamics.core.state import Command, Reference, State, TaskReference
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
@@ -25,18 +30,20 @@ from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
 
-STALE = 0.25
+MAX_STATE_GAP = 0.25
 """Gap between two states [s] after which the loop starts anew instead of catching up."""
-PAUSE = 1.2 * STALE
+PAUSE = 1.2 * MAX_STATE_GAP
 """Time [s] without states that makes every loop start anew, whoever keeps them back."""
-JUMP = 0.1
+JUMP_THRESHOLD = 0.1
 """Change of position [rad or m] beyond any motion after which the loop starts anew."""
-LARGEST_SPEED = 100.0
+MAX_VELOCITY = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
 FAR_AHEAD = 3600.0
 """Start of a trajectory [s from now] beyond which its clock must be another one."""
-FORGOTTEN = "one that came while no states did is forgotten: nobody may be waiting for it now"
-LED = 0.05
+TRAJECTORY_DISCARDED = (
+    "one that came while no states did is forgotten: nobody may be waiting for it now"
+)
+REFERENCE_THRESHOLD = 0.05
 """Distance from the reference [rad or m] beyond which a new law does not bring the arm back."""
 
 
@@ -55,16 +62,16 @@ class ControlLoop:
     def __init__(
         self, driver: Driver, controller: Controller, events: Events | None = None
     ) -> None:
-        self.driver = expect(Driver, "driver", driver)  # type: ignore[type-abstract]
-        self._laws = LawInForce(controller)
+        self.driver = check_type(Driver, "driver", driver)  # type: ignore[type-abstract]
+        self._laws = ActiveController(controller)
         self.events = events or Events()
-        self.guard = Guard(driver.arm, self.events, driver.also)
-        self._speed = np.minimum(driver.arm.velocity_limit, LARGEST_SPEED)
+        self.guard = Guard(driver.arm, self.events, driver.extra_interfaces)
+        self._speed = np.minimum(driver.arm.velocity_limit, MAX_VELOCITY)
         self.fit = GainFit(driver, self._laws, self.events)
-        self.following = Following()
-        self.takeovers = 0
+        self.reference_generator = ReferenceGenerator()
+        self.restart_count = 0
         """How often the loop began anew from the measured state, whatever it followed."""
-        self._begun = driver.begun
+        self._begun = driver.command_epoch
         self._hold = PositionHold()
         self.state: State | None = None
         self.reference: Reference | None = None
@@ -80,12 +87,12 @@ class ControlLoop:
     @property
     def controller(self) -> Controller:
         """The law in force."""
-        return self._laws.law
+        return self._laws.controller
 
     @property
     def trajectory(self) -> Trajectory | None:
         """What is followed."""
-        return self.following.trajectory
+        return self.reference_generator.trajectory
 
     def step(self) -> Command | None:
         """One tick; the written command, or None when nothing may be written."""
@@ -98,9 +105,9 @@ class ControlLoop:
         if not self.guard.check_state(state):
             self.driver.idle()
             return None
-        if self.following.trajectory is None or self._interrupted(state):
+        if self.reference_generator.trajectory is None or self._interrupted(state):
             try:
-                self.take_over(state)
+                self.restart(state)
             except ControllerFault as error:
                 self.events.report("law_failed", str(error))
                 self.driver.idle()
@@ -111,14 +118,16 @@ class ControlLoop:
 
     def _tick(self, state: State) -> Command | None:
         dt = 0.0 if self.state is None else state.time - self.state.time
-        if self._laws.due(state.time):
+        if self._laws.is_switch_due(state.time):
             self._change_law(state)
         self.state = state
-        self.reference = self.following.reference(state.time, self.reference, _measured(state))
+        self.reference = self.reference_generator.reference(
+            state.time, self.reference, _measured(state)
+        )
         try:
             asked = self._asked(state, self.reference, dt)
             self.command = self.guard.check_command(asked, self._source)
-        except CommandRefused:
+        except CommandRejected:
             self.command = None
             self.driver.idle()
             return None
@@ -134,28 +143,30 @@ class ControlLoop:
             command = self._laws.command(state, reference, dt)
         except ControllerFault as error:
             self.events.report("law_failed", str(error))
-            raise CommandRefused(str(error)) from error
+            raise CommandRejected(str(error)) from error
         if reference.effort is None or command.interface != "effort":
             return command
-        return replace(command, value=frozen(command.value + reference.effort))
+        return replace(command, value=as_readonly(command.value + reference.effort))
 
     def _source(self) -> str:
         """Class of the active controller, and where it returns its command."""
-        return returned_by(self._laws.law)
+        return returned_by(self._laws.controller)
 
-    def take_over(self, state: State) -> None:
+    def restart(self, state: State) -> None:
         """Start from ``state``: law reset, reference where the arm stands."""
-        if self.following.pending:
-            self.events.report("trajectory_refused", FORGOTTEN)
-        if self.driver.begun != self._begun:
-            self._hold.forget()
+        if self.reference_generator.pending:
+            self.events.report("trajectory_refused", TRAJECTORY_DISCARDED)
+        if self.driver.command_epoch != self._begun:
+            self._hold.reset()
         self._laws.restart(state)
-        self.following.begin(self.controller.rest(self._hold.standing(state, self.driver.held)))
-        self.takeovers += 1
-        self._begun = self.driver.begun
+        self.reference_generator.start(
+            self.controller.hold_trajectory(self._hold.standing(state, self.driver.held))
+        )
+        self.restart_count += 1
+        self._begun = self.driver.command_epoch
         self.state = self.reference = None
 
-    def use(self, controller: Controller) -> None:
+    def switch_controller(self, controller: Controller) -> None:
         """Have another law take over at the next tick, without a step of the command.
 
         It goes on along the trajectory; an arm that is further than LED from its reference (a
@@ -164,85 +175,90 @@ class ControlLoop:
         """
         if self.driver.timing is not None:
             self.fit.check(controller)
-        self._laws.use(controller)
+        self._laws.request_switch(controller)
 
     def _change_law(self, state: State) -> None:
         try:
-            self._laws.change(state)
+            self._laws.switch(state)
         except ControllerFault as error:
             self.events.report("law_failed", str(error))
             return
         if self.fit.fault:  # of the law before, of which nothing is to fade out then
             self.fit.fault = ""
             self._laws.restart(state)
-        if self.reference is not None and (np.abs(self.reference.q - state.q) > LED).any():
-            self.stop(state)
+        if (
+            self.reference is not None
+            and (np.abs(self.reference.q - state.q) > REFERENCE_THRESHOLD).any()
+        ):
+            self.stop_from_state(state)
 
-    def stop(self, state: State, deceleration: Vector | None = None) -> None:
+    def stop_from_state(self, state: State, deceleration: Vector | None = None) -> None:
         """Leave the trajectory: come to rest from where the arm is; only between two ticks.
 
         deceleration (nv,) [rad/s²], by default what is usual for the arm's velocity limits.
         """
         present = _measured(self._hold.standing(state, self.driver.held))
-        self.following.begin(self.stopping(deceleration).after(state.time, present))
-        self.takeovers += 1
+        self.reference_generator.start(
+            self.stop_trajectory(deceleration).starting_from(state.time, present)
+        )
+        self.restart_count += 1
 
-    def brake(self, deceleration: Vector | None = None) -> None:
-        """Leave the trajectory at the next tick: the reference comes to rest, as in ``stop``.
+    def request_stop(self, deceleration: Vector | None = None) -> None:
+        """Leave the trajectory at the next tick: the reference comes to rest, as in ``stop_from_state``.
 
         The measured state does, where a motion of the tool is left.
         """
-        self.following.post(self.stopping(deceleration))
+        self.reference_generator.queue(self.stop_trajectory(deceleration))
 
-    def stopping(self, deceleration: Vector | None) -> StopTrajectory:
+    def stop_trajectory(self, deceleration: Vector | None) -> StopTrajectory:
         """How this arm stops, for ``after``."""
-        rate = usual_deceleration(self.arm) if deceleration is None else deceleration
+        rate = default_deceleration(self.arm) if deceleration is None else deceleration
         return StopTrajectory.of(self.arm, rate)
 
-    def follow(self, trajectory: Trajectory, *, within_effort: bool = False) -> None:
+    def follow(self, trajectory: Trajectory, *, effort_check: bool = False) -> None:
         """Enter a trajectory at the next tick from the reference then, without a jump.
 
         Positions of continuous joints are taken modulo one turn, nearest to the reference now.
         Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, when it ends
         in the past, and before the first state; the old trajectory then goes on. With
-        ``within_effort`` also where the law's own model needs more than the arm's effort limits.
+        ``effort_check`` also where the law's own model needs more than the arm's effort limits.
         """
         state, reference = self.present()
         interface = self.controller.interface
         if interface != "effort" and getattr(trajectory, "effort", None) is not None:
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"effort: given for {type(self.controller).__name__}, which commands {interface};"
                 " leave effort empty, or use a controller that commands effort"
             )
         if trajectory.end <= state.time:
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"the last waypoint is due at {trajectory.end:.6g} s and it is {state.time:.6g} s:"
                 f" a time later than now is expected"
             )
         if trajectory.start > state.time + FAR_AHEAD:
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"the first waypoint is due at {trajectory.start:.6g} s and it is"
                 f" {state.time:.6g} s: at most {FAR_AHEAD:g} s ahead is allowed (another clock?)"
             )
-        following, measured = self.following, _measured(state)
+        following, measured = self.reference_generator, _measured(state)
         if isinstance(trajectory, JointTrajectory):
             trajectory = trajectory.near(self.arm, self._joints(state, reference).q, state.time)
-        entered = following.entered_at(state.time, trajectory, reference, measured)
+        entered = following.spliced_at(state.time, trajectory, reference, measured)
         entered.check(self.arm)
-        if within_effort:
+        if effort_check:
             check_effort(self.controller.arm, entered, self.arm.effort_limit)
-        following.post(trajectory)
+        following.queue(trajectory)
 
     def present(self) -> tuple[State, Reference]:
         """The latest state and its reference; raises TrajectoryRefused before the first state."""
         if self.state is None or self.reference is None:
-            raise TrajectoryRefused("no state of the arm has come yet: nothing to start from")
+            raise TrajectoryRejected("no state of the arm has come yet: nothing to start from")
         return self.state, self.reference
 
     def options(self, *, integrate: bool, end_in_motion: bool) -> Options:
         """What a trajectory that comes now may do; raises TrajectoryRefused as ``present``."""
         state, reference = self.present()
-        begin = reference if self.following.from_desired else _measured(state)
+        begin = reference if self.reference_generator.from_desired else _measured(state)
         return Options(end_in_motion, begin if integrate else None, state.time)
 
     def hold(self, positions: Mapping[str, float]) -> None:
@@ -253,7 +269,7 @@ class ControlLoop:
         """
         state, reference = self.state, self.reference
         if state is None or reference is None:
-            raise TrajectoryRefused("no state of the arm has come yet: nothing to hold")
+            raise TrajectoryRejected("no state of the arm has come yet: nothing to hold")
         at = self._joints(state, reference)
 
         def changed(pending: Trajectory | None) -> JointTrajectory:
@@ -263,7 +279,7 @@ class ControlLoop:
             found = self.arm.check_position("reference", q)
             return JointTrajectory.hold(found + whole_turns(self.arm, found, at.q))
 
-        self.following.amend(changed)
+        self.reference_generator.update_pending(changed)
 
     def _joints(self, state: State, reference: Reference) -> Reference:
         """Where the joints are led; of a reference of the tool, where they are."""
@@ -273,15 +289,15 @@ class ControlLoop:
         if self.state is None:
             return False
         gap = state.time - self.state.time
-        if self.driver.begun != self._begun:
+        if self.driver.command_epoch != self._begun:
             why = "the arm takes commands anew"
-        elif gap > STALE:
-            why = f"no state came for {gap:.3f} s (limit {STALE} s)"
+        elif gap > MAX_STATE_GAP:
+            why = f"no state came for {gap:.3f} s (limit {MAX_STATE_GAP} s)"
         elif gap < 0:
-            self._hold.forget()
+            self._hold.reset()
             why = f"states went back by {-gap:.3f} s in time"
-        elif (np.abs(state.q - self.state.q) > JUMP + 2 * gap * self._speed).any():
-            self._hold.forget()
+        elif (np.abs(state.q - self.state.q) > JUMP_THRESHOLD + 2 * gap * self._speed).any():
+            self._hold.reset()
             why = f"the arm is elsewhere after {gap:.3f} s than it can have moved to"
         else:
             return False

@@ -12,8 +12,8 @@ import traceback
 from pathlib import Path
 
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import frozen
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError, ControllerFault, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, Reference, State, require_command
 
@@ -90,7 +90,7 @@ LENGTH = 0.5
 """Time [s] in which one law fades into the other."""
 
 
-class Handover:
+class CommandBlend:
     """u = w u_before + (1 - w) u_after,  w = 1 - t / LENGTH from 1 to 0.
 
     Both laws run meanwhile, on the same states and references. At the change itself the law
@@ -100,58 +100,58 @@ class Handover:
     def __init__(self, before: Controller, time: float) -> None:
         self._before, self._start = before, time
 
-    def share(self, time: float) -> float:
+    def weight(self, time: float) -> float:
         """Weight w of the law before, at ``time`` [s]."""
         return max(0.0, 1.0 - max(0.0, time - self._start) / LENGTH)
 
     def blended(self, after: Command, state: State, reference: Reference, dt: float) -> Command:
         """Both laws' command; ``after`` itself once the other is over, or has failed."""
-        w = self.share(state.time)
+        w = self.weight(state.time)
         if w == 0.0:
             return after
         try:
             before = blendable(self._before, state, reference, dt)
         except ControllerFault:
             return after
-        value = frozen(w * before.value + (1 - w) * after.value)
+        value = as_readonly(w * before.value + (1 - w) * after.value)
         return Command(after.interface, value, after.stamp)
 
 
-class LawInForce:
+class ActiveController:
     """Updates one law, or two while one fades into the other.
 
-    Another thread than the loop's may ``use`` a law.
+    Another thread than the loop's may ``request_switch`` a law.
     """
 
     def __init__(self, controller: Controller) -> None:
-        self.law = _checked(controller)
+        self.controller = _checked(controller)
         self._next: Controller | None = None
-        self._handover: Handover | None = None
+        self._handover: CommandBlend | None = None
 
     @property
     def newest(self) -> Controller:
         """The controller that waits for a switch; without one the active controller."""
-        return self._next or self.law
+        return self._next or self.controller
 
-    def due(self, time: float) -> bool:
+    def is_switch_due(self, time: float) -> bool:
         """Whether another law is to take over at ``time`` [s]: not while one still fades."""
-        fading = self._handover is not None and self._handover.share(time) > 0.0
+        fading = self._handover is not None and self._handover.weight(time) > 0.0
         return self._next is not None and not fading
 
-    def use(self, controller: Controller) -> None:
+    def request_switch(self, controller: Controller) -> None:
         """Have another law take over, the newest where several are told before one can.
 
         Raises InvalidValue for another command interface.
         """
         law = _checked(controller)
-        if law.interface != self.law.interface:
+        if law.interface != self.controller.interface:
             raise InvalidValue(
-                f"the law in force commands {self.law.interface}, {type(law).__name__}"
+                f"the law in force commands {self.controller.interface}, {type(law).__name__}"
                 f" {law.interface}: the interface stays while the loop runs"
             )
         self._next = law
 
-    def change(self, state: State) -> None:
+    def switch(self, state: State) -> None:
         """Take up the law that is pending, to fade in from now on.
 
         Raises ControllerFault where its reset fails; the law before then stays active.
@@ -159,12 +159,12 @@ class LawInForce:
         law, self._next = self._next, None
         if law is not None:
             reset(law, state)
-            self._handover, self.law = Handover(self.law, state.time), law
+            self._handover, self.controller = CommandBlend(self.controller, state.time), law
 
     def restart(self, state: State) -> None:
         """Begin anew from ``state``, without a law before; raises ControllerFault."""
         self._handover = None
-        reset(self.law, state)
+        reset(self.controller, state)
 
     def command(self, state: State, reference: Reference, dt: float) -> Command:
         """The law's command, blended with that of the law before it while they change.
@@ -172,9 +172,9 @@ class LawInForce:
         Raises ControllerFault where the law fails.
         """
         if self._handover is None:
-            return updated(self.law, state, reference, dt)
-        first = self._handover.share(state.time) == 1.0
-        after = blendable(self.law, state, reference, 0.0 if first else dt)
+            return updated(self.controller, state, reference, dt)
+        first = self._handover.weight(state.time) == 1.0
+        after = blendable(self.controller, state, reference, 0.0 if first else dt)
         blended = self._handover.blended(after, state, reference, dt)
         if blended is after:
             self._handover = None
@@ -182,5 +182,5 @@ class LawInForce:
 
 
 def _checked(controller: Controller) -> Controller:
-    law: Controller = expect(Controller, "controller", controller)  # type: ignore[type-abstract]
+    law: Controller = check_type(Controller, "controller", controller)  # type: ignore[type-abstract]
     return law

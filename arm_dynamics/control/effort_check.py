@@ -14,24 +14,24 @@ from numpy.typing import ArrayLike, NDArray
 from arm_dynamics.control.trajectories import feasibility
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Trajectory
-from arm_dynamics.control.trajectories.polynomials import evaluate_each
-from arm_dynamics.control.trajectories.transition_blend import NOTHING
-from arm_dynamics.core.arrays import Vector, vector
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.control.trajectories.polynomials import evaluate_batch
+from arm_dynamics.control.trajectories.transition_blend import ZERO_TWIST
+from arm_dynamics.core.arrays import Vector, check_vector
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import TaskReference
 from arm_dynamics.dynamics.kinematics import jacobian
-from arm_dynamics.dynamics.rigid_body import rnea, rnea_each
+from arm_dynamics.dynamics.rigid_body import rnea, rnea_batch
 from arm_dynamics.model.arm_model import ArmModel
 
 SPACING = 0.02
 """Time [s] between two looks at the effort, both ends of every segment among them."""
-MOST, MOST_IN_ALL = 50, 20_000
+MAX_SAMPLES, MAX_TOTAL_SAMPLES = 50, 20_000
 """Looks a segment, however long it is, and about the most at all; its two ends always count."""
 EDGE = 1e-9
 """Share of a segment by which its ends are looked at from within."""
 
 
-SLACK = 1 + 1e-9
+LIMIT_TOLERANCE = 1 + 1e-9
 """Share of a limit that is not exceeded but for rounding."""
 
 
@@ -45,25 +45,25 @@ def check_effort(model: ArmModel, trajectory: Trajectory, limit: Vector) -> None
     Raises TrajectoryRefused with joint, effort, limit and time.
     """
     if isinstance(trajectory.at(trajectory.start), TaskReference):
-        found = feasibility.led(model, trajectory)
-        check_led(model, found.times, found.q, limit)
+        found = feasibility.solve_feasible(model, trajectory)
+        check_joint_path_effort(model, found.times, found.q, limit)
         return
     times, q, v, a = _looks(trajectory)
-    effort = rnea_each(model, q, v, a)
+    effort = rnea_batch(model, q, v, a)
     if isinstance(trajectory, JointTrajectory) and trajectory.effort is not None:
         added = (trajectory.effort.at(time) for time in times.tolist())
         effort = effort + [np.zeros(model.nv) if row is None else row for row in added]
-    for k in np.flatnonzero(~(np.abs(effort) <= limit * SLACK).all(axis=1)).tolist():
+    for k in np.flatnonzero(~(np.abs(effort) <= limit * LIMIT_TOLERANCE).all(axis=1)).tolist():
         _check(model, float(times[k]), effort[k], limit)
     _check_motors(model, times, effort, v)
 
 
-def check_led(
+def check_joint_path_effort(
     model: ArmModel,
     times: Vector,
     q: Vector,
     limit: Vector,
-    wrench: Vector = NOTHING,
+    wrench: Vector = ZERO_TWIST,
     pause: Callable[[], None] | None = None,
 ) -> None:
     """|M a + C v + g + Jᵀ w| <= limit (nv,) [N·m] of joints that are at q (n, nv) at ``times``.
@@ -96,8 +96,8 @@ def _differences(times: Vector, q: Vector) -> tuple[Vector, Vector]:
 
 def _check(model: ArmModel, time: float, effort: Vector, limit: Vector) -> None:
     """Hold one instant's effort against the limit."""
-    for i in np.flatnonzero(~(np.abs(effort) <= limit * SLACK)):
-        raise TrajectoryRefused(
+    for i in np.flatnonzero(~(np.abs(effort) <= limit * LIMIT_TOLERANCE)):
+        raise TrajectoryRejected(
             f"joint '{model.joint_names[i]}': effort {effort[i]:.6g} N·m at {time:.3f} s"
             f" exceeds the limit {limit[i]:.6g}"
         )
@@ -111,8 +111,8 @@ def _check_motors(model: ArmModel, times: Vector, effort: Vector, v: Vector) -> 
         largest = motor.effort_range(float(v[:, i].max()))[1]
         for k in np.flatnonzero((effort[:, i] > largest) | (effort[:, i] < least)).tolist():
             low, high = motor.effort_range(float(v[k, i]))
-            if not low * SLACK <= effort[k, i] <= high * SLACK:
-                raise TrajectoryRefused(
+            if not low * LIMIT_TOLERANCE <= effort[k, i] <= high * LIMIT_TOLERANCE:
+                raise TrajectoryRejected(
                     f"joint '{model.joint_names[i]}': effort {effort[k, i]:.6g} N·m at"
                     f" {times[k]:.3f} s exceeds what its motor gives at {v[k, i]:.6g} rad/s,"
                     f" {low:.6g} to {high:.6g} N·m; plan with less velocity or acceleration"
@@ -124,7 +124,7 @@ def check_wrench(arm: ArmModel, q: Vector, wrench: ArrayLike) -> None:
 
     Raises InvalidValue with joint, effort and limit, or for a wrench that is not finite.
     """
-    effort, limit = jacobian(arm, q).T @ vector("wrench", wrench, 6), arm.effort_limit
+    effort, limit = jacobian(arm, q).T @ check_vector("wrench", wrench, 6), arm.effort_limit
     for i in np.flatnonzero(~(np.abs(effort) <= limit)):
         raise InvalidValue(
             f"wrench: joint '{arm.joint_names[i]}' would need {effort[i]:.6g} N·m for it alone;"
@@ -138,7 +138,7 @@ def _looks(trajectory: Trajectory) -> tuple[Vector, Vector, Vector, Vector]:
     if isinstance(trajectory, JointTrajectory):
         knots = np.array([waypoint.time for waypoint in trajectory.waypoints])
     T = np.diff(knots)
-    most = min(MOST, max(MOST_IN_ALL // len(knots), 1))
+    most = min(MAX_SAMPLES, max(MAX_TOTAL_SAMPLES // len(knots), 1))
     counts = np.clip(np.ceil(T / SPACING), 1, most).astype(int)
     k = np.repeat(np.arange(len(T)), counts + 1)
     first = np.cumsum(counts + 1) - counts - 1
@@ -157,7 +157,7 @@ def _motion(
     splines = trajectory.splines if isinstance(trajectory, JointTrajectory) else None
     if splines is not None:
         T, c = splines
-        return evaluate_each(c[:, k], share * T[k])
+        return evaluate_batch(c[:, k], share * T[k])
     inside = np.clip(share, EDGE, 1 - EDGE)
     found = [trajectory.at(t) for t in knots[k] + inside * np.diff(knots)[k]]
     nothing = np.zeros((0, trajectory.at(trajectory.end).q.size))
@@ -165,7 +165,7 @@ def _motion(
     return (q, v, a) if found else (nothing, nothing, nothing)
 
 
-def checked(
+def check_path(
     model: ArmModel,
     trajectory: CartesianTrajectory,
     limit: Vector,
@@ -177,6 +177,6 @@ def checked(
     where it needs more than ``limit`` (nv,) [N·m] by ``model``, with time and amount. ``pause`` is
     called after every look.
     """
-    found = feasibility.led(trajectory.arm, trajectory, trajectory.weights, pause)
-    check_led(model, found.times, found.q, limit, trajectory.wrench, pause)
-    return replace(trajectory, beyond=True)
+    found = feasibility.solve_feasible(trajectory.arm, trajectory, trajectory.weights, pause)
+    check_joint_path_effort(model, found.times, found.q, limit, trajectory.wrench, pause)
+    return replace(trajectory, allow_unreachable=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from arm_dynamics.control.controller_switch import LawInForce
+from arm_dynamics.control.controller_switch import ActiveController
 from arm_dynamics.control.controllers.controller import Controller, Gains
 from arm_dynamics.control.timed_gains import MARGIN, TimedArm, fit_gains
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import CommandRefused, InvalidValue
+from arm_dynamics.core.errors import CommandRejected, InvalidValue
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.safety.events import Events
@@ -21,14 +21,14 @@ ASSUMED = LoopTiming(0.01, 1.0)
 class GainFit:
     """Fits the active controller whenever the driver asks, and when the loop gets another one."""
 
-    def __init__(self, driver: Driver, laws: LawInForce, events: Events) -> None:
+    def __init__(self, driver: Driver, laws: ActiveController, events: Events) -> None:
         self._driver, self._laws, self._events = driver, laws, events
         self.fault = ""
         """Why the gains are rejected; no command is computed then."""
         self._pending = False
         self._unknown = False  # whether the timing was not known when gains were fitted
         driver.fit = self.run
-        if driver.timing is not None or driver.begun:
+        if driver.timing is not None or driver.command_epoch:
             self.run()
 
     def run(self, q: Vector | None = None) -> None:
@@ -37,7 +37,7 @@ class GainFit:
         No command is computed from then on, until gains are stable.
         """
         try:
-            self.check(self._laws.law, q)
+            self.check(self._laws.controller, q)
         except InvalidValue as error:
             self.fault = str(error)
             raise
@@ -73,14 +73,14 @@ class GainFit:
         """
         law = self._laws.newest
         if self._driver.timing is None:
-            law.configure(gains)
+            law.set_gains(gains)
         else:
             trial = type(law)(law.arm)
             trial.slow_down(law.scale)  # so that slowed defaults are still known as defaults
-            trial.configure(gains)
+            trial.set_gains(gains)
             self.check(trial)
             law.scale = trial.scale
-            law.configure(trial.given)
+            law.set_gains(trial.given)
         self.fault = ""
 
     @contextmanager
@@ -103,10 +103,10 @@ class GainFit:
             self._unknown = False
             self._look_again(timing, q)
         if self.fault or self._pending:
-            raise CommandRefused(self.fault or "the gains are being fitted to the arm's timing")
+            raise CommandRejected(self.fault or "the gains are being fitted to the arm's timing")
 
     def _look_again(self, timing: LoopTiming, q: Vector) -> None:
-        law = self._laws.law
+        law = self._laws.controller
         if not any(law.given.values()):
             law.slow_down(law.scale * min(1.0, ASSUMED.period / timing.period))
         elif law.interface == "effort":

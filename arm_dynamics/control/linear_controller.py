@@ -16,13 +16,13 @@ from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class LinearController:
     """c⁺ = F c + G x,  u = H c + J x + K x at every call, x = (q, v); matrices.
 
     c (nc,) is the law's memory, u (nv,) the change of the command on ``interface``. K is the
@@ -36,42 +36,48 @@ class Law:
     J: Vector
     K: Vector
 
-    def scaled(self, factor: float) -> Law:
+    def scaled(self, factor: float) -> LinearController:
         """The same law with every gain ``factor`` times as large."""
-        return Law(self.interface, self.F, self.G, factor * self.H, factor * self.J, self.K)
+        return LinearController(
+            self.interface, self.F, self.G, factor * self.H, factor * self.J, self.K
+        )
 
 
-def voltage_law(arm: ArmModel, p: ArrayLike, i: ArrayLike = ()) -> Law:
+def voltage_pi_controller(arm: ArmModel, p: ArrayLike, i: ArrayLike = ()) -> LinearController:
     """u = -P q - I Σ q, the plain sum over the calls with the present one in it; as published.
 
     p, i (nv,) [V/rad]; i defaults to none. Raises InvalidValue for a wrong size.
     """
     nv = arm.nv
-    gain, summed = vector("p", p, nv), vector("i", i if np.size(i) else np.zeros(nv), nv)
+    gain, summed = (
+        check_vector("p", p, nv),
+        check_vector("i", i if np.size(i) else np.zeros(nv), nv),
+    )
     return _memorized("voltage", gain, summed, np.eye(nv), np.eye(nv), np.zeros((nv, 2 * nv)))
 
 
 def _memorized(
     interface: str, p: Vector, i: Vector, keep: Vector, take: Vector, feedforward: Vector
-) -> Law:
+) -> LinearController:
     nv = p.size
     nothing = np.zeros((nv, nv))
     G = np.hstack([take, nothing])
     H, J = -np.diag(i) @ keep, np.hstack([-np.diag(p) - np.diag(i) @ take, nothing])
     used = np.flatnonzero(i)  # a sum that nothing uses would be a mode that only drifts
-    return Law(
-        interface, *map(frozen, (keep[np.ix_(used, used)], G[used], H[:, used], J, feedforward))
+    return LinearController(
+        interface,
+        *map(as_readonly, (keep[np.ix_(used, used)], G[used], H[:, used], J, feedforward)),
     )
 
 
-def law_of(controller: Controller, q: ArrayLike, period: float) -> Law:
+def linear_controller(controller: Controller, q: ArrayLike, period: float) -> LinearController:
     """The linear law of a controller about rest at ``q``, called every ``period`` [s].
 
     As ``pid_efforts`` does it: v_f⁺ = v_f + α (v - v_f) with α = T / (T + d_filter),
     u = -p q + I - d v_f⁺ + (∂g/∂q) q, then I⁺ = I - T i q. Clamps and limits do not act.
     Raises InvalidValue for a controller whose law is not known here.
     """
-    model, position = controller.arm, vector("pose", q, controller.arm.nv)
+    model, position = controller.arm, check_vector("pose", q, controller.arm.nv)
     nv, g = model.nv, controller.gains
     slope = np.zeros((nv, 2 * nv))
     if isinstance(controller, PidGravity | GravityCompensation):
@@ -80,7 +86,9 @@ def law_of(controller: Controller, q: ArrayLike, period: float) -> Law:
     if isinstance(controller, GravityCompensation):
         J = np.hstack([np.zeros((nv, nv)), -np.diag(g["d"])])
         none = np.zeros((0, 0))
-        return Law("effort", none, np.zeros((0, 2 * nv)), np.zeros((nv, 0)), frozen(J), slope)
+        return LinearController(
+            "effort", none, np.zeros((0, 2 * nv)), np.zeros((nv, 0)), as_readonly(J), slope
+        )
     if not isinstance(controller, Pid):
         raise InvalidValue(
             f"controller {type(controller).__name__}: only pid, pid_gravity and"
@@ -89,7 +97,9 @@ def law_of(controller: Controller, q: ArrayLike, period: float) -> Law:
     return _pid(g["p"], g["i"], g["d"], g["d_filter"], period, slope)
 
 
-def _pid(p: Vector, i: Vector, d: Vector, d_filter: Vector, period: float, slope: Vector) -> Law:
+def _pid(
+    p: Vector, i: Vector, d: Vector, d_filter: Vector, period: float, slope: Vector
+) -> LinearController:
     """Memory (I, v_f), less what nothing uses: integrals without gain, filters without delay."""
     nv = p.size
     alpha, zero = np.diag(period / (period + d_filter)), np.zeros((nv, nv))
@@ -99,7 +109,9 @@ def _pid(p: Vector, i: Vector, d: Vector, d_filter: Vector, period: float, slope
     H = np.hstack([np.eye(nv), -np.diag(d) @ keep])
     J = np.hstack([-np.diag(p), -np.diag(d) @ alpha])
     used = np.flatnonzero(np.concatenate([i, d * d_filter]))
-    return Law("effort", *map(frozen, (F[np.ix_(used, used)], G[used], H[:, used], J, slope)))
+    return LinearController(
+        "effort", *map(as_readonly, (F[np.ix_(used, used)], G[used], H[:, used], J, slope))
+    )
 
 
 NEUTRAL = 1e-6
@@ -122,7 +134,7 @@ class Mode:
 
 
 def closed_loop_map(
-    phi: Vector, gamma: Vector, law: Law, steps: int = 1, delay: float = 0
+    phi: Vector, gamma: Vector, law: LinearController, steps: int = 1, delay: float = 0
 ) -> Vector:
     """The map of (y, c, u_1, u_2, ...) over one control period of ``steps`` time steps.
 

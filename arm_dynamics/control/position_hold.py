@@ -24,7 +24,7 @@ class PositionHold:
         """A command (nv,) that was written."""
         self._goal = command.value if command.interface == "position" else None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The last goal says nothing of where the arm is now."""
         self._goal = None
 

@@ -12,19 +12,19 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Trajectory
 from arm_dynamics.control.trajectories.speed_scaling import ScaledClock
-from arm_dynamics.control.trajectories.transition_blend import task_of
-from arm_dynamics.core.arrays import frozen, vector
-from arm_dynamics.core.errors import TrajectoryRefused
+from arm_dynamics.control.trajectories.transition_blend import to_task_reference
+from arm_dynamics.core.arrays import as_readonly, check_vector
+from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference, TaskReference
 
 
-class Following:
+class ReferenceGenerator:
     """A trajectory, the one that comes next, and how far the first one is.
 
-    Another thread than the loop's may ``post`` and ask ``at``.
+    Another thread than the loop's may ``queue`` and ask ``at``.
     """
 
     def __init__(self) -> None:
@@ -36,10 +36,10 @@ class Following:
         """Times [s] since the trajectory's origin: of the latest reference, and of its state.
 
         They differ where trajectory time is slower than time; both are 0 while one is held."""
-        self.entered = 0
-        """Number of the trajectory that is followed."""
-        self.posted = 0
-        """Number of the trajectory that was posted last; each has a larger one."""
+        self.number = 0
+        """Number of the trajectory that is tracked."""
+        self.queued_number = 0
+        """Number of the trajectory that was queued last. Each new trajectory has a larger one."""
         self.from_desired = True
         """Whether a trajectory is entered from the reference, else from the measured state."""
         self._next: Trajectory | None = None
@@ -50,26 +50,26 @@ class Following:
         """Whether another trajectory is entered at the next reference."""
         return self._next is not None
 
-    def begin(self, trajectory: Trajectory) -> None:
+    def start(self, trajectory: Trajectory) -> None:
         """Follow this one from now on, as it stands; only between two references."""
         with self._lock:
             self._next = None
-            self.posted += 1
-            self._follow(trajectory, self.posted)
+            self.queued_number += 1
+            self._track(trajectory, self.queued_number)
 
-    def _follow(self, trajectory: Trajectory, number: int) -> None:
-        self.trajectory, self.entered = trajectory, number
+    def _track(self, trajectory: Trajectory, number: int) -> None:
+        self.trajectory, self.number = trajectory, number
         self.clock.restart()
 
-    def post(self, trajectory: Trajectory) -> None:
+    def queue(self, trajectory: Trajectory) -> None:
         """Enter this one at the next reference, from the reference then."""
-        self.amend(lambda _: trajectory)
+        self.update_pending(lambda _: trajectory)
 
-    def amend(self, change: Callable[[Trajectory | None], Trajectory]) -> None:
+    def update_pending(self, change: Callable[[Trajectory | None], Trajectory]) -> None:
         """Post what ``change`` makes of the trajectory that is pending, if any."""
         with self._lock:
             self._next = change(self._next)
-            self.posted += 1
+            self.queued_number += 1
 
     def reference(
         self, now: float, present: Reference | None, joints: Reference | None = None
@@ -95,19 +95,19 @@ class Following:
     def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
         with self._lock:
             following, self._next = self._next, None
-            number = self.posted
-        if following is not None:  # one that is posted from now on stays pending
-            self._follow(self.entered_at(now, following, present, joints), number)
+            number = self.queued_number
+        if following is not None:  # a trajectory that is queued from now on stays pending
+            self._track(self.spliced_at(now, following, present, joints), number)
 
-    def entered_at(
+    def spliced_at(
         self, now: float, trajectory: Trajectory, present: Reference, joints: Reference | None
     ) -> Trajectory:
         """A trajectory as it is entered ``now``, from what ``reference`` tells."""
         if joints is not None and _leaves_tool(trajectory, present):
-            return trajectory.after(now, joints)
+            return trajectory.starting_from(now, joints)
         if joints is not None and not self.from_desired:
             present = replace(joints, effort=present.effort)
-        return trajectory.after(now, self.clock.unscaled(present))
+        return trajectory.starting_from(now, self.clock.unscaled(present))
 
     def at(self, time: float) -> Reference:
         """Reference at another time [s], were the speed to stay as it is.
@@ -121,7 +121,7 @@ class Following:
                 if trajectory is None
                 else f"it began at {trajectory.start:.6g} s"
             )
-            raise TrajectoryRefused(f"no trajectory at {time:.6g} s: {begun}")
+            raise TrajectoryRejected(f"no trajectory at {time:.6g} s: {begun}")
         return self.clock.scaled(trajectory.at(s))
 
 
@@ -141,31 +141,31 @@ def _leaves_tool(trajectory: Trajectory, present: Reference) -> bool:
     return not isinstance(trajectory.at(trajectory.end), TaskReference)
 
 
-LEASH = 0.02
+RESTART_THRESHOLD = 0.02
 """Distance [m] between a reference and where the arm can be from which on it begins there anew."""
 RISE = 0.05
 """Time constant [s] at which a push comes and goes."""
-NOTHING = 1e-9
+WRENCH_TOLERANCE = 1e-9
 """Push [N, N·m] that counts as none."""
 
 
-class ToolFollowing(Following):
+class CartesianReferenceGenerator(ReferenceGenerator):
     """A following that enters trajectories from where the law's arm can be.
 
     Where that is further than LEASH from the reference in force, so that what leads out of the
-    workspace does not pile up. ``push`` adds a wrench w to every reference, with
+    workspace does not pile up. ``set_wrench`` adds a wrench w to every reference, with
     ẇ = (w_told - w) / RISE.
     """
 
-    def __init__(self, law: TaskController) -> None:
+    def __init__(self, law: TaskSpaceController) -> None:
         super().__init__()
         self._law = law
         self._told, self._until = np.zeros(6), -np.inf
         self._wrench, self._now = np.zeros(6), 0.0
 
-    def push(self, wrench: ArrayLike, until: float) -> None:
+    def set_wrench(self, wrench: ArrayLike, until: float) -> None:
         """Push with ``wrench`` (6,) [N, N·m] until the time ``until`` [s], then no longer."""
-        self._told, self._until = vector("wrench", wrench, 6), until
+        self._told, self._until = check_vector("wrench", wrench, 6), until
 
     def reference(
         self, now: float, present: Reference | None, joints: Reference | None = None
@@ -179,21 +179,21 @@ class ToolFollowing(Following):
     def _continued(self, now: float, present: Reference) -> Reference:
         """Where the motion in force is ``now``, or where the arm can be."""
         del present
-        if self._law.virtual.distance > LEASH:
+        if self._law.clik.reachability_error > RESTART_THRESHOLD:
             return self._led()
         assert self.trajectory is not None
         return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
 
     def _led(self) -> Reference:
         """Where the law leads the joints."""
-        virtual = self._law.virtual
-        return Reference(*(frozen(x) for x in (virtual.q, virtual.v, virtual.a)))
+        virtual = self._law.clik
+        return Reference(*(as_readonly(x) for x in (virtual.q, virtual.v, virtual.a)))
 
     def _pushed(self, reference: Reference, now: float) -> Reference:
         told = self._told if now <= self._until else np.zeros(6)
         passed, self._now = max(now - self._now, 0.0), now
         self._wrench = self._wrench + (told - self._wrench) * -np.expm1(-passed / RISE)
-        if np.abs(self._wrench).max() < NOTHING:
+        if np.abs(self._wrench).max() < WRENCH_TOLERANCE:
             return reference
-        task = task_of(self._law.arm, reference)
-        return replace(task, wrench=frozen(task.wrench + self._wrench))
+        task = to_task_reference(self._law.arm, reference)
+        return replace(task, wrench=as_readonly(task.wrench + self._wrench))

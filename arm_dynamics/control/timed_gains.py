@@ -9,27 +9,31 @@ import numpy as np
 
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.linear_controller import Law, closed_loop_map, law_of
-from arm_dynamics.control.lqr_design.lqr_gain import equations
+from arm_dynamics.control.linear_controller import (
+    LinearController,
+    closed_loop_map,
+    linear_controller,
+)
+from arm_dynamics.control.lqr_design.lqr_gain import linear_dynamics
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.core.timing import LATEST, LoopTiming
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.linearization import held_step
+from arm_dynamics.simulation.linearization import zero_order_hold
 
 MARGIN = 1.5
 """Gain margin: all gains together may be this many times as large, and the loop is stable."""
 DESIGN = 2.0
 """Gain margin that defaults are slowed down to."""
-LEAST_DELAY = 2.0
+MIN_DELAY_MARGIN = 2.0
 """Delay margin [periods] below which a controller is warned of."""
 POSES = 12
 """Random poses that are tried in addition to the initial and the present one."""
 STEPS = 8
 """Time steps in a period that a delay is rounded to."""
-SLOWEST = 1e-3
+MIN_BANDWIDTH_FACTOR = 1e-3
 """Smallest factor on the usual bandwidth of defaults."""
 COARSE, TRIALS = 0.6, 4
 """Steps in which that factor is lowered, and bisections of the last one."""
@@ -49,7 +53,7 @@ class TimedArm:
         self.arm, self.timing = arm, timing
         self.poses = [p for p in poses if (np.abs(gravity(arm, p)) <= arm.effort_limit).all()]
         step = timing.period / STEPS
-        self._maps = [held_step(*equations(arm, pose), step) for pose in self.poses]
+        self._maps = [zero_order_hold(*linear_dynamics(arm, pose), step) for pose in self.poses]
 
     def oscillation(self, controller: Controller, margin: float) -> str:
         """Oscillation of the loop with all gains 1 to ``margin`` times as large; "" for none."""
@@ -105,7 +109,7 @@ def fit_gains(
         trial.slow_down(scale)
         return sampled.oscillation(trial, margin)
 
-    scalable = any(p.order for group in controller.groups.values() for p in group)
+    scalable = any(p.order for group in controller.parameter_groups.values() for p in group)
     margin = DESIGN if scalable and not any(controller.given.values()) else MARGIN
     found = oscillation(1.0, margin)
     if not found:
@@ -114,7 +118,7 @@ def fit_gains(
     low = high = 1.0
     while oscillation(low := low * COARSE, margin):
         high = low
-        if low < SLOWEST:
+        if low < MIN_BANDWIDTH_FACTOR:
             raise InvalidValue(
                 f"{type(controller).__name__}: gains unstable with {timing}: {found}; expected no"
                 f" oscillation at up to {margin:g} times the gains; lower the gains or the period"
@@ -167,8 +171,8 @@ def thin_margin(controller: Controller, arm: ArmModel, period: float) -> str:
         sampled, trial = TimedArm(arm, LoopTiming(period), _poses(arm, None)), _copy(controller)
         thin, found = f"gain margin < {MARGIN:g}", sampled.oscillation(trial, MARGIN)
         if not found:
-            sampled.timing = LoopTiming(period, LEAST_DELAY)
-            thin = f"delay margin < {LEAST_DELAY:g} control periods"
+            sampled.timing = LoopTiming(period, MIN_DELAY_MARGIN)
+            thin = f"delay margin < {MIN_DELAY_MARGIN:g} control periods"
             found = sampled.oscillation(trial, 1.0)
     except Exception as error:
         return f"{where}: stability margins not computed: {type(error).__name__}: {error}"
@@ -180,8 +184,8 @@ def thin_margin(controller: Controller, arm: ArmModel, period: float) -> str:
     )
 
 
-def linear_law(controller: Controller, q: Vector, period: float) -> Law:
-    """``law_of`` where it is known; else slopes of ``update`` at rest on the reference.
+def linear_law(controller: Controller, q: Vector, period: float) -> LinearController:
+    """``linear_controller`` where it is known; else slopes of ``update`` at rest on the reference.
 
     The slope ∂g/∂q of the model's gravity is no gain: it is the feedforward's K. Joints' integrals
     of gains "ki" are accelerations: u = M c, c⁺ = c - T ki q;
@@ -189,7 +193,7 @@ def linear_law(controller: Controller, q: Vector, period: float) -> Law:
     Changes the controller's memory. Raises CommandRefused where it has no command.
     """
     try:
-        return law_of(controller, q, period)
+        return linear_controller(controller, q, period)
     except InvalidValue:
         pass
     nv, x = controller.arm.nv, np.concatenate([q, np.zeros_like(q)])
@@ -205,10 +209,10 @@ def linear_law(controller: Controller, q: Vector, period: float) -> Law:
         J[:, k] = (ends[0] - ends[1]) / (2 * STEP)
     mass, weight = mass_matrix(controller.arm, q), np.zeros((nv, 2 * nv))
     inertia = controller.inertia(q) if isinstance(controller, ComputedTorque) else mass
-    weight[:, :nv] = -mass @ equations(controller.arm, q)[0][nv:, :nv]
+    weight[:, :nv] = -mass @ linear_dynamics(controller.arm, q)[0][nv:, :nv]
     ki = controller.gains.get("ki", np.zeros(nv))
     G = np.hstack([-period * np.diag(ki), np.zeros((nv, nv))])
-    return Law("effort", np.eye(nv), G, inertia, J - weight, weight)
+    return LinearController("effort", np.eye(nv), G, inertia, J - weight, weight)
 
 
 def _copy(controller: Controller) -> Controller:
@@ -222,4 +226,8 @@ def _poses(arm: ArmModel, q: Vector | None) -> Sequence[Vector]:
     lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
     lower, upper = np.minimum(lower, arm.upper), np.maximum(upper, arm.lower)
     drawn = list(rng.uniform(lower, upper, (POSES, arm.nv)))
-    return [arm.pose("initial"), *([] if q is None or not np.isfinite(q).all() else [q]), *drawn]
+    return [
+        arm.configuration("initial"),
+        *([] if q is None or not np.isfinite(q).all() else [q]),
+        *drawn,
+    ]

@@ -11,7 +11,7 @@ from arm_dynamics.core.errors import InvalidValue
 T = TypeVar("T")
 
 
-def expect(kind: type[T], name: str, value: object, instead: str = "") -> T:
+def check_type(kind: type[T], name: str, value: object, instead: str = "") -> T:
     """Return ``value`` when it is of ``kind``.
 
     Raises InvalidValue naming ``name`` and the value; ``instead`` says how to get a right one.
@@ -23,7 +23,7 @@ def expect(kind: type[T], name: str, value: object, instead: str = "") -> T:
     raise InvalidValue(f"{name} = {short(value)}: {article} {kind.__name__} is expected{hint}")
 
 
-def names(name: str, value: Iterable[str]) -> tuple[str, ...]:
+def check_names(name: str, value: Iterable[str]) -> tuple[str, ...]:
     """Return ``value`` as a tuple of texts.
 
     Raises InvalidValue for another thing than a list of them, and for one text alone.

@@ -18,7 +18,7 @@ FEW = 30
 """Numbers that Python looks through faster than numpy does."""
 
 
-def frozen(value: ArrayLike) -> Vector:
+def as_readonly(value: ArrayLike) -> Vector:
     """Return a read-only float64 copy of ``value``; itself when it is one already.
 
     Raises InvalidValue for what is no array of real numbers: text, truth values, complex ones.
@@ -41,17 +41,17 @@ def frozen(value: ArrayLike) -> Vector:
     return array
 
 
-def vector(name: str, value: ArrayLike, size: int | None = None) -> Vector:
+def check_vector(name: str, value: ArrayLike, size: int | None = None) -> Vector:
     """Return ``value`` as a read-only, finite float64 vector of ``size`` entries, or of any.
 
     Raises InvalidValue naming ``name`` and the first offending entry.
     """
     array = _numbers(value)
     if array is None or array.ndim == 0:
-        count = "" if size is None else f"{whole(f'{name}: size', size)} "
+        count = "" if size is None else f"{check_int(f'{name}: size', size)} "
         raise InvalidValue(f"{name}: {value!r} is not a list of {count}numbers")
     if array.ndim != 1 or size not in (None, array.size):
-        expected = "(n,)" if size is None else f"({whole(f'{name}: size', size)},)"
+        expected = "(n,)" if size is None else f"({check_int(f'{name}: size', size)},)"
         raise InvalidValue(f"{name}: shape {array.shape} given, {expected} expected")
     if not (all(map(isfinite, array.tolist())) if array.size < FEW else np.isfinite(array).all()):
         index = int(np.flatnonzero(~np.isfinite(array))[0])
@@ -66,7 +66,7 @@ def _real_objects(array: NDArray[Any]) -> bool:
 
 def _numbers(value: ArrayLike) -> Vector | None:
     try:
-        return frozen(value)
+        return as_readonly(value)
     except InvalidValue:
         return None
 
@@ -78,7 +78,7 @@ def _number(name: str, value: float) -> float:
     return float(array)
 
 
-def whole(name: str, value: int, *, lower: int = 0) -> int:
+def check_int(name: str, value: int, *, lower: int = 0) -> int:
     """Return ``value`` as an int of at least ``lower``.
 
     Raises InvalidValue naming ``name`` and the value.
@@ -93,7 +93,7 @@ def whole(name: str, value: int, *, lower: int = 0) -> int:
     return number
 
 
-def scalar(
+def check_float(
     name: str,
     value: float,
     *,

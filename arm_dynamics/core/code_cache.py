@@ -20,7 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from arm_dynamics.core.files import locked
+from arm_dynamics.core.files import file_lock
 
 try:
     import pwd
@@ -161,7 +161,7 @@ def guard(jitted: Any, lock: Path) -> None:
 
     def alone(*compiled_code: Any) -> None:
         try:
-            with locked(lock):
+            with file_lock(lock):
                 save(*compiled_code)
         except OSError as error:
             _warn_once(f"compiled code is not kept in {lock.parent}: {error}; free space there")

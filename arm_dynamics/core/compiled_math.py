@@ -234,7 +234,7 @@ def exp(x: float) -> float:
 
 
 @compiled_for(VECTOR)
-def finite(x: Vector) -> bool:
+def is_finite(x: Vector) -> bool:
     """Whether every entry (n,) is a finite number."""
     bad = 0
     for i in range(x.size):
@@ -245,4 +245,4 @@ def finite(x: Vector) -> bool:
 @compiled_for(VECTOR, VECTOR, VECTOR)
 def all_finite(q: Vector, v: Vector, z: Vector) -> bool:
     """Whether every entry of three vectors is a finite number."""
-    return finite(q) and finite(v) and finite(z)
+    return is_finite(q) and is_finite(v) and is_finite(z)

@@ -25,7 +25,7 @@ class UnknownName(ArmDynamicsError, LookupError):
         self.kind, self.name, self.known = kind, name, known
 
 
-class CommandRefused(InvalidValue):
+class CommandRejected(InvalidValue):
     """A command that must not reach a motor: wrong size, wrong joints or not finite."""
 
 
@@ -33,40 +33,50 @@ class ControllerFault(ArmDynamicsError):
     """A controller that raised, or did not return a Command: with its class and line."""
 
 
-class TrajectoryRefused(InvalidValue):
+class TrajectoryRejected(InvalidValue):
     """A trajectory that cannot be followed as asked; the message names joint and limit."""
 
 
 class Unreachable(ArmDynamicsError):
     """A target that no posture within the joint limits reaches.
 
-    ``missed`` [m] and ``turned`` [rad] are what is left between the target and ``nearest``, the
+    ``position_error`` [m] and ``orientation_error`` [rad] are what is left between the target and ``nearest``, the
     position (3,) [m] of the nearest point found, where the joints stand at ``q`` (nv,).
     """
 
     def __init__(
         self,
         target: str,
-        missed: float,
-        turned: float,
+        position_error: float,
+        orientation_error: float,
         nearest: Sequence[float],
         q: Sequence[float],
     ) -> None:
-        angle = f" and {turned:.6g} rad" if turned else ""
+        angle = f" and {orientation_error:.6g} rad" if orientation_error else ""
         point = ", ".join(f"{x:.6g}" for x in nearest)
         super().__init__(
-            f"{target} is out of reach: missed by {missed:.6g} m{angle};"
+            f"{target} is out of reach: missed by {position_error:.6g} m{angle};"
             f" the nearest point found is ({point}) m"
         )
-        self.target, self.missed, self.turned = target, missed, turned
+        self.target, self.position_error, self.orientation_error = (
+            target,
+            position_error,
+            orientation_error,
+        )
         self.nearest, self.q = tuple(nearest), tuple(q)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Sent to another process as what it was made of."""
-        return type(self), (self.target, self.missed, self.turned, self.nearest, self.q)
+        return type(self), (
+            self.target,
+            self.position_error,
+            self.orientation_error,
+            self.nearest,
+            self.q,
+        )
 
 
-class GoalRefused(TrajectoryRefused):
+class GoalRejected(TrajectoryRejected):
     """A goal that is not taken up; ``code`` says why in the numbers of ``goal.Code``."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -78,7 +88,7 @@ class ConfigError(ArmDynamicsError):
     """A parameter file or option that cannot be used as it stands."""
 
 
-class RecordingRefused(ArmDynamicsError):
+class RecordingError(ArmDynamicsError):
     """A recording that cannot be made, or cannot be read as it stands."""
 
 

@@ -19,7 +19,7 @@ except ImportError:  # pragma: no cover - Windows
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Hold the file ``path``, made where it is not, until the block ends or the process dies.
 
     Without effect where the system or the file system knows no such lock. Raises OSError where
@@ -36,7 +36,7 @@ def locked(path: Path) -> Iterator[None]:
 def try_locked(path: Path, holder: str) -> Iterator[str]:
     """Hold the file ``path`` as ``holder`` until the block ends; "", or who holds it already.
 
-    As ``locked``, without the wait.
+    As ``file_lock``, without the wait.
     """
     with path.open("a+", encoding="utf-8") as file:
         try:
@@ -55,7 +55,7 @@ def try_locked(path: Path, holder: str) -> Iterator[str]:
 
 
 @contextmanager
-def writing(file: str | Path) -> Iterator[Path]:
+def output_file(file: str | Path) -> Iterator[Path]:
     """The file that the body writes; an OSError there becomes a ConfigError that names it."""
     try:
         yield Path(file)

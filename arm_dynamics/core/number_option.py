@@ -7,11 +7,11 @@ from math import isnan
 
 from arm_dynamics.core.errors import ConfigError
 
-SHORTEST, LONGEST = 1e-9, 1e6
+MIN_TIME, MAX_TIME = 1e-9, 1e6
 """Times [s] of a time step, a control period or a run."""
-LARGEST = 1e6
+MAX_NUMBER = 1e6
 """Masses [kg], angles [rad or deg], lengths."""
-MOST_STEPS = 1e11
+MAX_STEPS = 1e11
 """Time steps of a run: days of computing."""
 
 
@@ -44,7 +44,7 @@ class Number:
 
 def seconds(option: str) -> Number:
     """A duration, time step or period [s]."""
-    return Number(option, SHORTEST, LONGEST, "s")
+    return Number(option, MIN_TIME, MAX_TIME, "s")
 
 
 def port(option: str) -> Number:
@@ -59,8 +59,8 @@ def seed(option: str) -> Number:
 
 def check_steps(what: str, steps: float) -> None:
     """Reject a run of so many time steps that nobody sees its end; raises ConfigError."""
-    if not steps <= MOST_STEPS:
+    if not steps <= MAX_STEPS:
         raise ConfigError(
-            f"{what} = {steps:.3g} time steps; expected at most {MOST_STEPS:g}:"
+            f"{what} = {steps:.3g} time steps; expected at most {MAX_STEPS:g}:"
             " a larger --dt or a shorter --duration"
         )

@@ -37,17 +37,17 @@ class Parameter:
         if isinf(number) and number != self.default:
             raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: finite expected")
         if isnan(number) or not self.lower <= number <= self.upper or number <= self.above:
-            raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: {self.allowed}")
+            raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: {self.range_text}")
         return number
 
     @property
-    def allowed(self) -> str:
+    def range_text(self) -> str:
         """The range in words."""
         low = f"above {self.above:g}" if self.above > -inf else f"at least {self.lower:g}"
         return low if self.upper == inf else f"{low} and at most {self.upper:g}"
 
 
-def complete(
+def with_defaults(
     owner: str, parameters: Iterable[Parameter], given: Mapping[str, float]
 ) -> dict[str, float]:
     """Return every parameter's checked value: the ``given`` ones, else the defaults.

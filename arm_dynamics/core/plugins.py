@@ -16,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from reprlib import repr as short
 from typing import Any
 
-from arm_dynamics.core.argument_checks import expect
+from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.errors import ArmDynamicsError, UnknownName
 from arm_dynamics.core.parameters import Parameter
 
@@ -32,7 +32,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
             "arm_dynamics.control.controllers.gravity_compensation:GravityCompensation"
         ),
         "pid_gravity": "arm_dynamics.control.controllers.pid_gravity:PidGravity",
-        "position": "arm_dynamics.control.controllers.position:Position",
+        "position": "arm_dynamics.control.controllers.position:PositionController",
         "velocity_pid": "arm_dynamics.control.controllers.velocity_pid:VelocityPid",
         "computed_torque": "arm_dynamics.control.controllers.computed_torque:ComputedTorque",
         "lqr": "arm_dynamics.control.controllers.lqr:Lqr",
@@ -41,7 +41,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "impedance": "arm_dynamics.control.controllers.impedance:Impedance",
     },
     "drivers": {
-        "simulated": "arm_dynamics.hardware.simulation_driver:Simulated",
+        "simulated": "arm_dynamics.hardware.simulation_driver:SimulationDriver",
         "topic": "arm_dynamics.ros.topic_driver:TopicDriver",
         "mit_can": "arm_dynamics.hardware.mit_can.bus:MitCan",
         "dynamixel": "arm_dynamics.hardware.dynamixel.bus:Dynamixel",
@@ -62,18 +62,18 @@ class PluginError(ArmDynamicsError):
     """A plugin, built in or installed, that cannot be imported, is no such class, or breaks."""
 
 
-def names(kind: str) -> tuple[str, ...]:
+def registered_names(kind: str) -> tuple[str, ...]:
     """Registered names of ``kind`` ("actuators", "controllers", "drivers"), built-ins first."""
     return (*BUILT_IN[kind], *_installed(kind))
 
 
-def load(kind: str, name: str) -> Any:
+def load_class(kind: str, name: str) -> Any:
     """Return the class registered as ``name``; import nothing else.
 
     Raises UnknownName listing the registered names, PluginError when its import fails or it is no
     complete class of this kind.
     """
-    target = BUILT_IN[kind].get(expect(str, kind.removesuffix("s"), name))
+    target = BUILT_IN[kind].get(check_type(str, kind.removesuffix("s"), name))
     if target is not None:
         try:
             return _attribute(target)
@@ -81,7 +81,7 @@ def load(kind: str, name: str) -> Any:
             raise _failed(kind, name, target, error) from error
     entry = _installed(kind).get(name)
     if entry is None:
-        raise UnknownName(kind.removesuffix("s"), name, names(kind))
+        raise UnknownName(kind.removesuffix("s"), name, registered_names(kind))
     with guarded(kind, name):
         found = entry.load()
         problem = _problem(kind, found)
@@ -93,9 +93,9 @@ def load(kind: str, name: str) -> Any:
 def sound(kind: str) -> dict[str, Any]:
     """Every class of ``kind`` that can be loaded, by name; the others are warned of."""
     found = {}
-    for name in names(kind):
+    for name in registered_names(kind):
         try:
-            found[name] = load(kind, name)
+            found[name] = load_class(kind, name)
         except PluginError as error:
             warnings.warn(str(error), RuntimeWarning, stacklevel=2)
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from arm_dynamics.core.errors import UnknownName
 
 
-def folder(kind: str) -> Path:
+def resource_folder(kind: str) -> Path:
     """The folder of ``kind`` ("urdf", "config", "launch"); raises UnknownName when missing."""
     for share in _shares():
         if (share / kind).is_dir():
@@ -18,9 +18,11 @@ def folder(kind: str) -> Path:
     raise UnknownName("resource folder", kind, tuple(str(share) for share in _shares()))
 
 
-def names(kind: str, suffix: str) -> tuple[str, ...]:
+def resource_names(kind: str, suffix: str) -> tuple[str, ...]:
     """Names, without ``suffix``, of the files of ``kind``."""
-    return tuple(sorted(p.name.removesuffix(suffix) for p in folder(kind).glob(f"*{suffix}")))
+    return tuple(
+        sorted(p.name.removesuffix(suffix) for p in resource_folder(kind).glob(f"*{suffix}"))
+    )
 
 
 def _shares() -> Iterator[Path]:

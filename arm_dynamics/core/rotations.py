@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.compiled_math import MATRIX, compiled_for
 from arm_dynamics.core.errors import InvalidValue
 
@@ -51,12 +51,12 @@ UNIT = 1e-3
 """Difference of a quaternion's length from 1 that is taken for rounding."""
 
 
-def rotation_of(name: str, xyzw: ArrayLike) -> Vector:
+def rotation_from_quaternion(name: str, xyzw: ArrayLike) -> Vector:
     """R(x, y, z, w) (3, 3) of a quaternion of length 1, q and -q alike.
 
     Raises InvalidValue naming ``name`` for another length than 1 ± UNIT, as (0, 0, 0, 0) has it.
     """
-    q = vector(name, xyzw, 4)
+    q = check_vector(name, xyzw, 4)
     with np.errstate(over="ignore"):
         length = float(np.linalg.norm(q))
     if not abs(length - 1.0) <= UNIT:
@@ -64,10 +64,10 @@ def rotation_of(name: str, xyzw: ArrayLike) -> Vector:
             f"{name} = {q.tolist()} (x, y, z, w): length {length:.6g}, a unit quaternion is"
             f" expected; (0, 0, 0, 1) is no rotation"
         )
-    return frozen(pin.Quaternion(q / length).toRotationMatrix())
+    return as_readonly(pin.Quaternion(q / length).toRotationMatrix())
 
 
-def quaternion_of(rotation: Vector) -> Vector:
+def quaternion_from_rotation(rotation: Vector) -> Vector:
     """(x, y, z, w) (4,) of R (3, 3), of length 1, with w >= 0."""
     xyzw = np.array(pin.Quaternion(np.asarray(rotation)).coeffs())
-    return frozen(-xyzw if xyzw[3] < 0 else xyzw)
+    return as_readonly(-xyzw if xyzw[3] < 0 else xyzw)

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.compiled_math import MATRIX, compiled, compiled_for, finite
+from arm_dynamics.core.compiled_math import MATRIX, compiled, compiled_for, is_finite
 
 
 @compiled_for(MATRIX)
-def symmetric(upper: Vector) -> Vector:
+def symmetric_from_upper(upper: Vector) -> Vector:
     """The matrix (n, n) whose upper triangle this is."""
     n = upper.shape[0]
     whole = np.empty((n, n))
@@ -22,7 +22,7 @@ def symmetric(upper: Vector) -> Vector:
 
 
 @compiled
-def solve_positive(A: Vector, B: Vector) -> Vector:
+def solve_spd(A: Vector, B: Vector) -> Vector:
     """A⁻¹ B (n, m) by A = L Lᵀ; NaN where A (n, n) is not positive. Neither is changed."""
     n, m = B.shape
     L: Vector = np.zeros((n, n))
@@ -46,21 +46,21 @@ def solve_positive(A: Vector, B: Vector) -> Vector:
 
 
 @compiled
-def filtered_inverse(J: Vector, weak: float) -> tuple[Vector, float]:
+def damped_pseudoinverse(J: Vector, weak: float) -> tuple[Vector, float]:
     """J# (nv, k) of J (k, nv), and 1 / √tr (J Jᵀ)⁻¹, at most its smallest singular value.
 
     Each singular value σ acts as σ / (σ² + λ²), λ² = max(0, weak² - σ²): directions weaker than
     ``weak`` fade out. Source: A. Maciejewski and C. Klein, Int. J. Robotics Research 4 (1985), 109.
     """
     k = J.shape[0]
-    square = product_transposed(J, J)
-    plain = solve_positive(square, np.eye(k))
+    square = matmul_transposed(J, J)
+    plain = solve_spd(square, np.eye(k))
     total = 0.0
     for i in range(k):
         total += plain[i, i]
     weakest = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
-    if weakest >= weak or not finite(square.ravel()):
-        return product(J.T, plain), weakest
+    if weakest >= weak or not is_finite(square.ravel()):
+        return matmul(J.T, plain), weakest
     squares, U = np.linalg.eigh(square)
     middle = np.zeros((k, k))
     for c in range(k):
@@ -69,11 +69,11 @@ def filtered_inverse(J: Vector, weak: float) -> tuple[Vector, float]:
         for i in range(k):
             for j in range(k):
                 middle[i, j] += share * U[i, c] * U[j, c]
-    return product(J.T, middle), weakest
+    return matmul(J.T, middle), weakest
 
 
 @compiled
-def product(A: Vector, B: Vector) -> Vector:
+def matmul(A: Vector, B: Vector) -> Vector:
     """A B."""
     n, m = A.shape[0], B.shape[1]
     C = np.zeros((n, m))
@@ -85,13 +85,13 @@ def product(A: Vector, B: Vector) -> Vector:
 
 
 @compiled
-def product_transposed(A: Vector, B: Vector) -> Vector:
+def matmul_transposed(A: Vector, B: Vector) -> Vector:
     """A Bᵀ."""
-    return product(A, B.T)
+    return matmul(A, B.T)
 
 
 @compiled
-def applied(A: Vector, x: Vector) -> Vector:
+def matvec(A: Vector, x: Vector) -> Vector:
     """A x (n,)."""
     y = np.zeros(A.shape[0])
     for i in range(A.shape[0]):

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 MIXED = "mixed"
 """For an arm of different actuators: each joint takes the interface its actuator lists first."""
 INTERFACES = ("effort", "voltage", "position", "velocity", MIXED)
 """What a command may ask of a joint: N·m (or N), V, rad (or m), rad/s (or m/s), or mixed."""
 
-NO_STATES = frozen([])
+NO_STATES = as_readonly([])
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -56,14 +56,14 @@ class State:
 
         Without ``act`` a plant starts with its actuators' own states at rest.
         """
-        position = vector("q", q)
+        position = check_vector("q", q)
         size = position.size
         return cls(
-            scalar("time [s]", time),
+            check_float("time [s]", time),
             position,
-            vector("v", np.zeros(size) if v is None else v, size),
-            frozen(np.full(size, np.nan)) if tau is None else vector("tau", tau, size),
-            vector("act", act),
+            check_vector("v", np.zeros(size) if v is None else v, size),
+            as_readonly(np.full(size, np.nan)) if tau is None else check_vector("tau", tau, size),
+            check_vector("act", act),
         )
 
     @property
@@ -92,8 +92,8 @@ class Reference:
     @classmethod
     def hold(cls, q: ArrayLike) -> Reference:
         """Stand still at ``q``; raises InvalidValue for what is no list of finite numbers."""
-        position = vector("q", q)
-        zero = frozen(np.zeros(position.size))
+        position = check_vector("q", q)
+        zero = as_readonly(np.zeros(position.size))
         return cls(position, zero, zero)
 
 
@@ -130,17 +130,17 @@ class Command:
         if not isinstance(interface, str) or interface not in INTERFACES:
             raise UnknownName("command interface", interface, INTERFACES)
         try:
-            told = vector(f"{interface} command", value, size)
-            return cls(interface, told, scalar("command stamp [s]", stamp))
+            told = check_vector(f"{interface} command", value, size)
+            return cls(interface, told, check_float("command stamp [s]", stamp))
         except InvalidValue as error:
-            raise CommandRefused(str(error)) from error
+            raise CommandRejected(str(error)) from error
 
 
 def require_state(state: object) -> State:
     """Return ``state`` when it is a State of float arrays; raises InvalidValue if not."""
-    found = expect(State, "state", state, "State.of(q, v) makes one")
+    found = check_type(State, "state", state, "State.of(q, v) makes one")
     for name in ("q", "v", "act"):
-        expect(np.ndarray, f"state.{name}", getattr(found, name), "State.of(q, v) makes one")
+        check_type(np.ndarray, f"state.{name}", getattr(found, name), "State.of(q, v) makes one")
         if getattr(found, name).dtype != np.float64:
             raise InvalidValue(f"state.{name} = {getattr(found, name)}: float64 is expected")
     return found
@@ -148,4 +148,6 @@ def require_state(state: object) -> State:
 
 def require_command(command: object) -> Command:
     """Return ``command`` when it is a Command; raises InvalidValue if not."""
-    return expect(Command, "command", command, "Command.checked(interface, value, size) makes one")
+    return check_type(
+        Command, "command", command, "Command.checked(interface, value, size) makes one"
+    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.core.arrays import Vector, check_float
 
 
 class StepClock:
@@ -55,8 +55,8 @@ class LoopTiming:
 
     def __post_init__(self) -> None:
         """Check both numbers."""
-        scalar("period [s]", self.period, lower=0)
-        scalar("delay [periods]", self.delay, lower=0, upper=LATEST)
+        check_float("period [s]", self.period, lower=0)
+        check_float("delay [periods]", self.delay, lower=0, upper=LATEST)
 
     def __str__(self) -> str:
         """Both with their units."""
@@ -77,7 +77,7 @@ UNTIMED = LoopTiming(0.0)
 """A loop without a period: continuous time."""
 
 
-SHORTEST = 0.9
+MIN_PERIOD_FRACTION = 0.9
 """Share of a period that is left between two instants even when catching up."""
 
 
@@ -99,15 +99,15 @@ class Pacer:
         self._last = self._due = time.monotonic()
         self._clock = StepClock()
 
-    def left(self) -> float:
+    def time_left(self) -> float:
         """Time [s] until the present period is over; not below 0."""
         interval = self.period / self.factor
-        due = max(self._due + interval, self._last + SHORTEST * interval)
+        due = max(self._due + interval, self._last + MIN_PERIOD_FRACTION * interval)
         return max(0.0, due - time.monotonic())
 
     def wait(self) -> bool:
         """Sleep until the present period is over, and return True; the next one begins."""
-        left = self.left()
+        left = self.time_left()
         if left > 0:
             time.sleep(left)
         self._last = now = time.monotonic()
@@ -121,22 +121,22 @@ class Pacer:
     """Why time does not pass as it should: never, by the wall clock."""
 
 
-class Rate:
+class RateMeter:
     """How fast a growing number grows: events, or simulated seconds, per second."""
 
     def __init__(self) -> None:
         self._read = (0.0, time.monotonic())
 
-    def of(self, value: float) -> float:
+    def update(self, value: float) -> float:
         """Growth per second of wall time since the last call."""
         (before, then), now = self._read, time.monotonic()
         self._read = (value, now)
         return (value - before) / max(now - then, 1e-9)
 
 
-KEPT = 100_000
+BUFFER_CAPACITY = 100_000
 """Round trips kept at most between two readings."""
-SAME = 1e-6
+STAMP_TOLERANCE = 1e-6
 """Stamps [s] closer than this are the same: floats of the wall clock are 0.2 µs apart."""
 
 
@@ -146,7 +146,7 @@ class RoundTrip:
     def __init__(self) -> None:
         self.sent = 0
         self.answered = 0
-        self._latencies: deque[float] = deque(maxlen=KEPT)
+        self._latencies: deque[float] = deque(maxlen=BUFFER_CAPACITY)
         self._open: tuple[float, float] | None = None
 
     def send(self, stamp: float, now: float) -> None:
@@ -156,7 +156,7 @@ class RoundTrip:
 
     def receive(self, stamp: float, now: float) -> bool:
         """A command came; whether it answers the newest state, and not an older one."""
-        if self._open is None or abs(self._open[0] - stamp) > SAME:
+        if self._open is None or abs(self._open[0] - stamp) > STAMP_TOLERANCE:
             return False
         self.answered += 1
         self._latencies.append(now - self._open[1])

@@ -16,9 +16,9 @@ import yaml
 
 from arm_dynamics.core.errors import ConfigError
 
-LARGEST = 1_000_000
+MAX_SIZE = 1_000_000
 """Bytes of a file."""
-MOST_NESTED = 20
+MAX_NESTING = 20
 _DECIMAL = re.compile(r"[+-]?(?:0|[1-9][0-9]*|(?=\.[0-9]))(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _TEXT = "tag:yaml.org,2002:str"
@@ -31,8 +31,8 @@ def read_yaml(file: str | Path) -> Any:
     """
     try:
         data = Path(file).read_bytes()
-        if len(data) > LARGEST:
-            raise ConfigError(f"{file}: size = {len(data)} bytes; expected at most {LARGEST}")
+        if len(data) > MAX_SIZE:
+            raise ConfigError(f"{file}: size = {len(data)} bytes; expected at most {MAX_SIZE}")
         text = data.decode("utf-8-sig")
         _check_events(text)
         return yaml.load(text, _Loader)
@@ -62,8 +62,8 @@ def _check_events(text: str) -> None:
         if isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         documents += isinstance(event, yaml.DocumentStartEvent)
-        if depth > MOST_NESTED:
-            _reject(event, f"tables are nested more than {MOST_NESTED} deep")
+        if depth > MAX_NESTING:
+            _reject(event, f"tables are nested more than {MAX_NESTING} deep")
         if documents > 1:
             _reject(event, "a second document; expected one a file")
 

@@ -11,7 +11,7 @@ from arm_dynamics.core.arrays import Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picture:
+class DemoFigure:
     """A figure, the name of its file without the ending, and what it shows."""
 
     name: str
@@ -20,7 +20,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Animation(Picture):
+class Animation(DemoFigure):
     """A figure that ``update(frame)`` draws anew for each of ``frames`` frames, ``rate`` [1/s]."""
 
     update: Callable[[int], None]
@@ -29,14 +29,14 @@ class Animation(Picture):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Show:
+class DemoResult:
     """A demonstration's title, its pictures, and rows (what, value with unit) of its table."""
 
     title: str
-    pictures: tuple[Picture, ...]
+    pictures: tuple[DemoFigure, ...]
     numbers: tuple[tuple[str, str], ...]
 
 
-def row(values: Vector) -> str:
+def format_row(values: Vector) -> str:
     """Numbers (n,) with two decimals, as text; none is "-0.00"."""
     return ", ".join(f"{round(value, 2) + 0.0:.2f}" for value in values.tolist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.figure_style import (
     INK,
     PALETTE,
@@ -16,10 +16,10 @@ from arm_dynamics.core.figure_style import (
     styled,
 )
 from arm_dynamics.core.state import Command
-from arm_dynamics.demos.demo_result import Picture, Show
-from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
+from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 20.0, 0.02, 4e-4
 """The braked fall [s]."""
@@ -28,41 +28,45 @@ FREE_SECONDS, FREE_INTERVAL, FREE_DT = 2.0, 0.005, 5e-5
 TITLES = ("no voltage: back-EMF brakes", "motors disconnected")
 
 
-def braked(seconds: float = SECONDS, dt: float = DT) -> Trace:
+def braked(seconds: float = SECONDS, dt: float = DT) -> MotionRecord:
     """The fall with the terminals of every motor joined: 0 V."""
     arm = load_arm("five_dof")
-    start, _ = released(arm, arm.pose("initial"))
+    start, _ = release_from_rest(arm, arm.configuration("initial"))
     shorted = Command.checked("voltage", np.zeros(arm.nv), arm.nv)
-    return record(arm, start, shorted, seconds=seconds, interval=INTERVAL, dt=dt)
+    return simulate_constant_command(arm, start, shorted, seconds=seconds, interval=INTERVAL, dt=dt)
 
 
-def disconnected(seconds: float = FREE_SECONDS, dt: float = FREE_DT) -> Trace:
+def disconnected(seconds: float = FREE_SECONDS, dt: float = FREE_DT) -> MotionRecord:
     """The fall with open terminals: no current, so no effort; the end stops are there."""
     arm = load_arm("five_dof").with_actuator("ideal")
-    start, nothing = released(arm, arm.pose("initial"))
-    return record(arm, start, nothing, seconds=seconds, interval=FREE_INTERVAL, dt=dt)
+    start, nothing = release_from_rest(arm, arm.configuration("initial"))
+    return simulate_constant_command(
+        arm, start, nothing, seconds=seconds, interval=FREE_INTERVAL, dt=dt
+    )
 
 
-def current(trace: Trace) -> Vector:
+def current(trace: MotionRecord) -> Vector:
     """i = tau / (N Kt) (n, nv) [A]."""
     constants = [actuator.constants for actuator in trace.arm.actuators]
-    return frozen(trace.tau / [c["gear_ratio"] * c["kt"] for c in constants])
+    return as_readonly(trace.tau / [c["gear_ratio"] * c["kt"] for c in constants])
 
 
-def heat(trace: Trace) -> Vector:
+def heat(trace: MotionRecord) -> Vector:
     """∫ Σ Ra i² dt (n,) [J]: what the windings have turned into heat."""
     resistance = np.array([a.constants["resistance"] for a in trace.arm.actuators])
     return trace.work(current(trace) ** 2 @ resistance)
 
 
 @styled
-def show() -> Show:
+def show() -> DemoResult:
     """Motion of both falls, and where the energy of the braked one goes."""
     falls = (braked(), disconnected())
-    return Show("Falling arm with DC motors", (_motion(*falls), _power(*falls)), _numbers(*falls))
+    return DemoResult(
+        "Falling arm with DC motors", (_motion(*falls), _power(*falls)), _numbers(*falls)
+    )
 
 
-def _numbers(slow: Trace, free: Trace) -> tuple[tuple[str, str], ...]:
+def _numbers(slow: MotionRecord, free: MotionRecord) -> tuple[tuple[str, str], ...]:
     return (
         ("fastest joint, no voltage", _fastest(slow)),
         ("fastest joint, motors disconnected", _fastest(free)),
@@ -74,13 +78,13 @@ def _numbers(slow: Trace, free: Trace) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _fastest(trace: Trace) -> str:
+def _fastest(trace: MotionRecord) -> str:
     speeds = np.abs(trace.v).max(axis=0)
     joint = int(np.argmax(speeds))
     return f"{trace.arm.joint_names[joint]}, {speeds[joint]:.2f} rad/s"
 
 
-def _motion(*falls: Trace) -> Picture:
+def _motion(*falls: MotionRecord) -> DemoFigure:
     drawn, grid = figure("A falling arm, with and without its motors", 3, 2, 7.4, sharex="col")
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
@@ -98,10 +102,10 @@ def _motion(*falls: Trace) -> Picture:
         " shorter: the motors disconnected, and nothing brakes but the end stops."
         " Gravity pulls in the arm's own plane, so R1 and R4 stay where they are."
     )
-    return Picture("five_dof_fall", caption, drawn)
+    return DemoFigure("five_dof_fall", caption, drawn)
 
 
-def _power(slow: Trace, free: Trace) -> Picture:
+def _power(slow: MotionRecord, free: MotionRecord) -> DemoFigure:
     drawn, grid = figure("No voltage: where the energy of the fall goes", 2, 1, 5.4)
     (currents,), (energy,) = grid
     curves(currents, slow.time, current(slow), slow.arm.joint_names)
@@ -118,4 +122,4 @@ def _power(slow: Trace, free: Trace) -> Picture:
         " becomes heat in the windings. Disconnected motors take nothing: what that fall loses it"
         " loses to the end stops, whose springs give some of it back."
     )
-    return Picture("five_dof_power", caption, drawn)
+    return DemoFigure("five_dof_power", caption, drawn)

@@ -9,7 +9,7 @@ from arm_dynamics.control.controllers.controller import AXES
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.profiles import quintic
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.figure_style import (
     INK,
     PALETTE,
@@ -21,9 +21,9 @@ from arm_dynamics.core.figure_style import (
     styled,
 )
 from arm_dynamics.core.state import State
-from arm_dynamics.demos.demo_result import Picture, Show
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 START = (0.0, -0.9, 0.0, 0.0, 0.0)
 SIDE, DURATION, SECONDS = 0.2, 1.5, 8.0
@@ -33,7 +33,7 @@ PAYLOAD = 0.5
 BANDWIDTH = 40.0
 """Natural frequency of the tool's loop [rad/s]."""
 GAINS = {"p": BANDWIDTH**2, "d": 2 * BANDWIDTH}
-LEAST = 1e-4
+MIN_DISTANCE = 1e-4
 """Distance [mm] below which the figure ends."""
 PERIOD, DT, METHOD = 2e-3, 2e-4, "semi_implicit_euler"
 RUNS = {
@@ -42,13 +42,13 @@ RUNS = {
     "0.5 kg, unknown": (PAYLOAD, 0.0),
 }
 """Payload of the arm, and that of the law's model [kg]."""
-Runs = dict[str, Trace]
+Runs = dict[str, MotionRecord]
 
 
 def square() -> CartesianTrajectory:
     """Upright, across the arm's front: from the middle of its upper side, clockwise."""
     arm = load_arm("five_dof")
-    way = CartesianTrajectory.rest(arm, START)
+    way = CartesianTrajectory.from_configuration(arm, START)
     top = way.position
     across, down = np.array([0, SIDE / 2, 0]), np.array([0, 0, -SIDE])
     for k, corner in enumerate([across, across + down, down - across, -across, 0 * across]):
@@ -56,49 +56,49 @@ def square() -> CartesianTrajectory:
     return way
 
 
-def simulate(run: str) -> Trace:
+def simulate(run: str) -> MotionRecord:
     """The square under operational-space control, efforts through the DC motors."""
     arm, (carried, known) = load_arm("five_dof"), RUNS[run]
     gains = {f"tool.{axis}": GAINS for axis in AXES} | {j: {"ki": 0.0} for j in arm.joint_names}
     law = TaskSpace(arm.with_payload(known), gains)
     return simulate_closed_loop(
         arm.with_payload(carried), law, square(), State.of(START),
-        seconds=SECONDS, period=PERIOD, dt=DT, method=METHOD,
+        seconds=SECONDS, period=PERIOD, dt=DT, integrator=METHOD,
     )  # fmt: skip
 
 
-def missed(trace: Trace) -> Vector:
+def tool_error(trace: MotionRecord) -> Vector:
     """Distance (n,) [m] of the tool from where it should be."""
     way = square()
     wanted = np.array([way.at(t).position for t in trace.time.tolist()])
-    return frozen(np.linalg.norm(trace.tool - wanted, axis=1))
+    return as_readonly(np.linalg.norm(trace.tool - wanted, axis=1))
 
 
 @styled
-def show() -> Show:
+def show() -> DemoResult:
     """The square, how far the tool is from it, and the torques."""
     runs = {run: simulate(run) for run in RUNS}
-    return Show("The tool draws a square", (_square(runs), _torques(runs)), _numbers(runs))
+    return DemoResult("The tool draws a square", (_square(runs), _torques(runs)), _numbers(runs))
 
 
 def _numbers(runs: Runs) -> tuple[tuple[str, str], ...]:
     said = []
     for run, trace in runs.items():
-        away = 1e3 * missed(trace)
+        away = 1e3 * tool_error(trace)
         said.append(
             (f"{run}: largest distance, at the end", f"{away.max():.2f}, {away[-1]:.3f} mm")
         )
     return tuple(said)
 
 
-def _square(runs: Runs) -> Picture:
+def _square(runs: Runs) -> DemoFigure:
     drawn, ((path, away),) = figure("A square by the tool of five_dof", 1, 2, 4.2)
     way, time = square(), next(iter(runs.values())).time
     wanted = np.array([way.at(t).position for t in time.tolist()])
     path.plot(wanted[:, 1], wanted[:, 2], "--", color=INK, linewidth=1.0, label="square")
     for (run, trace), colour in zip(runs.items(), PALETTE, strict=False):
         path.plot(*trace.tool[:, 1:].T, color=colour, linewidth=1.3)
-        distance = np.maximum(1e3 * missed(trace), LEAST)
+        distance = np.maximum(1e3 * tool_error(trace), MIN_DISTANCE)
         away.semilogy(time, distance, color=colour, label=run, linewidth=1.3)
     path.set_aspect("equal")
     legend(path)
@@ -111,10 +111,10 @@ def _square(runs: Runs) -> Picture:
         " was told of, some micrometres remain, as a torque is held for 2 ms. A payload that it"
         " does not know pulls the tool down, by its weight over the stiffness."
     )
-    return Picture("five_dof_task_square", caption, drawn)
+    return DemoFigure("five_dof_task_square", caption, drawn)
 
 
-def _torques(runs: Runs) -> Picture:
+def _torques(runs: Runs) -> DemoFigure:
     drawn, (row,) = figure("Torques of the joints along the square", 1, 3, 3.2, sharey=True)
     for axes, (run, trace) in zip(row, runs.items(), strict=True):
         curves(axes, trace.time, trace.tau, trace.arm.joint_names, linewidth=1.2)
@@ -122,4 +122,4 @@ def _torques(runs: Runs) -> Picture:
         label(axes, "time [s]", "torque [N·m]")
         legend(axes)
     caption = "What the law asks of the motors, empty and with the payload, known and unknown."
-    return Picture("five_dof_task_torques", caption, drawn)
+    return DemoFigure("five_dof_task_torques", caption, drawn)

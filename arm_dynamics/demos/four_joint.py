@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.figure_style import (
     INK,
     PALETTE,
@@ -17,12 +17,12 @@ from arm_dynamics.core.figure_style import (
     styled,
 )
 from arm_dynamics.demos import four_joint_lqr, four_joint_reach
-from arm_dynamics.demos.demo_result import Picture, Show
-from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
+from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.planar import energies
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 2.5, 0.01, 2.5e-4
 START = np.array([0.0, 0.15, 0.0, 0.0])
@@ -35,26 +35,26 @@ TITLES = ("without friction", f"with friction, {FRICTION:g} N·m·s/rad")
 VIEW = {"elev": 18, "azim": -55}
 
 
-def simulate(damping: float = 0.0, dt: float = DT) -> Trace:
+def simulate(damping: float = 0.0, dt: float = DT) -> MotionRecord:
     """The fall with ``damping`` [N·m·s/rad] in every joint."""
     arm = load_arm("four_joint")
     for name in arm.joint_names:
         arm = arm.with_joint(name, damping=damping)
-    start, nothing = released(arm, START, SPIN)
-    return record(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt)
+    start, nothing = release_from_rest(arm, START, SPIN)
+    return simulate_constant_command(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt)
 
 
-def yaw_momentum(trace: Trace) -> Vector:
+def yaw_momentum(trace: MotionRecord) -> Vector:
     """p₁ = (M(q) v)₁ (n,) [N·m·s]; constant without friction, as nothing acts about the axis.
 
     U does not depend on q₁, so ṗ₁ = ∂L/∂q₁ + tau₁ = tau₁ (Noether).
     """
     pairs = zip(trace.q, trace.v, strict=True)
-    return frozen([mass_matrix(trace.arm, q)[0] @ v for q, v in pairs])
+    return as_readonly([mass_matrix(trace.arm, q)[0] @ v for q, v in pairs])
 
 
 @styled
-def show() -> Show:
+def show() -> DemoResult:
     """Both falls, reaches by LQR from anywhere in its table, shortcuts and sizes of tables."""
     falls = (simulate(), simulate(FRICTION))
     reaches, both = four_joint_lqr.from_anywhere(), four_joint_reach.pair()
@@ -65,11 +65,11 @@ def show() -> Show:
         four_joint_reach.shortcut(both),
         four_joint_reach.sizes(),
     )
-    numbers = (*_numbers(*falls), *four_joint_reach.numbers(reaches, both))
-    return Show("Four joints", pictures, numbers)
+    numbers = (*_numbers(*falls), *four_joint_reach.key_figures(reaches, both))
+    return DemoResult("Four joints", pictures, numbers)
 
 
-def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
+def _numbers(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, str], ...]:
     momentum = yaw_momentum(free)
     return (
         ("angular momentum about the vertical at the start", f"{momentum[0]:.4f} N·m·s"),
@@ -80,7 +80,7 @@ def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _motion(*falls: Trace) -> Picture:
+def _motion(*falls: MotionRecord) -> DemoFigure:
     drawn, grid = figure("A turning arm falls from nearly upright", 3, 2, 7.2, sharex=True)
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
@@ -98,10 +98,10 @@ def _motion(*falls: Trace) -> Picture:
         " was, and the base turns the faster the closer the arm is to the axis; with friction in"
         " the joints it fades together with the energy."
     )
-    return Picture("four_joint_fall", caption, drawn)
+    return DemoFigure("four_joint_fall", caption, drawn)
 
 
-def _space(*falls: Trace) -> Picture:
+def _space(*falls: MotionRecord) -> DemoFigure:
     drawn, grid = figure("Path of the tool", 1, 2, 4.4, subplot_kw={"projection": "3d"})
     for axes, trace, title in zip(grid[0], falls, TITLES, strict=True):
         axes.plot(*trace.tool.T, color=PALETTE[1], linewidth=1.0, label="path of the tool")
@@ -115,7 +115,7 @@ def _space(*falls: Trace) -> Picture:
         axes.view_init(**VIEW)
     grid[0, 0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.95), frameon=False)
     caption = "The tool's way through space in both falls, and the arm at the start and at the end."
-    return Picture("four_joint_space", caption, drawn)
+    return DemoFigure("four_joint_space", caption, drawn)
 
 
 def _arm(axes: Any, points: Vector, colour: str, name: str) -> None:

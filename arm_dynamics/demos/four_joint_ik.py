@@ -10,9 +10,9 @@ from math import atan2, cos, hypot, pi, sin, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import Unreachable
-from arm_dynamics.dynamics.kinematics.pose_target import place
+from arm_dynamics.dynamics.kinematics.pose_target import check_coordinates
 
 LENGTHS = (0.4, 0.35, 0.2)
 """Lengths of the planar links of ``four_joint`` [m]."""
@@ -32,7 +32,7 @@ def elbow_postures(position: ArrayLike) -> tuple[Vector, Vector]:
     distance missed and the nearest reachable point, where d is not within [L1 - L2, L1 + L2].
     Source: the published arm's geometry; J. Craig, Introduction to Robotics, section 4.4.
     """
-    point = place("position", position, 3)
+    point = check_coordinates("position", position, 3)
     goal = nearest_reachable_point(point)
     up, down = _posture(goal, 1.0), _posture(goal, -1.0)
     missed = float(np.linalg.norm(goal - point))
@@ -48,15 +48,15 @@ def nearest_reachable_point(position: ArrayLike) -> Vector:
     The wrist's d is brought into [L1 - L2, L1 + L2] along its own direction, which is the
     vertical where it has none. Raises InvalidValue for what is no point.
     """
-    x, y, z = place("position", position, 3).tolist()
+    x, y, z = check_coordinates("position", position, 3).tolist()
     first, second, hand = LENGTHS
     yaw, r = atan2(x, y), hypot(x, y) - hand
     d = hypot(r, z)
     held = min(max(d, abs(first - second)), first + second)
     if held == d:
-        return frozen([x, y, z])
+        return as_readonly([x, y, z])
     r, z = (r * held / d, z * held / d) if d > 0 else (0.0, held)
-    return frozen([(r + hand) * sin(yaw), (r + hand) * cos(yaw), z])
+    return as_readonly([(r + hand) * sin(yaw), (r + hand) * cos(yaw), z])
 
 
 def _posture(point: Vector, elbow: float) -> Vector:
@@ -68,4 +68,4 @@ def _posture(point: Vector, elbow: float) -> Vector:
     folded, stretched = square - (first - second) ** 2, (first + second) ** 2 - square
     bend = 2 * elbow * atan2(sqrt(max(stretched, 0.0)), sqrt(max(folded, 0.0)))
     shoulder = atan2(r, z) - atan2(second * sin(bend), first + second * cos(bend))
-    return frozen([atan2(x, y), shoulder, bend, pi / 2 - shoulder - bend])
+    return as_readonly([atan2(x, y), shoulder, bend, pi / 2 - shoulder - bend])

@@ -12,14 +12,19 @@ from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.lqr_design.gain_table import GainTable
 from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
-from arm_dynamics.control.lqr_design.lqr_gain import Weights, equations, regulator_gain, riccati
+from arm_dynamics.control.lqr_design.lqr_gain import (
+    LqrWeights,
+    linear_dynamics,
+    lqr_gain,
+    solve_riccati,
+)
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.state import State
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 LEVEL = np.pi / 2 - 0.3 - 0.8
 """J4 [rad] that makes the last link level."""
@@ -31,34 +36,34 @@ RANGE = {"J2": (-0.6, 1.2), "J3": (0.2, 1.6), "J4": (-0.8, 1.0)}
 COUNTS = (3, 4, 5, 6, 7, 9)
 """Poses on an axis of the table."""
 CHOSEN = 7
-TARGET = frozen([0.5, 0.4, 0.9, 0.2])
+TARGET = as_readonly([0.5, 0.4, 0.9, 0.2])
 """Where all reaches from the table go [rad]."""
-PUBLISHED = (frozen([0.2, 0.5, 0.6, 0.2 + LEVEL]), frozen([0.0, 0.3, 0.8, LEVEL]))
+PUBLISHED = (as_readonly([0.2, 0.5, 0.6, 0.2 + LEVEL]), as_readonly([0.0, 0.3, 0.8, LEVEL]))
 """Start and target of the published reach [rad]; its last link is level."""
 REACHES, PROBES, LOOKUPS = 8, 40, 500
-Reaches = tuple[Trace, ...]
+Reaches = tuple[MotionRecord, ...]
 
 
-def law(kind: type[Lqr] = Lqr) -> Lqr:
+def lqr_controller(kind: type[Lqr] = Lqr) -> Lqr:
     """With the published weights."""
     arm = load_arm("four_joint")
     return kind(arm, dict.fromkeys(arm.joint_names, GAINS))
 
 
 @cache
-def table(count: int) -> GainTable:
+def gain_table(count: int) -> GainTable:
     """Gains on ``count`` poses an axis."""
-    known = law()
+    known = lqr_controller()
     return build_gain_table(known.arm, known.weights, {n: (*r, count) for n, r in RANGE.items()})
 
 
 def postures(count: int, seed: int) -> Vector:
     """Random ones (count, 4) [rad] within the table, J1 anywhere within 1.5 rad."""
     lower, upper = np.array([(-1.5, 1.5), *RANGE.values()]).T
-    return frozen(np.random.default_rng(seed).uniform(lower, upper, (count, 4)))
+    return as_readonly(np.random.default_rng(seed).uniform(lower, upper, (count, 4)))
 
 
-def reach(regulator: Lqr, start: Vector, target: Vector = TARGET) -> Trace:
+def reaching_motion(regulator: Lqr, start: Vector, target: Vector = TARGET) -> MotionRecord:
     """From rest at ``start`` to ``target``, which is told at once."""
     goal = JointTrajectory.hold(target)
     begin, arm = State.of(start), regulator.arm
@@ -67,20 +72,20 @@ def reach(regulator: Lqr, start: Vector, target: Vector = TARGET) -> Trace:
 
 def from_anywhere() -> Reaches:
     """To TARGET from postures all over the table, gains looked up in it."""
-    regulator = law()
-    regulator.use_table(table(CHOSEN))
-    return tuple(reach(regulator, start) for start in postures(REACHES, 1))
+    regulator = lqr_controller()
+    regulator.set_gain_table(gain_table(CHOSEN))
+    return tuple(reaching_motion(regulator, start) for start in postures(REACHES, 1))
 
 
-def diagonal_gain(arm: ArmModel, q: Vector, weights: Weights) -> Vector:
+def diagonal_gain(arm: ArmModel, q: Vector, weights: LqrWeights) -> Vector:
     """K of the published shortcut: diag(M) for M, of which kinetic energy keeps nothing else."""
-    A, _ = equations(arm, q)
+    A, _ = linear_dynamics(arm, q)
     M = mass_matrix(arm, q)
     inverse = np.diag(1 / np.diag(M))
     A[arm.nv :] = inverse @ M @ A[arm.nv :]
     B = np.vstack([np.zeros((arm.nv, arm.nv)), inverse])
     Q = np.diag(np.concatenate([weights.position, weights.velocity]))
-    return frozen((B / weights.effort).T @ riccati(A, B / weights.effort @ B.T, Q))
+    return as_readonly((B / weights.effort).T @ solve_riccati(A, B / weights.effort @ B.T, Q))
 
 
 class Shortcut(Lqr):
@@ -96,37 +101,37 @@ def extra_cost(q: Vector) -> float:
 
     With S of (A - B K)ᵀ S + S (A - B K) = -(Q + Kᵀ R K) a displacement e costs eᵀ S e.
     """
-    known = law()
-    A, B = equations(known.arm, q)
+    known = lqr_controller()
+    A, B = linear_dynamics(known.arm, q)
     weights, nv = known.weights, known.arm.nv
     Q = np.diag(np.concatenate([weights.position, weights.velocity]))
     costs = []
-    for K in (diagonal_gain(known.arm, q, weights), regulator_gain(known.arm, q, weights)):
+    for K in (diagonal_gain(known.arm, q, weights), lqr_gain(known.arm, q, weights)):
         running = Q + (K.T * weights.effort) @ K
         S = solve_continuous_lyapunov((A - B @ K).T, -running)
         costs.append(np.trace(S[:nv, :nv]))
     return float(costs[0] / costs[1] - 1)
 
 
-def cost(trace: Trace, weights: Weights, target: Vector) -> Vector:
+def cost(trace: MotionRecord, weights: LqrWeights, target: Vector) -> Vector:
     """∫ Σ (q e² + v ė² + r δtau²) dt (n,) up to every sample."""
     held = gravity(trace.arm, target)
     error = (trace.q - target) ** 2 @ weights.position + trace.v**2 @ weights.velocity
-    return trace.work(frozen(error + (trace.tau - held) ** 2 @ weights.effort))
+    return trace.work(as_readonly(error + (trace.tau - held) ** 2 @ weights.effort))
 
 
 def interpolation_error(gains: GainTable) -> float:
     """Largest difference of looked-up gains from exact ones, of PROBES poses, over the largest."""
-    known, worst, largest = law(), 0.0, 0.0
+    known, worst, largest = lqr_controller(), 0.0, 0.0
     for q in postures(PROBES, 3):
-        exact, found = regulator_gain(known.arm, q, known.weights), gains.at(q)
+        exact, found = lqr_gain(known.arm, q, known.weights), gains.at(q)
         assert found is not None
         worst = max(worst, float(np.abs(found - exact).max()))
         largest = max(largest, float(np.abs(exact).max()))
     return worst / largest
 
 
-def size(gains: GainTable) -> int:
+def table_bytes(gains: GainTable) -> int:
     """Numbers in a table times 8 [byte]."""
     return gains.gains.nbytes
 
@@ -138,7 +143,7 @@ def published_size(count: int) -> int:
 
 def lookup_time() -> float:
     """Median time of a look-up [s], now and here."""
-    gains, times = table(CHOSEN), []
+    gains, times = gain_table(CHOSEN), []
     for q in postures(LOOKUPS, 5):
         begin = perf_counter()
         gains.at(q)

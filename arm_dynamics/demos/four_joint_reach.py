@@ -9,11 +9,11 @@ import numpy as np
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, label, legend, styled
 from arm_dynamics.demos import four_joint_lqr as lqr
-from arm_dynamics.demos.demo_result import Picture
-from arm_dynamics.dynamics.kinematics import chain_points
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.demos.demo_result import DemoFigure
+from arm_dynamics.dynamics.kinematics import joint_origins
+from arm_dynamics.simulation.trace import MotionRecord
 
-Pair = tuple[Trace, Trace]
+Pair = tuple[MotionRecord, MotionRecord]
 ELBOWS = np.linspace(0.2, 1.6, 29)
 """J3 [rad] at which the shortcut's cost is computed."""
 SHOULDERS = (-0.4, 0.3, 1.0)
@@ -25,28 +25,31 @@ def pair() -> Pair:
     """The published reach with true gains, and with those of diag(M)."""
     start, target = lqr.PUBLISHED
     kinds = (Lqr, lqr.Shortcut)
-    true, short = (lqr.reach(lqr.law(kind), start, target) for kind in kinds)
+    true, short = (lqr.reaching_motion(lqr.lqr_controller(kind), start, target) for kind in kinds)
     return true, short
 
 
-def numbers(reaches: lqr.Reaches, both: Pair) -> tuple[tuple[str, str], ...]:
+def key_figures(reaches: lqr.Reaches, both: Pair) -> tuple[tuple[str, str], ...]:
     """What is left of the reaches, what the shortcut costs, the table's size and its time."""
     left = max(float(np.abs(t.q[-1] - lqr.TARGET).max()) for t in reaches)
-    weights, target = lqr.law().weights, lqr.PUBLISHED[1]
+    weights, target = lqr.lqr_controller().weights, lqr.PUBLISHED[1]
     true, short = (float(lqr.cost(t, weights, target)[-1]) for t in both)
-    table = lqr.table(lqr.CHOSEN)
-    ratio = lqr.published_size(lqr.CHOSEN) / lqr.size(table)
+    table = lqr.gain_table(lqr.CHOSEN)
+    ratio = lqr.published_size(lqr.CHOSEN) / lqr.table_bytes(table)
     return (
         (f"{len(reaches)} reaches from the table: largest error after 3 s", f"{left:.1e} rad"),
         ("cost of the published reach, true gains", f"{true:.3f}"),
         ("cost of the published reach, gains of diag(M)", f"{short:.3f}"),
-        ("the table", f"{lqr.size(table) / 1e3:.0f} kB, over all states {ratio:.0f} times that"),
+        (
+            "the table",
+            f"{lqr.table_bytes(table) / 1e3:.0f} kB, over all states {ratio:.0f} times that",
+        ),
         ("look-up in the table, now and here", f"{1e6 * lqr.lookup_time():.1f} µs"),
     )
 
 
 @styled
-def reaching(reaches: lqr.Reaches) -> Picture:
+def reaching(reaches: lqr.Reaches) -> DemoFigure:
     """Tools' paths through space; distance of the joints and torques over time."""
     drawn, _ = figure("LQR from anywhere in its table", 1, 1, 4.6)
     drawn.clear()
@@ -61,7 +64,7 @@ def reaching(reaches: lqr.Reaches) -> Picture:
         error = np.abs(trace.q - lqr.TARGET).max(axis=1)
         away.semilogy(trace.time, error, color=colour, linewidth=1.2)
         torque.plot(trace.time, np.abs(trace.tau).max(axis=1), color=colour, linewidth=1.2)
-    goal = chain_points(reaches[0].arm, lqr.TARGET)
+    goal = joint_origins(reaches[0].arm, lqr.TARGET)
     space.plot(*goal.T, "o-", color=INK, markersize=4, linewidth=2.2, label="target")
     legend(space)
     label(space, "x [m]", "y [m]")
@@ -77,15 +80,15 @@ def reaching(reaches: lqr.Reaches) -> Picture:
         " tau* - K (x - x*) with K looked up in the table at the target, tau* = g(q*). Left the"
         " arms at their starts and the tools' paths."
     )
-    return Picture("four_joint_reach", caption, drawn)
+    return DemoFigure("four_joint_reach", caption, drawn)
 
 
 @styled
-def shortcut(both: Pair) -> Picture:
+def shortcut(both: Pair) -> DemoFigure:
     """Errors and costs of both gains, and the shortcut's extra cost over the configuration."""
     drawn, grid = figure("Gains of the true inertia, and of its diagonal alone", 2, 2, 6.0)
     (errors, costs), (elbow, torques) = grid
-    weights, target = lqr.law().weights, lqr.PUBLISHED[1]
+    weights, target = lqr.lqr_controller().weights, lqr.PUBLISHED[1]
     for trace, name, dashes in zip(both, ("true M", "diag(M)"), ("-", "--"), strict=True):
         for k, colour in enumerate(PALETTE[:4]):
             named = f"J{k + 1}" if dashes == "-" else None
@@ -110,19 +113,19 @@ def shortcut(both: Pair) -> Picture:
         " whose kinetic energy keeps the diagonal of M alone. It costs some per cent more, and how"
         " many depends on the pose (below left: mean over displacements of all joints, linearized)."
     )
-    return Picture("four_joint_shortcut", caption, drawn)
+    return DemoFigure("four_joint_shortcut", caption, drawn)
 
 
 @styled
-def sizes() -> Picture:
+def sizes() -> DemoFigure:
     """Bytes and accuracy over the number of poses on an axis."""
     drawn, ((bytes_, wrong),) = figure("Tables of gains", 1, 2, 3.6)
     counts = np.array(lqr.COUNTS, dtype=float)
-    ours = [lqr.size(lqr.table(n)) / 1e6 for n in lqr.COUNTS]
+    ours = [lqr.table_bytes(lqr.gain_table(n)) / 1e6 for n in lqr.COUNTS]
     theirs = [lqr.published_size(n) / 1e6 for n in lqr.COUNTS]
     bytes_.loglog(counts, theirs, "o-", color=PALETTE[1], label="over all states, n⁸")
     bytes_.loglog(counts, ours, "o-", color=PALETTE[0], label="over J2 to J4, n³")
-    error = [100 * lqr.interpolation_error(lqr.table(n)) for n in lqr.COUNTS]
+    error = [100 * lqr.interpolation_error(lqr.gain_table(n)) for n in lqr.COUNTS]
     wrong.loglog(counts, error, "o-", color=PALETTE[0], label="looked-up gains")
     slope = error[0] * ((counts - 1) / (counts[0] - 1)) ** -2
     wrong.loglog(counts, slope, ":", color=INK, label="second order")
@@ -138,4 +141,4 @@ def sizes() -> Picture:
         " entries, where one over all eight states needs n⁸. Interpolated between poses, the"
         " gains' error falls with the square of the spacing."
     )
-    return Picture("four_joint_table", caption, drawn)
+    return DemoFigure("four_joint_table", caption, drawn)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, label, legend, styled
 from arm_dynamics.demos.demo_result import Animation
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 AGES = LinearSegmentedColormap.from_list("ages", ["#BBD6EC", "#0072B2", "#001A2B"])
 """From early to late, light to dark."""
@@ -22,13 +22,13 @@ TAIL = 1.0
 """Length [s] of the tip's path behind an animated arm."""
 
 
-def plane(trace: Trace) -> Vector:
+def plane(trace: MotionRecord) -> Vector:
     """Points of the arm in the plane x, z (n, nv + 1, 2) [m]."""
     return trace.points[:, :, (0, 2)]
 
 
 @styled
-def snapshots(axes: Axes, trace: Trace, every: float, until: float) -> None:
+def snapshots(axes: Axes, trace: MotionRecord, every: float, until: float) -> None:
     """Path of the tip up to ``until`` [s], and the arm every ``every`` [s], darker with time."""
     shown = trace.time <= until + 1e-9
     points, stride = plane(trace)[shown], round(every / trace.time[1])
@@ -44,7 +44,7 @@ def snapshots(axes: Axes, trace: Trace, every: float, until: float) -> None:
 
 @styled
 def animate(
-    name: str, caption: str, title: str, traces: Sequence[Trace], titles: Sequence[str]
+    name: str, caption: str, title: str, traces: Sequence[MotionRecord], titles: Sequence[str]
 ) -> Animation:
     """The arms beside each other, with the last second of the tip's path and the time."""
     drawn, grid = figure(title, 1, len(traces), 3.6)
@@ -77,7 +77,7 @@ def _stage(axes: Axes, title: str) -> tuple[Line2D, Line2D]:
 
 
 @styled
-def energies(axes: Axes, trace: Trace) -> None:
+def energies(axes: Axes, trace: MotionRecord) -> None:
     """Kinetic and potential energy [J] and their sum over time, with a legend."""
     for y, name, colour in (
         (trace.kinetic, "kinetic", PALETTE[4]),

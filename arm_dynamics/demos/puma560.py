@@ -21,9 +21,15 @@ from arm_dynamics.core.files import prepare_folder
 from arm_dynamics.core.number_option import port, seconds
 from arm_dynamics.core.state import State
 from arm_dynamics.demos import registry
-from arm_dynamics.demos.demo_result import Show
-from arm_dynamics.demos.slider_session import TOUR_SECONDS, Servos, Session, Tour, session_show
-from arm_dynamics.demos.writer import report, write
+from arm_dynamics.demos.demo_result import DemoResult
+from arm_dynamics.demos.slider_session import (
+    TOUR_SECONDS,
+    Servos,
+    Session,
+    SliderScript,
+    session_show,
+)
+from arm_dynamics.demos.writer import print_results, write_figures
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.viewer import ArmPage
@@ -46,19 +52,21 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with open_page(servos, options.port) as page:
             print(f"the sliders are at {page.url} (Ctrl-C ends)", flush=True)
-            tour = Tour(page.set_target) if options.tour or options.duration < inf else None
+            tour = SliderScript(page.set_target) if options.tour or options.duration < inf else None
             play(servos, lambda s: _each(page, servos, session, tour, s), options.duration)
     except KeyboardInterrupt:
         print("stopped", flush=True)
     if session.states:
-        report(write(session_show(ARM, servos.arm, session), options.out), options.out)
+        print_results(
+            write_figures(session_show(ARM, servos.arm, session), options.out), options.out
+        )
     return 0
 
 
-def show() -> Show:
+def show() -> DemoResult:
     """The figure of a page that nobody but the tour moves, in the time of a clock of its own."""
     servos, session, ticks = Servos(servo_arm()), Session(), count()
-    tour = Tour(servos.follow)
+    tour = SliderScript(servos.follow)
 
     def each(state: State) -> None:
         tour(state.time)
@@ -68,7 +76,9 @@ def show() -> Show:
     return session_show(ARM, servos.arm, session)
 
 
-def _each(page: ArmPage, servos: Servos, session: Session, tour: Tour | None, state: State) -> None:
+def _each(
+    page: ArmPage, servos: Servos, session: Session, tour: SliderScript | None, state: State
+) -> None:
     if tour is not None:
         tour(state.time)
     show_state(page, servos, state)

@@ -6,67 +6,73 @@ from math import pi
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.figure_style import PALETTE, curves, figure, heading, label, styled
 from arm_dynamics.core.state import Command
-from arm_dynamics.demos.demo_result import Picture, Show, row
-from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
+from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS = {"voltage": 20.0, "effort": 2.0}
 INTERVAL, DT = 0.02, 5e-4
-METHOD = "semi_implicit_euler"
+INTEGRATOR = "semi_implicit_euler"
 """Dry friction acts between steps of first order, so no step of a higher one is worth its cost."""
 START = (0.0, pi / 4, -3 * pi / 4, 0.0, 0.0, 0.0)
 """Upper arm 45° up, forearm level [rad]."""
 TITLES = ("no voltage: back-EMF brakes", "current held at zero")
 
 
-def simulate(interface: str, dt: float = DT) -> Trace:
+def simulate(interface: str, dt: float = DT) -> MotionRecord:
     """The arm let go at START with 0 V ("voltage"), or with 0 A ("effort").
 
     Gears, rotors and their friction turn along in both. Amplifiers keep the current at zero
     as far as their supply outweighs the back-EMF.
     """
     arm = load_arm("puma560")
-    start, _ = released(arm, np.array(START))
+    start, _ = release_from_rest(arm, np.array(START))
     nothing = Command.checked(interface, np.zeros(arm.nv), arm.nv)
-    return record(
-        arm, start, nothing, seconds=SECONDS[interface], interval=INTERVAL, dt=dt, method=METHOD
+    return simulate_constant_command(
+        arm,
+        start,
+        nothing,
+        seconds=SECONDS[interface],
+        interval=INTERVAL,
+        dt=dt,
+        integrator=INTEGRATOR,
     )
 
 
 def holding_voltage(arm: ArmModel, q: Vector) -> Vector:
     """V = Ra g(q) / (N Kt) (nv,) [V]: what carries the arm's weight at rest."""
     constants = [actuator.constants for actuator in arm.actuators]
-    return frozen(
+    return as_readonly(
         gravity(arm, q) * [c["resistance"] / (c["gear_ratio"] * c["kt"]) for c in constants]
     )
 
 
-def stuck(trace: Trace) -> tuple[str, ...]:
+def stuck(trace: MotionRecord) -> tuple[str, ...]:
     """Names of the joints that dry friction held all the time."""
     moved = (trace.q != trace.q[0]).any(axis=0)
     return tuple(name for name, any_ in zip(trace.arm.joint_names, moved, strict=True) if not any_)
 
 
 @styled
-def show() -> Show:
+def show() -> DemoResult:
     """Both falls: angles from the start, velocities, height of the tool."""
     falls = (simulate("voltage"), simulate("effort"))
-    return Show("Puma 560 let go", (_motion(*falls),), _numbers(*falls))
+    return DemoResult("Puma 560 let go", (_motion(*falls),), _numbers(*falls))
 
 
-def _numbers(slow: Trace, free: Trace) -> tuple[tuple[str, str], ...]:
+def _numbers(slow: MotionRecord, free: MotionRecord) -> tuple[tuple[str, str], ...]:
     arm, start = slow.arm, slow.q[0]
-    dry = frozen([actuator.dry_friction for actuator in arm.actuators])
+    dry = as_readonly([actuator.breakaway_effort for actuator in arm.actuators])
     return (
-        ("weight on the joints at the start", f"{row(gravity(arm, start))} N·m"),
-        ("dry friction of the joints", f"{row(dry)} N·m"),
-        ("voltage that holds the pose", f"{row(holding_voltage(arm, start))} V"),
+        ("weight on the joints at the start", f"{format_row(gravity(arm, start))} N·m"),
+        ("dry friction of the joints", f"{format_row(dry)} N·m"),
+        ("voltage that holds the pose", f"{format_row(holding_voltage(arm, start))} V"),
         ("held by friction, no voltage", ", ".join(stuck(slow)) or "none"),
         ("held by friction, no current", ", ".join(stuck(free)) or "none"),
         ("tool falls by, no voltage", f"{slow.tool[0, 2] - slow.tool[-1, 2]:.3f} m"),
@@ -74,7 +80,7 @@ def _numbers(slow: Trace, free: Trace) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _motion(*falls: Trace) -> Picture:
+def _motion(*falls: MotionRecord) -> DemoFigure:
     drawn, grid = figure("Puma 560 let go, its forearm level", 3, 2, 7.4, sharex="col")
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         heading(column[0], title)
@@ -91,4 +97,4 @@ def _motion(*falls: Trace) -> Picture:
         " the other joints never break away. Right: amplifiers keep the currents at zero, rotors"
         " and friction turn along. J2 falls freely until its back-EMF outweighs the supply of 40 V."
     )
-    return Picture("puma560_fall", caption, drawn)
+    return DemoFigure("puma560_fall", caption, drawn)

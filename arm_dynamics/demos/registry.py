@@ -20,7 +20,7 @@ EXTRAS = {"matplotlib": "plot", "PIL": "plot", "viser": "viewer", "yourdfpy": "v
 class Demo:
     """A module and what it shows.
 
-    Every module has ``show() -> Show``; one with a live page also has ``run(arguments) -> int``,
+    Every module has ``show() -> DemoResult``; one with a live page also has ``run(arguments) -> int``,
     which gets the rest of the command line, ends with the page and leaves figures of it.
     """
 
@@ -40,20 +40,20 @@ DEMOS = {
 }
 
 
-def find(name: str) -> Demo:
+def find_demo(name: str) -> Demo:
     """The demonstration ``name``; raises UnknownName listing those that exist."""
     if name not in DEMOS:
         raise UnknownName("demonstration", name, tuple(DEMOS))
     return DEMOS[name]
 
 
-def load(name: str) -> Any:
+def load_demo(name: str) -> Any:
     """The module of a demonstration.
 
     Raises UnknownName for one that does not exist, ArmDynamicsError naming the extra to install
     when its library is missing.
     """
-    module = f"arm_dynamics.demos.{find(name).module}"
+    module = f"arm_dynamics.demos.{find_demo(name).module}"
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -11,10 +11,10 @@ from threading import Lock
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, heading, label, legend, styled
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.demos.demo_result import Picture, Show, row
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.plant import Plant
 
@@ -29,7 +29,7 @@ TOUR = (
 TOUR_SECONDS = 11.0
 
 
-class Tour:
+class SliderScript:
     """Commands the angles of ``TOUR``, each once when its time has come."""
 
     def __init__(self, command: Callable[[Sequence[float]], None]) -> None:
@@ -64,7 +64,7 @@ class Session:
 
 
 @styled
-def session_show(name: str, arm: ArmModel, session: Session) -> Show:
+def session_show(name: str, arm: ArmModel, session: Session) -> DemoResult:
     """Commanded and simulated angles of each joint over time; ``arm`` tells the speeds."""
     states = session.states
     time = np.array([state.time for state in states])
@@ -72,14 +72,14 @@ def session_show(name: str, arm: ArmModel, session: Session) -> Show:
     desired = np.array([state.act[::2] for state in states])
     numbers = (
         ("time shown", f"{time[-1]:.2f} s"),
-        ("ways of the joints", f"{row(np.abs(np.diff(q, axis=0)).sum(axis=0))} rad"),
-        ("largest lags behind the command", f"{row(np.abs(desired - q).max(axis=0))} rad"),
+        ("ways of the joints", f"{format_row(np.abs(np.diff(q, axis=0)).sum(axis=0))} rad"),
+        ("largest lags behind the command", f"{format_row(np.abs(desired - q).max(axis=0))} rad"),
     )
     picture = _angles(name, arm, time, desired, q)
-    return Show("Sliders and servos of limited speed", (picture,), numbers)
+    return DemoResult("Sliders and servos of limited speed", (picture,), numbers)
 
 
-def _angles(name: str, arm: ArmModel, time: Vector, desired: Vector, q: Vector) -> Picture:
+def _angles(name: str, arm: ArmModel, time: Vector, desired: Vector, q: Vector) -> DemoFigure:
     drawn, grid = figure(f"{name}: sliders and servos", 3, 2, 7.2, sharex=True, sharey=True)
     for i, axes in enumerate(grid.flat):
         axes.plot(time, desired[:, i], "--", color=INK, drawstyle="steps-post", label="commanded")
@@ -94,7 +94,7 @@ def _angles(name: str, arm: ArmModel, time: Vector, desired: Vector, q: Vector) 
         " at no more than the speed above each plot (the one at the end, where it was edited):"
         " a ramp is a servo at its limit, and one that is called back turns round at once."
     )
-    return Picture(f"{name}_session", caption, drawn)
+    return DemoFigure(f"{name}_session", caption, drawn)
 
 
 class Servos:
@@ -123,12 +123,14 @@ class Servos:
 
     def follow(self, target: Sequence[float]) -> None:
         """Command the joints [rad] whose sliders moved; the others keep what they have."""
-        slid = vector("sliders", target, self.arm.nv)
+        slid = check_vector("sliders", target, self.arm.nv)
         with self._lock:
             moved, act = slid != self._slid, self.state.act
             self._command = np.where(moved, slid, self._command)
             sent = self.arm.resent_act(self._command, act)
-            self.state = replace(self.state, act=frozen(np.where(np.repeat(moved, 2), sent, act)))
+            self.state = replace(
+                self.state, act=as_readonly(np.where(np.repeat(moved, 2), sent, act))
+            )
             self._slid = slid
 
     def change(self, joint: str, name: str, number: float) -> None:

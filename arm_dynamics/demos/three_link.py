@@ -14,12 +14,16 @@ from arm_dynamics.core.figure_style import (
     legend,
     styled,
 )
-from arm_dynamics.demos.demo_result import Animation, Picture, Show, row
-from arm_dynamics.demos.motion_record import METHOD, record, released
+from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, format_row
+from arm_dynamics.demos.motion_record import (
+    INTEGRATOR,
+    release_from_rest,
+    simulate_constant_command,
+)
 from arm_dynamics.demos.planar import animate, energies, snapshots
 from arm_dynamics.dynamics.rigid_body import aba
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 FRICTION = 1.0
@@ -27,35 +31,43 @@ FRICTION = 1.0
 COARSE = 0.01
 """Time step [s] of the comparison of integrators."""
 TITLES = ("without friction", "with friction τ = -q̇")
-METHODS = ("explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4", "implicit_midpoint")
+INTEGRATORS = (
+    "explicit_euler",
+    "semi_implicit_euler",
+    "velocity_verlet",
+    "rk4",
+    "implicit_midpoint",
+)
 
 
-def simulate(damping: float = 0.0, dt: float = DT, method: str = METHOD) -> Trace:
+def simulate(damping: float = 0.0, dt: float = DT, integrator: str = INTEGRATOR) -> MotionRecord:
     """The fall with ``damping`` [N·m·s/rad] in every joint."""
     arm = load_arm("three_link")
     for name in arm.joint_names:
         arm = arm.with_joint(name, damping=damping)
-    start, nothing = released(arm, arm.pose("zero"))
-    return record(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt, method=method)
+    start, nothing = release_from_rest(arm, arm.configuration("zero"))
+    return simulate_constant_command(
+        arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt, integrator=integrator
+    )
 
 
-def first_acceleration(trace: Trace) -> Vector:
+def first_acceleration(trace: MotionRecord) -> Vector:
     """q̈(0) (3,) [rad/s²]; (-g, g, 0) for links of equal length that lie stretched."""
     return aba(trace.arm, trace.q[0], trace.v[0], trace.tau[0])
 
 
 @styled
-def show() -> Show:
+def show() -> DemoResult:
     """Angles and energy, path of the tip, drift of the integrators, and the fall animated."""
     falls = (simulate(), simulate(FRICTION))
     pictures = (_motion(*falls), _paths(*falls), _drift(), _animation(*falls))
-    return Show("Free fall of three links", pictures, _numbers(*falls))
+    return DemoResult("Free fall of three links", pictures, _numbers(*falls))
 
 
-def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
+def _numbers(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, str], ...]:
     drift = np.abs(free.energy - free.energy[0]).max()
     return (
-        ("first acceleration q̈(0)", f"({row(first_acceleration(free))}) rad/s²"),
+        ("first acceleration q̈(0)", f"({format_row(first_acceleration(free))}) rad/s²"),
         ("largest drift of the energy without friction", f"{drift:.1e} J"),
         ("largest kinetic energy without friction", f"{free.kinetic.max():.1f} J"),
         ("energy lost with friction", f"{braked.energy[0] - braked.energy[-1]:.2f} J"),
@@ -63,7 +75,7 @@ def _numbers(free: Trace, braked: Trace) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _motion(*falls: Trace) -> Picture:
+def _motion(*falls: MotionRecord) -> DemoFigure:
     drawn, grid = figure("Free fall of three links from rest along +x", 2, 2, 6.0, sharex=True)
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
@@ -71,7 +83,7 @@ def _motion(*falls: Trace) -> Picture:
         label(column[0], "", "joint angle [rad]")
         energies(column[1], trace)
         label(column[1], "time [s]", "energy [J]")
-    start = row(first_acceleration(falls[0]))
+    start = format_row(first_acceleration(falls[0]))
     grid[0, 0].set_ylim(bottom=-4.2)
     grid[0, 0].text(0.02, 0.04, f"q̈(0) = ({start}) rad/s²", transform=grid[0, 0].transAxes)
     drawn.align_ylabels()
@@ -81,10 +93,10 @@ def _motion(*falls: Trace) -> Picture:
         " while the second stays level. Without friction the sum of the energies stays where it"
         " was; with friction it only ever falls."
     )
-    return Picture("three_link_fall", caption, drawn)
+    return DemoFigure("three_link_fall", caption, drawn)
 
 
-def _paths(*falls: Trace) -> Picture:
+def _paths(*falls: MotionRecord) -> DemoFigure:
     drawn, grid = figure("The first two seconds of the fall", 2, 1, 8.0)
     for axes, trace, title in zip(grid.T[0], falls, TITLES, strict=True):
         snapshots(axes, trace, 0.1, 2.0)
@@ -94,13 +106,13 @@ def _paths(*falls: Trace) -> Picture:
         "Pose every 0.1 s, darker with time, and the path of the tip. Friction in the joints keeps"
         " the outer links from whipping."
     )
-    return Picture("three_link_path", caption, drawn)
+    return DemoFigure("three_link_path", caption, drawn)
 
 
-def _drift() -> Picture:
+def _drift() -> DemoFigure:
     drawn, ((axes,),) = figure(f"Energy that integrators invent, dt = {COARSE:g} s", 1, 1, 4.0)
-    for method, colour in zip(METHODS, PALETTE, strict=False):
-        trace = simulate(dt=COARSE, method=method)
+    for method, colour in zip(INTEGRATORS, PALETTE, strict=False):
+        trace = simulate(dt=COARSE, integrator=method)
         error = np.abs(trace.energy - trace.energy[0])[1:]
         axes.semilogy(trace.time[1:], error, color=colour, label=method, linewidth=1.2)
     label(axes, "time [s]", "|E(t) - E(0)| [J]")
@@ -109,9 +121,9 @@ def _drift() -> Picture:
         "The same fall with every integrator at one coarse time step. The true energy never"
         " changes, so all that is drawn is error."
     )
-    return Picture("three_link_drift", caption, drawn)
+    return DemoFigure("three_link_drift", caption, drawn)
 
 
-def _animation(*falls: Trace) -> Animation:
+def _animation(*falls: MotionRecord) -> Animation:
     caption = "The two falls in real time, with the last second of the tip's path."
     return animate("three_link", caption, "Free fall of three links", falls, TITLES)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from arm_dynamics.core.figure_style import curves, figure, heading, label, styled
 from arm_dynamics.demos import two_link_hold, two_link_joints, two_link_reach, two_link_tool
-from arm_dynamics.demos.demo_result import Picture, Show
-from arm_dynamics.demos.motion_record import record, released
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
+from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.planar import energies, snapshots
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 EVERY, UNTIL = 0.5, 3.0
@@ -17,15 +17,15 @@ TITLES = {"two_link": "1 m, 1 kg and 1 m, 1 kg", "two_link_pb": "1 m, 1 kg and 0
 """Arms and their rods."""
 
 
-def simulate(name: str = "two_link", dt: float = DT) -> Trace:
+def simulate(name: str = "two_link", dt: float = DT) -> MotionRecord:
     """The swing of the arm ``name``, friction 0.1 N·m·s/rad in each joint."""
     arm = load_arm(name)
-    start, nothing = released(arm, arm.pose("zero"))
-    return record(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt)
+    start, nothing = release_from_rest(arm, arm.configuration("zero"))
+    return simulate_constant_command(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt)
 
 
 @styled
-def show() -> Show:
+def show() -> DemoResult:
     """The swing, joints under three laws, lines of the tool, workspace, gravity compensation."""
     swings = [simulate(name) for name in TITLES]
     moved = {law: two_link_joints.simulate(law) for law in two_link_joints.LAWS}
@@ -34,18 +34,18 @@ def show() -> Show:
     pictures = (
         _motion(*swings),
         _poses(*swings),
-        two_link_joints.picture(moved),
+        two_link_joints.make_figure(moved),
         two_link_reach.workspace(),
         two_link_reach.paths(lines),
         two_link_reach.poses(lines),
-        two_link_hold.picture(held),
+        two_link_hold.make_figure(held),
     )
     rows = [row for swing in swings for row in _numbers(swing)]
-    rows += two_link_joints.numbers(moved) + two_link_tool.numbers(lines)
-    return Show("Two links", pictures, (*rows, *two_link_hold.numbers(held)))
+    rows += two_link_joints.key_figures(moved) + two_link_tool.key_figures(lines)
+    return DemoResult("Two links", pictures, (*rows, *two_link_hold.key_figures(held)))
 
 
-def _numbers(swing: Trace) -> tuple[tuple[str, str], ...]:
+def _numbers(swing: MotionRecord) -> tuple[tuple[str, str], ...]:
     friction, name = [joint.damping for joint in swing.arm.joints], swing.arm.name
     lost, speeds = swing.work((swing.v**2) @ friction)[-1], abs(swing.v).max(axis=0)
     return (
@@ -56,7 +56,7 @@ def _numbers(swing: Trace) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _motion(*swings: Trace) -> Picture:
+def _motion(*swings: MotionRecord) -> DemoFigure:
     drawn, grid = figure("Unactuated swing of two links", 3, 2, 7.2, sharex=True, sharey="row")
     for (angles, speeds, energy), swing in zip(grid.T, swings, strict=True):
         heading(angles, TITLES[swing.arm.name])
@@ -72,13 +72,13 @@ def _motion(*swings: Trace) -> Picture:
         " both joints and no actuation. Left the arm two_link, right two_link_pb with a shorter and"
         " lighter second rod. The sum of the energies only ever falls, by the work of the friction."
     )
-    return Picture("two_link_swing", caption, drawn)
+    return DemoFigure("two_link_swing", caption, drawn)
 
 
-def _poses(*swings: Trace) -> Picture:
+def _poses(*swings: MotionRecord) -> DemoFigure:
     drawn, (row,) = figure("Poses of the unactuated swing", 1, 2, 3.4, sharex=True, sharey=True)
     for axes, swing in zip(row, swings, strict=True):
         snapshots(axes, swing, EVERY, UNTIL)
         heading(axes, TITLES[swing.arm.name])
     caption = "Pose every 0.5 s for three seconds, darker with time, and the path of the tip."
-    return Picture("two_link_poses", caption, drawn)
+    return DemoFigure("two_link_poses", caption, drawn)

@@ -14,12 +14,12 @@ import numpy as np
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.controller import NO_MEMORY
 from arm_dynamics.control.controllers.velocity_pid import VelocityPid
-from arm_dynamics.control.trajectories.joint_splines import cubic
-from arm_dynamics.core.arrays import Vector, vector
+from arm_dynamics.control.trajectories.joint_splines import cubic_trajectory
+from arm_dynamics.core.arrays import Vector, check_vector
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.kinematics import jacobian, jacobian_derivative, pose
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 GAINS = {"J1": {"kv": 100.0, "kx": 200.0, "ka": 0.5}, "J2": {"kv": 20.0, "kx": 50.0, "ka": 0.05}}
 """As published: Kp, Ki, Kd of the velocity error."""
@@ -32,7 +32,7 @@ UNLIMITED = 1e6
 PLANE = [0, 2]
 """x and z: the arm's vertical plane."""
 
-Asked = Callable[[float, Vector, Vector, Vector], tuple[Vector, Vector]]
+ReferenceFunction = Callable[[float, Vector, Vector, Vector], tuple[Vector, Vector]]
 """(t, q, q̇, q_r) → q̇_r, q̈_r; q_r is the integral of q̇_r."""
 
 
@@ -47,7 +47,7 @@ class Cubic:
     @classmethod
     def between(cls, start: Sequence[float], end: Sequence[float], duration: float) -> Cubic:
         """From lists."""
-        return cls(vector("start", start), vector("end", end), duration)
+        return cls(check_vector("start", start), check_vector("end", end), duration)
 
     def at(self, t: float) -> tuple[Vector, Vector, Vector]:
         """x, ẋ, ẍ at t [s]."""
@@ -59,7 +59,7 @@ class Cubic:
         return self.start + way * (3 * s * s - 2 * s**3), way * slope, way * bend
 
 
-def resolved_rate(arm: ArmModel, way: Cubic) -> Asked:
+def resolved_rate(arm: ArmModel, way: Cubic) -> ReferenceFunction:
     """q̇_r = J#(q_r) ẋ_r: rates of the reference's own joints, without feedback of the tool."""
 
     def asked(t: float, q: Vector, v: Vector, q_r: Vector) -> tuple[Vector, Vector]:
@@ -73,7 +73,7 @@ def resolved_rate(arm: ArmModel, way: Cubic) -> Asked:
     return asked
 
 
-def task_space(arm: ArmModel, way: Cubic) -> Asked:
+def task_space(arm: ArmModel, way: Cubic) -> ReferenceFunction:
     """q̇_r = J#(q) (ẋ_r + k (x_r - x)), k = FEEDBACK."""
 
     def asked(t: float, q: Vector, v: Vector, q_r: Vector) -> tuple[Vector, Vector]:
@@ -91,10 +91,10 @@ def task_space(arm: ArmModel, way: Cubic) -> Asked:
 class RateControl(VelocityPid):
     """VelocityPid with the published gains along q_r = ∫ q̇_r dt, its memory."""
 
-    def __init__(self, arm: ArmModel, asked: Asked) -> None:
+    def __init__(self, arm: ArmModel, asked: ReferenceFunction) -> None:
         super().__init__(arm, GAINS)
         self.asked = asked
-        self.reset(State.of(arm.pose("initial")))
+        self.reset(State.of(arm.configuration("initial")))
 
     def reset(self, state: State) -> None:
         """Begin where the arm is."""
@@ -134,16 +134,16 @@ class RateControl(VelocityPid):
 def run(
     arm: ArmModel,
     start: Sequence[float],
-    asked: Asked,
+    asked: ReferenceFunction,
     *,
     seconds: float,
     period: float,
     duration: float,
     tolerance: float,
-) -> Trace:
+) -> MotionRecord:
     """The arm from rest at ``start`` in continuous time, along a way of ``duration`` [s]."""
     free = replace(arm, joints=tuple(replace(j, effort=UNLIMITED) for j in arm.joints))
-    still = cubic([start, start], [0.0, duration])
+    still = cubic_trajectory([start, start], [0.0, duration])
     return simulate_closed_loop(
         free, RateControl(free, asked), still, State.of(start),
         seconds=seconds, period=period, continuous=True, tolerance=tolerance,

@@ -9,18 +9,18 @@ from arm_dynamics.control.controllers.gravity_compensation import GravityCompens
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.figure_style import FAINT, PALETTE, figure, heading, label, legend, styled
 from arm_dynamics.core.state import State
-from arm_dynamics.demos.demo_result import Picture, row
+from arm_dynamics.demos.demo_result import DemoFigure, format_row
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.model.model_error import with_model_error
-from arm_dynamics.simulation.trace import Trace
+from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, TOLERANCE = 1000.0, 0.5, 1e-9
 ERRORS = {"exact": 0.0, "0.1 % too heavy": 0.1, "0.1 % too light": -0.1}
 """Of the masses that the law believes [%]."""
-Runs = dict[str, Trace]
+Runs = dict[str, MotionRecord]
 
 
-def simulate(error: float) -> Trace:
+def simulate(error: float) -> MotionRecord:
     """The arm let go along +x; in continuous time, as a sampled torque would act like friction."""
     arm = load_arm("two_link")
     law = GravityCompensation(with_model_error(arm, mass=error))
@@ -31,16 +31,16 @@ def simulate(error: float) -> Trace:
     )  # fmt: skip
 
 
-def numbers(runs: Runs) -> tuple[tuple[str, str], ...]:
+def key_figures(runs: Runs) -> tuple[tuple[str, str], ...]:
     """Where each ends."""
     return tuple(
-        (f"gravity compensation {name}: J1, J2 after 1000 s", f"{row(t.q[-1])} rad")
+        (f"gravity compensation {name}: J1, J2 after 1000 s", f"{format_row(t.q[-1])} rad")
         for name, t in runs.items()
     )
 
 
 @styled
-def picture(runs: Runs) -> Picture:
+def make_figure(runs: Runs) -> DemoFigure:
     """Angles over 1000 s, the first 30 s of it beside them."""
     drawn, grid = figure("Gravity compensation over 1000 s", 2, 2, 5.4, sharex="col", sharey="row")
     for (whole, begin), joint in zip(grid, (0, 1), strict=True):
@@ -64,4 +64,4 @@ def picture(runs: Runs) -> Picture:
         " J1 = π/2, where the law lifts too much, and hanging, J1 = -π/2, where it lifts too"
         " little (dotted)."
     )
-    return Picture("two_link_hold", caption, drawn)
+    return DemoFigure("two_link_hold", caption, drawn)

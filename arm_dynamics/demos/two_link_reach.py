@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from arm_dynamics.control.trajectories.feasibility import follow
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.control.trajectories.feasibility import solve_along
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.figure_style import (
     FAINT,
     INK,
@@ -19,10 +19,10 @@ from arm_dynamics.core.figure_style import (
     legend,
     styled,
 )
-from arm_dynamics.demos.demo_result import Picture
+from arm_dynamics.demos.demo_result import DemoFigure
 from arm_dynamics.demos.planar import plane, snapshots
-from arm_dynamics.demos.two_link_tool import JOINT, OWN, TASK, WAYS, Runs, Way, missed
-from arm_dynamics.dynamics.kinematics import chain_points
+from arm_dynamics.demos.two_link_tool import JOINT, LINES, OWN, TASK, Runs, ToolLine, tool_error
+from arm_dynamics.dynamics.kinematics import joint_origins
 from arm_dynamics.dynamics.kinematics.workspace import reachable_points
 from arm_dynamics.model.load import load_arm
 
@@ -31,29 +31,29 @@ POSTURES = 2000
 """Dots of the workspace."""
 EVERY = 0.5
 """Pose snapshots [s]."""
-LEAST = 1e-3
+MIN_DISTANCE = 1e-3
 """Distance [mm] below which the figure ends."""
 POSES = (("A", TASK), ("B", JOINT), ("B", TASK), ("B", OWN))
 
 
-def rims(arm: str) -> Vector:
+def workspace_radii(arm: str) -> Vector:
     """|l1 - l2| and l1 + l2 (2,) [m], between which the tool of a two-link arm can be."""
-    points = chain_points(load_arm(arm), np.zeros(2))
+    points = joint_origins(load_arm(arm), np.zeros(2))
     first, second = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    return frozen([abs(first - second), first + second])
+    return as_readonly([abs(first - second), first + second])
 
 
-def out_of_reach(way: Way) -> list[tuple[float, float]]:
+def out_of_reach(way: ToolLine) -> list[tuple[float, float]]:
     """From when to when [s] the arm can not follow a line, found before it moves."""
-    faults = follow(load_arm(way.arm), way.planned()).faults
+    faults = solve_along(load_arm(way.arm), way.planned()).faults
     return [(part.begin, part.end) for part in faults]
 
 
 @styled
-def workspace() -> Picture:
+def workspace() -> DemoFigure:
     """Postures' tools, the rims of the reach, and the lines."""
     drawn, (row,) = figure("Reachable workspace", 1, 2, 4.9, sharex=True, sharey=True)
-    for axes, (name, way) in zip(row, WAYS.items(), strict=True):
+    for axes, (name, way) in zip(row, LINES.items(), strict=True):
         dots = reachable_points(load_arm(way.arm), POSTURES).points
         axes.plot(dots[:, 0], dots[:, 2], ".", color=PALETTE[5], markersize=1.5, alpha=0.6)
         _rims(axes, way.arm, label="|l₁ ± l₂|")
@@ -69,15 +69,15 @@ def workspace() -> Picture:
         " and line B leads through it. The part that the arm can not follow is found, to a"
         " millisecond, before anything moves."
     )
-    return Picture("two_link_workspace", caption, drawn)
+    return DemoFigure("two_link_workspace", caption, drawn)
 
 
 @styled
-def paths(runs: Runs) -> Picture:
+def paths(runs: Runs) -> DemoFigure:
     """Paths, distance from the line's moving point, torque of the first joint."""
     drawn, grid = figure("Straight lines of the tool under three laws", 3, 2, 9.0)
     for (path, away, torque), (name, found) in zip(grid.T, runs.items(), strict=True):
-        way = WAYS[name]
+        way = LINES[name]
         time = next(iter(found.values())).time
         path.plot(*way.at(time).T, "--", color=INK, linewidth=1.0, label="line")
         if name == "B":
@@ -86,7 +86,7 @@ def paths(runs: Runs) -> Picture:
             options: Any = {"color": COLOURS[law], "linewidth": 1.4}
             path.plot(*plane(trace)[:, -1].T, **options)
             options["label"] = law.removesuffix(" space")
-            away.semilogy(time, np.maximum(1e3 * missed(way, trace), LEAST), **options)
+            away.semilogy(time, np.maximum(1e3 * tool_error(way, trace), MIN_DISTANCE), **options)
             torque.plot(time, trace.tau[:, 0], **options)
         heading(path, way.title)
         _plane(path)
@@ -104,17 +104,17 @@ def paths(runs: Runs) -> Picture:
         " no law can be near it, but the last one needs half of the torque and ends within a"
         " micrometre."
     )
-    return Picture("two_link_paths", caption, drawn)
+    return DemoFigure("two_link_paths", caption, drawn)
 
 
 @styled
-def poses(runs: Runs) -> Picture:
+def poses(runs: Runs) -> DemoFigure:
     """Arms every 0.5 s."""
     drawn, grid = figure("Poses along the lines", 2, 2, 7.6)
     for axes, (name, law) in zip(grid.flat, POSES, strict=True):
         trace = runs[name][law]
         snapshots(axes, trace, EVERY, float(trace.time[-1]))
-        line = np.array([WAYS[name].start, WAYS[name].end])
+        line = np.array([LINES[name].start, LINES[name].end])
         axes.plot(*line.T, "--", color=INK, linewidth=1.0)
         heading(axes, f"line {name}, {law}")
         axes.set(xlim=(-1.3, 1.5), ylim=(-1.15, 1.5))
@@ -122,12 +122,12 @@ def poses(runs: Runs) -> Picture:
         "Pose every 0.5 s, darker with time, and the path of the tool; dashed the line. On line B"
         " the law in joint space ends beside the target, the other two at it."
     )
-    return Picture("two_link_tool_poses", caption, drawn)
+    return DemoFigure("two_link_tool_poses", caption, drawn)
 
 
 def _rims(axes: Axes, arm: str, **options: Any) -> None:
     angle = np.linspace(0, 2 * np.pi, 241)
-    for k, radius in enumerate(rims(arm)):
+    for k, radius in enumerate(workspace_radii(arm)):
         if radius > 0:
             x, z = radius * np.cos(angle), radius * np.sin(angle)
             axes.plot(x, z, ":", color=FAINT, **(options if k else {}))

@@ -20,11 +20,11 @@ from rich.table import Table
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import styled
-from arm_dynamics.core.files import prepare_folder, writing
+from arm_dynamics.core.files import output_file, prepare_folder
 from arm_dynamics.demos import animation
-from arm_dynamics.demos.demo_result import Animation, Picture, Show
+from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult
 
-KEPT = 24
+POINT_CAPACITY = 24
 """Points kept of a line, about."""
 DIGITS = 9
 """Significant digits kept of a number."""
@@ -34,7 +34,7 @@ MOMENTS = 5
 Content = dict[str, Any]
 
 
-def content(picture: Picture) -> Content:
+def content(picture: DemoFigure) -> Content:
     """What the picture says: its caption, titles, labels and decimated curves."""
     if not isinstance(picture, Animation):
         return {"caption": picture.caption, **_figure(picture.figure)}
@@ -74,7 +74,7 @@ def _line(line: Line2D) -> Content:
 
 def _kept(values: Vector) -> list[float]:
     """About KEPT entries, the first and the last among them."""
-    count = min(KEPT, values.size)
+    count = min(POINT_CAPACITY, values.size)
     chosen = values[np.linspace(0, values.size - 1, count).round().astype(int)]
     return [float(f"{value:.{DIGITS}g}") for value in chosen]
 
@@ -92,13 +92,13 @@ class Result:
     numbers: tuple[tuple[str, str], ...]
 
 
-def write(show: Show, folder: Path) -> Result:
+def write_figures(show: DemoResult, folder: Path) -> Result:
     """Every picture of ``show`` as a file in ``folder``; raises ConfigError when one fails."""
     files = tuple(_write(picture, prepare_folder(folder)) for picture in show.pictures)
     return Result(show.title, files, show.numbers)
 
 
-def report(result: Result, folder: Path) -> None:
+def print_results(result: Result, folder: Path) -> None:
     """Print the table of numbers, and where the pictures are."""
     table = Table("figure", "value", title=result.title, title_justify="left")
     for row in result.numbers:
@@ -109,15 +109,15 @@ def report(result: Result, folder: Path) -> None:
         print(f"  {file.name}", flush=True)
 
 
-def file_name(picture: Picture) -> str:
+def file_name(picture: DemoFigure) -> str:
     """Name of the picture's file."""
     return picture.name + (".gif" if isinstance(picture, Animation) else ".png")
 
 
 @styled
-def _write(picture: Picture, folder: Path) -> Path:
+def _write(picture: DemoFigure, folder: Path) -> Path:
     file, mark = folder / file_name(picture), digest(content(picture))
-    with writing(file):
+    with output_file(file):
         if isinstance(picture, Animation):
             animation.save(picture, file, mark)
         else:

@@ -19,70 +19,70 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, scalar, vector
-from arm_dynamics.core.compiled_math import finite
+from arm_dynamics.core.arrays import Vector, check_float, check_vector
+from arm_dynamics.core.compiled_math import is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.small_matrices import symmetric
-from arm_dynamics.model.arm_argument import given_arm, takes_arm
+from arm_dynamics.core.small_matrices import symmetric_from_upper
+from arm_dynamics.model.arm_argument import check_arm, requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 FLOAT = np.dtype(np.float64)
 _scratch = threading.local()
 
 
-@takes_arm
+@requires_arm
 def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
     """M(q), symmetric positive definite (nv, nv) [kg·m²]; CRBA, rotor inertia included."""
-    upper = pin.crba(arm.model, data(arm), _numbers("q", q, arm.nv))
-    return _finite("M(q)", symmetric(upper))
+    upper = pin.crba(arm.model, pinocchio_data(arm), _numbers("q", q, arm.nv))
+    return _finite("M(q)", symmetric_from_upper(upper))
 
 
-@takes_arm
+@requires_arm
 def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
-    return _finite("C(q, v)", pin.computeCoriolisMatrix(arm.model, data(arm), q, v))
+    return _finite("C(q, v)", pin.computeCoriolisMatrix(arm.model, pinocchio_data(arm), q, v))
 
 
-@takes_arm
+@requires_arm
 def gravity(arm: ArmModel, q: ArrayLike) -> Vector:
     """g(q) = ∂U/∂q (nv,) [N·m]: the effort that holds the arm still."""
-    weight = pin.computeGeneralizedGravity(arm.model, data(arm), _numbers("q", q, arm.nv))
+    weight = pin.computeGeneralizedGravity(arm.model, pinocchio_data(arm), _numbers("q", q, arm.nv))
     return _finite("g(q)", weight)
 
 
-@takes_arm
+@requires_arm
 def nle(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """C(q, v) v + g(q) (nv,) [N·m]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
-    return _finite("C(q, v) v + g(q)", pin.nonLinearEffects(arm.model, data(arm), q, v))
+    return _finite("C(q, v) v + g(q)", pin.nonLinearEffects(arm.model, pinocchio_data(arm), q, v))
 
 
-@takes_arm
+@requires_arm
 def rnea(arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
     """Inverse dynamics tau = M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
     q, v, a = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("a", a, arm.nv)
-    return _finite("M(q) a + C(q, v) v + g(q)", pin.rnea(arm.model, data(arm), q, v, a))
+    return _finite("M(q) a + C(q, v) v + g(q)", pin.rnea(arm.model, pinocchio_data(arm), q, v, a))
 
 
-@takes_arm
-def rnea_each(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
+@requires_arm
+def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
     """``rnea`` of many instants: rows of q, v, a and of the result (m, nv), finite."""
-    scratch, found = data(arm), np.empty(q.shape)
+    scratch, found = pinocchio_data(arm), np.empty(q.shape)
     for k in range(len(q)):
         found[k] = pin.rnea(arm.model, scratch, q[k], v[k], a[k])
     found.setflags(write=False)
     return found
 
 
-@takes_arm
+@requires_arm
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
-    return _finite("the acceleration", pin.aba(arm.model, data(arm), q, v, tau))
+    return _finite("the acceleration", pin.aba(arm.model, pinocchio_data(arm), q, v, tau))
 
 
-@takes_arm
+@requires_arm
 def aba_derivatives(
     arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike
 ) -> tuple[Vector, Vector, Vector]:
@@ -91,28 +91,28 @@ def aba_derivatives(
     Source: J. Carpentier and N. Mansard, RSS XIV (2018).
     """
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
-    by_q, by_v, upper = pin.computeABADerivatives(arm.model, data(arm), q, v, tau)
+    by_q, by_v, upper = pin.computeABADerivatives(arm.model, pinocchio_data(arm), q, v, tau)
     inverse = np.triu(upper) + np.triu(upper, 1).T
     return _finite("∂a/∂q", by_q), _finite("∂a/∂v", by_v), _finite("M(q)⁻¹", inverse)
 
 
-@takes_arm
+@requires_arm
 def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
     """T = ½ vᵀ M(q) v [J], rotors included."""
     v = _numbers("v", v, arm.nv)
     with np.errstate(over="ignore", invalid="ignore"):
-        return scalar("kinetic energy [J]", float(0.5 * v @ mass_matrix(arm, q) @ v))
+        return check_float("kinetic energy [J]", float(0.5 * v @ mass_matrix(arm, q) @ v))
 
 
-@takes_arm
+@requires_arm
 def potential_energy(arm: ArmModel, q: ArrayLike) -> float:
     """U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
     q = _numbers("q", q, arm.nv)
-    return float(pin.computePotentialEnergy(arm.model, data(arm), q))
+    return float(pin.computePotentialEnergy(arm.model, pinocchio_data(arm), q))
 
 
-@takes_arm
-def data(arm: ArmModel) -> Any:
+@requires_arm
+def pinocchio_data(arm: ArmModel) -> Any:
     """Pinocchio's scratch memory for this arm in this thread."""
     cache: WeakKeyDictionary[ArmModel, Any] = _scratch.__dict__.setdefault(
         "data", WeakKeyDictionary()
@@ -124,7 +124,7 @@ def data(arm: ArmModel) -> Any:
 
 def _finite(what: str, result: Vector) -> Vector:
     """A result, read-only; raises InvalidValue where numbers went out of the finite ones."""
-    if not finite(result.ravel()):
+    if not is_finite(result.ravel()):
         raise InvalidValue(f"{what} leaves the finite numbers: smaller entries are expected")
     own: Vector = result.copy()  # Pinocchio's results are its scratch memory
     own.setflags(write=False)
@@ -132,7 +132,7 @@ def _finite(what: str, result: Vector) -> Vector:
 
 
 def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
-    """``vector(name, value, size)``; an array that is in order goes without a copy.
+    """``check_vector(name, value, size)``; an array that is in order goes without a copy.
 
     The laws that run every step ask for this: it costs a tenth.
     """
@@ -141,25 +141,25 @@ def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
         and value.dtype is FLOAT
         and value.shape == (size,)
         and value.flags.c_contiguous
-        and finite(value)
+        and is_finite(value)
     ):
         return value
-    return vector(name, value, size)
+    return check_vector(name, value, size)
 
 
-class RigidBody:
+class RigidBodyDynamics:
     """``dynamics`` of one arm without its checks, with scratch memory of its own.
 
     q, v, a are (nv,), float64 and finite; the results are the caller's.
     """
 
     def __init__(self, arm: ArmModel) -> None:
-        self._model = given_arm(arm).model
+        self._model = check_arm(arm).model
         self._data = self._model.createData()
 
     def mass_matrix(self, q: Vector) -> Vector:
         """M(q) (nv, nv) [kg·m²]."""
-        return symmetric(pin.crba(self._model, self._data, q))
+        return symmetric_from_upper(pin.crba(self._model, self._data, q))
 
     def gravity(self, q: Vector) -> Vector:
         """g(q) (nv,) [N·m]."""

@@ -10,9 +10,9 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.hardware.motor_bus import MotorBus
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.safety_settings import SafetySettings
 
@@ -39,10 +39,12 @@ def build_driver(
     UnknownName for another name, PluginError for a plugin that cannot be imported, ConfigError
     for a URDF without the motors' wiring and for motors that do not take ``interface``.
     """
-    kind = plugins.load("drivers", name)
+    kind = plugins.load_class("drivers", name)
     if isinstance(kind, type) and issubclass(kind, MotorBus):
         bus = build_bus(arm, name, settings)
-        return MotorArm(arm, bus, interface=interface, safety=safety, events=events, period=period)
+        return MotorBusDriver(
+            arm, bus, interface=interface, safety=safety, events=events, period=period
+        )
     if isinstance(kind, type) and issubclass(kind, Driver):
         with plugins.guarded("drivers", name):
             return kind(arm)
@@ -54,19 +56,19 @@ def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTING
 
     Raises ConfigError for a driver that has no motors.
     """
-    kind, wiring = motors_of(name, settings), read_wiring(arm)
+    kind, wiring = bus_class(name, settings), read_hardware_info(arm)
     with plugins.guarded("drivers", name):
         return kind(wiring.motors, {**wiring.settings, **settings})
 
 
-def motors_of(name: str, settings: Mapping[str, str] = NO_SETTINGS) -> type[MotorBus]:
+def bus_class(name: str, settings: Mapping[str, str] = NO_SETTINGS) -> type[MotorBus]:
     """The kind of motors that the driver ``name`` speaks to; errors as of ``build_bus``.
 
     Raises UnknownName for a setting that it does not know.
     """
-    kind = None if name in WITHOUT_MOTORS else plugins.load("drivers", name)
+    kind = None if name in WITHOUT_MOTORS else plugins.load_class("drivers", name)
     if not (isinstance(kind, type) and issubclass(kind, MotorBus)):
-        known = ", ".join(n for n in plugins.names("drivers") if n not in WITHOUT_MOTORS)
+        known = ", ".join(n for n in plugins.registered_names("drivers") if n not in WITHOUT_MOTORS)
         raise ConfigError(f"driver '{name}' has no motors; known with motors: {known}")
     known_names = (*kind.setting_names, "port", "baud", UNWATCHED)
     for given in settings if kind.setting_names else ():

@@ -17,11 +17,11 @@ from enum import Enum
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import LoopTiming
-from arm_dynamics.model.arm_argument import given_arm
+from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 
-class Status(Enum):
+class DriverState(Enum):
     """What a physical arm does now."""
 
     UNCONFIGURED = "unconfigured"
@@ -36,13 +36,13 @@ class Status(Enum):
     """The port is gone; it is tried again."""
 
     @property
-    def drives(self) -> bool:
+    def torque_enabled(self) -> bool:
         """Whether torque is on."""
-        return self is Status.ACTIVE or self is Status.STOPPED
+        return self is DriverState.ACTIVE or self is DriverState.STOPPED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Feedback:
+class ArmFeedback:
     """Time [s] of the newest reading; q [rad], v [rad/s], tau [N·m] at the joint, each (nv,).
 
     ``temperature`` [°C], ``supply`` [V] and ``age`` [s] are (nv,) too. What a motor does not
@@ -69,30 +69,30 @@ MEASURED, ESTIMATED, NONE = "measured", "estimated", "none"
 class Capability:
     """Command ``interfaces`` of one joint, and how its effort is known.
 
-    ``effort`` is "measured" (from a current with a known constant), "estimated" (by the motor's
+    ``effort_source`` is "measured" (from a current with a known constant), "estimated" (by the motor's
     law from its voltage) or "none".
     """
 
     joint: str
     interfaces: tuple[str, ...]
-    effort: str = NONE
+    effort_source: str = NONE
 
 
 class Driver(ABC):
     """Reads states from an arm and writes commands to it: rad, rad/s, N·m at the joint."""
 
-    also: tuple[str, ...] = ()
+    extra_interfaces: tuple[str, ...] = ()
     """Command interfaces that may be taken beside those of the arm's actuators."""
     fit: Callable[[Vector], None] | None = None
     """Checks the gains of whoever commands the arm at the positions (nv,), before torque is on.
 
     Raises InvalidValue where they are unstable: the driver is then not configured or activated."""
-    begun: int = 0
+    command_epoch: int = 0
     """How often commands began to be obeyed: with torque on, and after every stop. Whoever
     commands the arm then begins anew from where it is."""
 
     def __init__(self, arm: ArmModel) -> None:
-        self.arm = given_arm(arm)
+        self.arm = check_arm(arm)
 
     @property
     def held(self) -> Vector | None:
@@ -124,7 +124,7 @@ class Driver(ABC):
     def deactivate(self) -> None:
         """Give up control; reading goes on."""
 
-    def safe_stop(self) -> None:
+    def controlled_stop(self) -> None:
         """Bring the arm to rest without further commands."""
 
     def close(self) -> None:

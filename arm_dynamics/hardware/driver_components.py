@@ -8,24 +8,24 @@ from typing import TypeVar
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import LoopTiming
-from arm_dynamics.hardware.bus_connection import BusLink, as_fault
-from arm_dynamics.hardware.driver import Driver, Status
-from arm_dynamics.hardware.feedback_buffer import Q, Senses, V
+from arm_dynamics.hardware.bus_connection import BusConnection, as_driver_fault
+from arm_dynamics.hardware.driver import Driver, DriverState
+from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer, Q, V
 from arm_dynamics.hardware.motor_bus import MotorBus
-from arm_dynamics.hardware.transmission import ShaftMap
+from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import MotorWiring, read_wiring
-from arm_dynamics.safety.command_limiter import Limits
-from arm_dynamics.safety.command_watchdog import CommandWatch
-from arm_dynamics.safety.controlled_stop import Stop, begin_stop, require_policy
-from arm_dynamics.safety.emergency_stop import EmergencyStop, TorqueOff
+from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
+from arm_dynamics.safety.command_limiter import CommandLimiter
+from arm_dynamics.safety.command_watchdog import CommandWatchdog
+from arm_dynamics.safety.controlled_stop import StopMotion, make_stop, require_policy
+from arm_dynamics.safety.emergency_stop import EmergencyStopLatch, TorqueOffRequest
 from arm_dynamics.safety.events import Events, Trip, Trips
-from arm_dynamics.safety.limit_monitor import Judgement
-from arm_dynamics.safety.oscillation import Settling, Swinging
+from arm_dynamics.safety.limit_monitor import LimitMonitor
+from arm_dynamics.safety.oscillation import OscillationMonitor, Settling
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 T = TypeVar("T")
@@ -35,10 +35,10 @@ ENOUGH = 5
 """Periods that must have been measured before their median is used."""
 USUAL = 0.01
 """Control period [s] that is assumed while neither a configured nor a measured one exists."""
-CLOSED = (Status.UNCONFIGURED, Status.ERROR)
+CLOSED = (DriverState.UNCONFIGURED, DriverState.ERROR)
 
 
-class MotorParts(Driver):
+class DriverComponents(Driver):
     """Bus, joints, limits, watch, trips and switches of an arm, made and checked once."""
 
     def __init__(
@@ -46,7 +46,7 @@ class MotorParts(Driver):
         arm: ArmModel,
         bus: MotorBus,
         *,
-        wiring: Sequence[MotorWiring] | None = None,
+        wiring: Sequence[JointMotor] | None = None,
         interface: str = "effort",
         safety: SafetySettings = SafetySettings(),  # noqa: B008  # frozen
         events: Events | None = None,
@@ -54,32 +54,38 @@ class MotorParts(Driver):
     ) -> None:
         """``period`` [s] is the host's configured control period; 0: measured only."""
         super().__init__(arm)
-        self._configured = scalar("period [s]", period, lower=0)
+        self._configured = check_float("period [s]", period, lower=0)
         self.bus, self.interface, self.safety = bus, interface, safety
-        self.wiring = tuple(read_wiring(arm).motors if wiring is None else wiring)
+        self.wiring = tuple(read_hardware_info(arm).motors if wiring is None else wiring)
         self.events = events or Events()
-        self.status = Status.UNCONFIGURED
-        self.also = (interface,)
-        self._shafts = ShaftMap(arm, self.wiring, bus, interface)
+        self.status = DriverState.UNCONFIGURED
+        self.extra_interfaces = (interface,)
+        self._shafts = Transmission(arm, self.wiring, bus, interface)
         self.capabilities = self._shafts.capabilities
         """What each joint takes and tells."""
         self._ids = self._shafts.ids
         self._asked = "effort" if interface == "voltage" else interface
-        require_policy(safety.policy, self._asked)
+        require_policy(safety.stop_policy, self._asked)
         _require_able(arm, self._asked)
-        self._link = BusLink(bus, self._shafts.interface, safety.reopen_period)
-        self._limits = Limits(arm, safety, bus.feedback_delay)
-        self._judgement = Judgement(arm, safety)
-        self._swinging, self._settling = Swinging(arm, safety), Settling(arm)
+        self._link = BusConnection(bus, self._shafts.interface, safety.reconnect_period)
+        self._limits = CommandLimiter(arm, safety, bus.feedback_delay)
+        self._judgement = LimitMonitor(arm, safety)
+        self._swinging, self._settling = OscillationMonitor(arm, safety), Settling(arm)
         timeout = safety.command_timeout
-        self._watch = CommandWatch(arm, timeout, self.events, also=self.also, stop=self._hold)
-        self._trips, self._button, self._off = Trips(self.events), EmergencyStop(), TorqueOff()
-        self._stop: Stop | None = None
+        self._watch = CommandWatchdog(
+            arm, timeout, self.events, also=self.extra_interfaces, stop=self._hold
+        )
+        self._trips, self._button, self._off = (
+            Trips(self.events),
+            EmergencyStopLatch(),
+            TorqueOffRequest(),
+        )
+        self._stop: StopMotion | None = None
         self._good, self._sent, self._closed = 0, 0.0, False
         self._reads: deque[float] = deque(maxlen=PERIODS)  # when the last cycles began
         self._reading = 0.0  # time [s] that the last read took
         self._unanswered = 0  # reads since the last write or idle
-        self._senses = Senses(self._shafts, safety)
+        self._senses = FeedbackBuffer(self._shafts, safety)
         self.feedback = self._senses.feedback(0.0)
         """What the motors told last."""
 
@@ -91,59 +97,59 @@ class MotorParts(Driver):
     @property
     def held(self) -> Vector | None:
         """The position goals sent last, while there is torque; None on other interfaces."""
-        holds = self._asked == "position" and self.status.drives
-        return frozen(self._limits.last) if holds else None
+        holds = self._asked == "position" and self.status.torque_enabled
+        return as_readonly(self._limits.last) if holds else None
 
     @property
     def commanded(self) -> bool:
         """Whether somebody's command is obeyed now."""
-        return self.status is Status.ACTIVE and self._watch.commanded
+        return self.status is DriverState.ACTIVE and self._watch.commanded
 
     @property
-    def engaged(self) -> bool:
+    def emergency_stopped(self) -> bool:
         """Whether the emergency stop is latched."""
         return self._button.engaged
 
     def _switch_off(self) -> None:
         if self.status in CLOSED:
             return  # opening the port switches torque off first of all
-        self._call(self._off.cycle, self.bus.disable)
+        self._call(self._off.send, self.bus.disable)
         if not self._off.pending:
-            self.status, self._stop = Status.INACTIVE, None
+            self.status, self._stop = DriverState.INACTIVE, None
 
     def _obey_button(self) -> None:
         if self._button.engaged and not self._button.seen:
             self._button.seen = True
-            self._off.ask(self._ids)
+            self._off.request(self._ids)
             source = self._button.source
             self._trip(Trip("emergency_stop", "", 0, 0, "", self.bus.now(), source))
 
     def _trip(self, trip: Trip) -> None:
         self._trips.add(trip)
-        if self.status is Status.ACTIVE:
-            self.status = Status.STOPPED
+        if self.status is DriverState.ACTIVE:
+            self.status = DriverState.STOPPED
             self._begin_stop(trip.time)
 
     def _give_up(self, error: Exception) -> None:
         """Without a command there is no holding on: torque off."""
-        self._off.ask(self._ids)
+        self._off.request(self._ids)
         self._trip(Trip("no_command", "", 0, 0, "", self.bus.now(), str(error)))
 
     def _begin_stop(self, now: float) -> None:
         """The policy's stop; torque off where that is the policy, and where there is no other."""
         self._settling.begin(now)
         try:
-            self._stop = self._begin(self.safety.policy, self._believed(now))
+            self._stop = self._begin(self.safety.stop_policy, self._believed(now))
         except Exception as error:  # readings that no arm can have
             self.events.report("no_stop", str(error))
-            self._off.ask(self._ids)
-        if self.safety.policy == "disable":
-            self._off.ask(self._ids)
+            self._off.request(self._ids)
+        if self.safety.stop_policy == "disable":
+            self._off.request(self._ids)
 
-    def _begin(self, policy: str, state: State) -> Stop:
+    def _begin(self, policy: str, state: State) -> StopMotion:
         known = self.timing or self._timed(USUAL)
         timing = known.longer(self._settling.softer)
-        return begin_stop(policy, self._asked, self.arm, state, self._limits.last, timing)
+        return make_stop(policy, self._asked, self.arm, state, self._limits.last, timing)
 
     @property
     def timing(self) -> LoopTiming | None:
@@ -168,16 +174,16 @@ class MotorParts(Driver):
                 self.fit(self._senses.table[Q])
             except ArmDynamicsError as error:
                 self.events.report("activation_refused", str(error))
-                raise as_fault(error) from error
+                raise as_driver_fault(error) from error
 
     def _soften(self, now: float) -> None:
         """The next softer stop; torque off where there is none, or nothing that is softer."""
         self._begin_stop(now)
         if self._settling.exhausted or self._asked != "effort":
             self.events.report("torque_off", "no stop calms the arm: it oscillates under each")
-            self._off.ask(self._ids)
+            self._off.request(self._ids)
 
-    def _hold(self, state: State) -> Stop:
+    def _hold(self, state: State) -> StopMotion:
         """What the watch does before the first command."""
         return self._begin("hold", state)
 
@@ -192,21 +198,21 @@ class MotorParts(Driver):
 
     def _require_open(self) -> None:
         """Raises DriverFault while nothing is open; a lost port is tried when it is time to."""
-        if self.status is Status.UNCONFIGURED:
+        if self.status is DriverState.UNCONFIGURED:
             raise DriverFault("nothing is open: configure comes first")
-        if self.status is Status.ERROR:
-            self._link.reopen(self._ids)
+        if self.status is DriverState.ERROR:
+            self._link.reconnect(self._ids)
             self._begin_reading()
             self.events.report("reopened", "the port is back: torque is off until it is activated")
 
     def _begin_reading(self) -> None:
         if self._closed:  # by another thread, while the port was being opened
             self._link.close()
-            self.status = Status.UNCONFIGURED
+            self.status = DriverState.UNCONFIGURED
             raise DriverFault("closed while it was being opened")
         self._lose_sight()
-        self._trips.pass_by()
-        self.status = Status.INACTIVE
+        self._trips.clear_self_clearing()
+        self.status = DriverState.INACTIVE
 
     def _tell_doubts(self) -> None:
         """An event for every joint whose reading was held back."""
@@ -218,7 +224,7 @@ class MotorParts(Driver):
     def _lose_sight(self) -> None:
         """Nothing is known of the motors, nor of the period: cycles without answers are longer."""
         self._reads.clear()
-        self._senses = Senses(self._shafts, self.safety)
+        self._senses = FeedbackBuffer(self._shafts, self.safety)
         self.feedback = self._senses.feedback(0.0)
 
     def _call(self, method: Callable[..., T], *args: object) -> T:
@@ -227,9 +233,9 @@ class MotorParts(Driver):
             return self._link.call(method, *args)
         except DriverFault as error:
             if self._closed:  # by another thread: that is no loss
-                self.status = Status.UNCONFIGURED
+                self.status = DriverState.UNCONFIGURED
                 raise
-            self.status, self._stop = Status.ERROR, None
+            self.status, self._stop = DriverState.ERROR, None
             self._lose_sight()
             self._trips.add(Trip("port", "", 0, 0, "", self.bus.now(), str(error)))
             raise
@@ -238,7 +244,7 @@ class MotorParts(Driver):
 def _require_able(arm: ArmModel, interface: str) -> None:
     """Raises ConfigError for efforts on joints whose actuators have none to give."""
     for actuator in arm.actuators:
-        if interface == "effort" and actuator.prescribes:
+        if interface == "effort" and actuator.prescribes_motion:
             raise ConfigError(
                 f"joint '{actuator.joint}': its actuator goes where it is told and takes no effort;"
                 f" allowed: {', '.join(actuator.interfaces)}"

@@ -9,9 +9,9 @@ from math import nan
 from typing import ClassVar
 
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 
-GARBLED = "garbled"
+CORRUPT = "garbled"
 """Model of what answers in pieces: two motors with one id talking at once."""
 
 
@@ -35,19 +35,19 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class MotorCommand:
     """What one motor is asked at its output shaft: N·m, rad, rad/s or V by ``interface``.
 
-    ``effort`` [N·m] carries the load of a position or a velocity where a bus ``feeds_effort``.
+    ``feedforward_effort`` [N·m] carries the load of a position or a velocity where a bus ``feeds_effort``.
     """
 
     interface: str
     value: float
-    effort: float = 0.0
+    feedforward_effort: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredMotor:
     """A motor that a scan met: its id, what it says it is, and on which rate it answered.
 
     Two motors with one id are two of these, or one whose ``model`` is GARBLED; an id of -1 is one
@@ -72,14 +72,14 @@ class MotorBus(ABC):
     """Whether a Reading's tau is reckoned from a motor model instead of measured."""
     feedback_delay: ClassVar[float] = 0.0
     """Age [control periods] of the Readings of one ``read``: 1 where they answer the last goals."""
-    feeds_effort: ClassVar[bool] = False
+    accepts_feedforward_effort: ClassVar[bool] = False
     """Whether goals of position and velocity take an effort beside; others ignore it."""
     setting_names: ClassVar[tuple[str, ...]] = ()
     """Names of settings, NAME_3 meaning motor 3; empty where any name is taken."""
     bauds: ClassVar[tuple[int, ...]] = ()
     """Rates [bit/s] at which a scan looks, the most usual first; empty where it is no matter."""
 
-    def __init__(self, motors: Sequence[MotorWiring], settings: Mapping[str, str]) -> None:
+    def __init__(self, motors: Sequence[JointMotor], settings: Mapping[str, str]) -> None:
         """``settings`` are the URDF's hardware params (port, baud ...), a user's own over them."""
         self.motors = {motor.id: motor for motor in motors}
         self.settings = dict(settings)
@@ -90,7 +90,7 @@ class MotorBus(ABC):
         return "check power, cable and motor ids"
 
     @classmethod
-    def scan(cls, settings: Mapping[str, str]) -> Sequence[Found]:
+    def scan(cls, settings: Mapping[str, str]) -> Sequence[DiscoveredMotor]:
         """Every motor that answers on the line of ``settings``, at its one rate; reads only.
 
         Raises ConfigError where this kind of motor cannot be looked for, DriverFault where the
@@ -98,11 +98,11 @@ class MotorBus(ABC):
         """
         raise ConfigError(f"{cls.__name__}: this driver cannot look for motors")
 
-    def watched(self, id: int) -> bool | None:
+    def has_watchdog(self, id: int) -> bool | None:
         """Whether the motor is able to stop by itself when it hears nothing; None: not told."""
         return None
 
-    def why_unwatched(self, id: int) -> str:
+    def missing_watchdog_reason(self, id: int) -> str:
         """Why it is not, and what would help; "" where there is nothing to say."""
         return ""
 
@@ -134,11 +134,11 @@ class MotorBus(ABC):
         """The motors that answered now, by id; those that did not are left out."""
 
     @abstractmethod
-    def write(self, goals: Mapping[int, Goal]) -> None:
+    def write(self, goals: Mapping[int, MotorCommand]) -> None:
         """Send goals to motors that are enabled."""
 
     @abstractmethod
-    def arm_watchdog(self, timeout: float) -> Collection[int]:
+    def enable_watchdog(self, timeout: float) -> Collection[int]:
         """Have motors stop by themselves after ``timeout`` [s] of silence; those that will."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.simulation import Simulation
 
 
-class Simulated(Driver):
+class SimulationDriver(Driver):
     """Lockstep by construction: the plant moves only when it is written to or left idle."""
 
     def __init__(self, arm: ArmModel, simulation: Simulation | None = None) -> None:
@@ -21,14 +21,14 @@ class Simulated(Driver):
 
     def write(self, command: Command) -> None:
         """Apply the command for one control period."""
-        self.simulation.offer(command)
+        self.simulation.submit(command)
         self.simulation.advance()
 
     def idle(self) -> None:
         """Let one control period pass: the watch stops the arm when no command comes."""
         self.simulation.advance()
 
-    def safe_stop(self) -> None:
+    def controlled_stop(self) -> None:
         """Let time pass without commands until the watch has stopped the arm."""
         self.simulation.watch.restart()
         for _ in range(round(1.0 / self.simulation.period)):

@@ -11,9 +11,9 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import MATRIX_OUT, VECTOR, compiled_for
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.hardware.driver import ESTIMATED, MEASURED, NONE, Capability
-from arm_dynamics.hardware.motor_bus import Goal, MotorBus
+from arm_dynamics.hardware.motor_bus import MotorBus, MotorCommand
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.simulation.actuators.dc_motor import DcMotor
 from arm_dynamics.simulation.actuators.dc_motor_equations import (
     effort_of_voltage,
@@ -25,7 +25,7 @@ AMBIENT = 25.0
 INTERFACES = ("effort", "voltage", "position", "velocity")
 
 
-class ShaftMap:
+class Transmission:
     """q = s q_m / N + b, v = s v_m / N, τ = s N τ_m with sign s, ratio N and offset b of a joint.
 
     An arm of DC motors that take volts takes efforts too: the motor's law turns one into the
@@ -34,7 +34,7 @@ class ShaftMap:
     """
 
     def __init__(
-        self, arm: ArmModel, wiring: Sequence[MotorWiring], bus: MotorBus, interface: str
+        self, arm: ArmModel, wiring: Sequence[JointMotor], bus: MotorBus, interface: str
     ) -> None:
         self.arm = arm
         self.motors = _in_order(arm, wiring)
@@ -52,9 +52,11 @@ class ShaftMap:
         direct = all(interface in bus.interfaces(id) for id in self.ids)
         self.interface = interface if direct else "voltage"
         """What the motors are told, where ``interface`` is what the joints are."""
-        self._laws = [np.array(a.packed()) for a in arm.actuators if isinstance(a, DcMotor)]
+        self._laws = [
+            np.array(a.kernel_constants()) for a in arm.actuators if isinstance(a, DcMotor)
+        ]
         self._volts: Vector = np.full(arm.nv, nan)
-        self.feeds = bus.feeds_effort and interface in ("position", "velocity")
+        self.feeds = bus.accepts_feedforward_effort and interface in ("position", "velocity")
         """Whether goals take the effort that carries the arm."""
         self.capabilities = tuple(
             Capability(motor.joint, taken, self._told(bus, motor.id))
@@ -63,12 +65,12 @@ class ShaftMap:
 
     def _told(self, bus: MotorBus, id: int) -> str:
         """How the motor's effort is known."""
-        if bus.estimates_effort or self.by_voltage:
+        if bus.estimates_effort or self.uses_voltage:
             return ESTIMATED
         return MEASURED if "effort" in bus.interfaces(id) else NONE
 
     @property
-    def by_voltage(self) -> bool:
+    def uses_voltage(self) -> bool:
         """Whether efforts are made from volts."""
         return self.interface == "voltage"
 
@@ -76,9 +78,9 @@ class ShaftMap:
         """Rows (nv, 6) of readings, time q v τ ..., of shafts become those of joints, in place."""
         _to_joints(rows, self._ratio, self._offset)
 
-    def goals(
+    def motor_commands(
         self, interface: str, value: Vector, v: Vector, warm: Vector, fed: Vector | None = None
-    ) -> dict[int, Goal]:
+    ) -> dict[int, MotorCommand]:
         """What each motor is asked for efforts, positions or velocities of the joints (nv,).
 
         ``fed`` (nv,) [N·m] carries the joints beside a position or a velocity.
@@ -87,19 +89,19 @@ class ShaftMap:
             asked = (value - self._offset) * self._ratio
         elif interface == "velocity":
             asked = value * self._ratio
-        elif self.by_voltage:
-            self._volts = self.volts(value, v, warm)
+        elif self.uses_voltage:
+            self._volts = self.voltages(value, v, warm)
             asked = self._volts * self._sign
         else:
             asked = value / self._ratio
         pairs = zip(self.ids, asked.tolist(), strict=True)
         kind = self.interface
         if fed is None:
-            return {id: Goal(kind, number) for id, number in pairs}
+            return {id: MotorCommand(kind, number) for id, number in pairs}
         carried = (fed / self._ratio).tolist()
-        return {id: Goal(kind, x, e) for (id, x), e in zip(pairs, carried, strict=True)}
+        return {id: MotorCommand(kind, x, e) for (id, x), e in zip(pairs, carried, strict=True)}
 
-    def volts(self, effort: Vector, v: Vector, warm: Vector) -> Vector:
+    def voltages(self, effort: Vector, v: Vector, warm: Vector) -> Vector:
         """Voltages (nv,) [V] that settle at these efforts (nv,) [N·m]."""
         each = zip(effort.tolist(), v.tolist(), warm.tolist(), self._laws, strict=True)
         told = [voltage_for_effort(e, x, t if isfinite(t) else AMBIENT, c) for e, x, t, c in each]
@@ -133,7 +135,7 @@ def _taken(arm: ArmModel, i: int, given: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in INTERFACES if name in able)
 
 
-def _in_order(arm: ArmModel, wiring: Sequence[MotorWiring]) -> tuple[MotorWiring, ...]:
+def _in_order(arm: ArmModel, wiring: Sequence[JointMotor]) -> tuple[JointMotor, ...]:
     by_joint = {motor.joint: motor for motor in wiring}
     for name in arm.joint_names:
         if name not in by_joint:

@@ -15,7 +15,7 @@ TOOL = "tool"
 
 
 @dataclass(frozen=True, slots=True)
-class Motor:
+class MotorSpec:
     """Actuator of a joint: its registered name, its constants (SI), what it takes commands in."""
 
     name: str
@@ -43,7 +43,7 @@ class JointSpec:
     initial: float = 0.0
     damping: float = 0.0
     friction: float = 0.0
-    motor: Motor | None = None
+    motor: MotorSpec | None = None
     stop: tuple[float, float] | None = None
     wiring: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class JointSpec:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Segment:
+class ChainSegment:
     """A joint and where its frame stands in its parent link's frame, (4, 4), at zero."""
 
     placement: Vector
@@ -72,7 +72,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arm:
+class ArmDescription:
     """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a).
 
     ``tool_rotation`` (3, 3) turns the tool's axes into the last link's; None for the same axes.
@@ -81,7 +81,7 @@ class Arm:
     """
 
     name: str
-    segments: tuple[Segment, ...]
+    segments: tuple[ChainSegment, ...]
     base: tuple[Solid, ...] = ()
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tool_rotation: Vector | None = None

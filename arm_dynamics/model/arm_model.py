@@ -17,12 +17,12 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from arm_dynamics.core import plugins
-from arm_dynamics.core.argument_checks import expect, names
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.argument_checks import check_names, check_type
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.model.audit.actuator import REFLECTED
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
-from arm_dynamics.model.xml_source import parse
+from arm_dynamics.model.xml_source import parse_xml
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _restored(values: dict[str, Any]) -> Joint:
     return Joint(**{**values, "constants": MappingProxyType(values["constants"])})
 
 
-STANDARD_GRAVITY = frozen([0.0, 0.0, -9.81])
+STANDARD_GRAVITY = as_readonly([0.0, 0.0, -9.81])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ class Payload:
     centre: Vector
 
 
-NO_PAYLOAD = Payload(0.0, frozen([0.0, 0.0, 0.0]))
+NO_PAYLOAD = Payload(0.0, as_readonly([0.0, 0.0, 0.0]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,32 +148,32 @@ class ArmModel:
     @property
     def initial_act(self) -> Vector:
         """The actuators' own states at rest (na,)."""
-        return frozen([state.initial for a in self.actuators for state in a.states])
+        return as_readonly([state.initial for a in self.actuators for state in a.states])
 
-    def held_act(self, q: Vector, act: Vector) -> Vector:
+    def hold_act(self, q: Vector, act: Vector) -> Vector:
         """``act`` (na,) changed so that joints that go where they are told stay at ``q`` (nv,)."""
         held: list[float] = []
         for actuator, angle in zip(self.actuators, q.tolist(), strict=True):
             own = act[len(held) : len(held) + len(actuator.states)].tolist()
-            held.extend(actuator.held(angle, own))
-        return frozen(held)
+            held.extend(actuator.hold_act(angle, own))
+        return as_readonly(held)
 
     def resent_act(self, command: Vector, act: Vector) -> Vector:
         """``act`` (na,) when ``command`` (nv,) is sent; itself where that changes nothing."""
         own, sent = act.tolist(), list[float]()
         for actuator, value in zip(self.actuators, command.tolist(), strict=True):
             sent.extend(actuator.resent(value, own[len(sent) : len(sent) + len(actuator.states)]))
-        return act if sent == own else frozen(sent)
+        return act if sent == own else as_readonly(sent)
 
     @property
     def lower(self) -> Vector:
         """Lower position limits (nv,) [rad or m]; -inf for a continuous joint."""
-        return frozen([joint.lower for joint in self.joints])
+        return as_readonly([joint.lower for joint in self.joints])
 
     @property
     def upper(self) -> Vector:
         """Upper position limits (nv,) [rad or m]; inf for a continuous joint."""
-        return frozen([joint.upper for joint in self.joints])
+        return as_readonly([joint.upper for joint in self.joints])
 
     @cached_property
     def is_continuous(self) -> NDArray[np.bool_]:
@@ -185,24 +185,24 @@ class ArmModel:
     @property
     def velocity_limit(self) -> Vector:
         """Velocity limits (nv,) [rad/s or m/s]."""
-        return frozen([joint.velocity for joint in self.joints])
+        return as_readonly([joint.velocity for joint in self.joints])
 
     @property
     def effort_limit(self) -> Vector:
         """Effort limits (nv,) [N·m or N]."""
-        return frozen([joint.effort for joint in self.joints])
+        return as_readonly([joint.effort for joint in self.joints])
 
     @cached_property
-    def poses(self) -> Mapping[str, Vector]:
+    def configurations(self) -> Mapping[str, Vector]:
         """Named joint positions: "initial" (from the URDF) and "zero"."""
-        initial = frozen([joint.initial for joint in self.joints])
-        zero = frozen(np.clip(np.zeros(self.nv), self.lower, self.upper))
+        initial = as_readonly([joint.initial for joint in self.joints])
+        zero = as_readonly(np.clip(np.zeros(self.nv), self.lower, self.upper))
         return MappingProxyType({"initial": initial, "zero": zero})
 
     @cached_property
     def locked(self) -> tuple[str, ...]:
         """Joints of the URDF that move, but were locked when it was loaded."""
-        every = Robot(parse(self.urdf)).joints.items()
+        every = Robot(parse_xml(self.urdf)).joints.items()
         moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
         return tuple(name for name in moving if name not in self.joint_names)
 
@@ -226,12 +226,12 @@ class ArmModel:
 
     def with_payload(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> ArmModel:
         """This arm carrying a point mass [kg] at ``centre`` [m] in the tool frame."""
-        mass = scalar("payload mass [kg]", mass, lower=0)
-        return replace(self, payload=Payload(mass, vector("payload centre", centre, 3)))
+        mass = check_float("payload mass [kg]", mass, lower=0)
+        return replace(self, payload=Payload(mass, check_vector("payload centre", centre, 3)))
 
     def with_gravity(self, gravity: ArrayLike) -> ArmModel:
         """This arm in another gravity field (3,) [m/s²], for a tilted or orbital base."""
-        return replace(self, gravity=vector("gravity", gravity, 3))
+        return replace(self, gravity=check_vector("gravity", gravity, 3))
 
     def with_joint(self, name: str, **changes: Any) -> ArmModel:
         """This arm with a joint's own numbers changed: damping, friction, stop_stiffness ...
@@ -243,7 +243,7 @@ class ArmModel:
         for field_name, value in changes.items():
             if field_name not in known:
                 raise UnknownName(f"number of joint '{name}'", field_name, known)
-            changes[field_name] = scalar(f"joint '{name}' {field_name}", value, lower=0)
+            changes[field_name] = check_float(f"joint '{name}' {field_name}", value, lower=0)
         return self._replaced(name, replace(self.joints[self.index(name)], **changes))
 
     def with_motor(self, name: str, **constants: float) -> ArmModel:
@@ -278,7 +278,9 @@ class ArmModel:
         Raises UnknownName for an actuator, joint or constant that does not exist, InvalidValue for
         a constant that is missing or out of its range.
         """
-        chosen = range(self.nv) if joints is None else [*map(self.index, names("joints", joints))]
+        chosen = (
+            range(self.nv) if joints is None else [*map(self.index, check_names("joints", joints))]
+        )
         changed, given = list(self.joints), MappingProxyType(dict(constants))
         for i in chosen:
             changed[i] = replace(self.joints[i], actuator=actuator, constants=given)
@@ -288,15 +290,15 @@ class ArmModel:
         index = self.index(name)
         return replace(self, joints=(*self.joints[:index], joint, *self.joints[index + 1 :]))
 
-    def pose(self, name: str) -> Vector:
+    def configuration(self, name: str) -> Vector:
         """A named pose; raises UnknownName listing those that exist."""
-        if expect(str, "pose", name) not in self.poses:
-            raise UnknownName(f"pose of arm '{self.name}'", name, tuple(self.poses))
-        return self.poses[name]
+        if check_type(str, "configuration", name) not in self.configurations:
+            raise UnknownName(f"pose of arm '{self.name}'", name, tuple(self.configurations))
+        return self.configurations[name]
 
     def check_position(self, name: str, q: ArrayLike) -> Vector:
         """``q`` as a vector within the joint limits; raises InvalidValue naming the joint."""
-        position = vector(name, q, self.nv)
+        position = check_vector(name, q, self.nv)
         for joint, value in zip(self.joints, position, strict=True):
             if not joint.lower <= value <= joint.upper:
                 raise InvalidValue(
@@ -307,7 +309,7 @@ class ArmModel:
 
 
 def _actuator(joint: Joint) -> Any:
-    kind = plugins.load("actuators", joint.actuator)
+    kind = plugins.load_class("actuators", joint.actuator)
     with plugins.guarded("actuators", joint.actuator):
         return kind(joint.name, joint.effort, joint.constants)
 
@@ -316,12 +318,12 @@ def _require_finite(actuator: Any) -> None:
     """Raises InvalidValue where an actuator's constants lead out of the finite numbers."""
     for name in REFLECTED:
         what = f"actuator of joint '{actuator.joint}': {name} at the joint, from its constants,"
-        scalar(what, getattr(actuator, name))
+        check_float(what, getattr(actuator, name))
 
 
 def _restored_arm_model(
     own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]
 ) -> ArmModel:
     name, urdf, source, links, joints, tool = own
-    carried = Payload(load[0], frozen(load[1]))
-    return ArmModel(name, urdf, source, links, joints, tool, frozen(gravity), carried)
+    carried = Payload(load[0], as_readonly(load[1]))
+    return ArmModel(name, urdf, source, links, joints, tool, as_readonly(gravity), carried)

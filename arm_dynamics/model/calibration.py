@@ -11,29 +11,29 @@ from dataclasses import dataclass, replace
 from math import copysign, isfinite, pi
 
 from arm_dynamics.model.arm_model import Joint
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 
-LEAST = 0.05
+MIN_SHAFT_TURN = 0.05
 """Turn of a shaft [rad] below which it tells no sign."""
 TOLERANCE = 0.1
 """Difference between ends and limits [rad or m] that is no matter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class CalibrationPoints:
     """Where the shaft stood [rad], None for what was left out.
 
-    ``zero``: the joint at 0; ``lower``, ``upper``: at its ends; ``ahead``: turned on from its
+    ``zero``: the joint at 0; ``lower``, ``upper``: at its ends; ``positive``: turned on from its
     zero in its positive direction.
     """
 
     zero: float | None = None
     lower: float | None = None
     upper: float | None = None
-    ahead: float | None = None
+    positive: float | None = None
 
 
-def calibrated(motor: MotorWiring, joint: Joint, marks: Marks) -> MotorWiring:
+def calibrate(motor: JointMotor, joint: Joint, marks: CalibrationPoints) -> JointMotor:
     """The motor with the sign and the offset that ``marks`` tell; the rest is kept."""
     known = _places(joint, marks)
     sign = _sign(known, marks) or motor.sign
@@ -45,7 +45,9 @@ def calibrated(motor: MotorWiring, joint: Joint, marks: Marks) -> MotorWiring:
     return replace(motor, sign=sign, offset=round(offset, 6) + 0.0)
 
 
-def doubts(motor: MotorWiring, joint: Joint, marks: Marks) -> Iterator[str]:
+def calibration_warnings(
+    motor: JointMotor, joint: Joint, marks: CalibrationPoints
+) -> Iterator[str]:
     """What does not fit together, in words; ``motor`` is the calibrated one."""
     for name, limit, shaft in (
         ("lower", joint.lower, marks.lower),
@@ -59,7 +61,7 @@ def doubts(motor: MotorWiring, joint: Joint, marks: Marks) -> Iterator[str]:
         slack = TOLERANCE * motor.ratio
         if not below - slack <= marks.zero <= above + slack:
             yield "the zero mark is not between the ends: one of the three is wrong"
-    told = (marks.zero, marks.lower, marks.upper, marks.ahead)
+    told = (marks.zero, marks.lower, marks.upper, marks.positive)
     far = max((abs(shaft) for shaft in told if shaft is not None), default=0.0)
     if far > pi:
         yield (
@@ -68,18 +70,18 @@ def doubts(motor: MotorWiring, joint: Joint, marks: Marks) -> Iterator[str]:
         )
 
 
-def _places(joint: Joint, marks: Marks) -> list[tuple[float, float]]:
+def _places(joint: Joint, marks: CalibrationPoints) -> list[tuple[float, float]]:
     """Joint positions that are known, rising, and the shaft's there."""
     told = ((joint.lower, marks.lower), (0.0, marks.zero), (joint.upper, marks.upper))
     return sorted((place, m) for place, m in told if m is not None and isfinite(place))
 
 
-def _sign(known: list[tuple[float, float]], marks: Marks) -> float:
+def _sign(known: list[tuple[float, float]], marks: CalibrationPoints) -> float:
     """1 or -1, 0 where nothing tells it."""
-    if marks.ahead is not None and marks.zero is not None:
-        turn = marks.ahead - marks.zero
+    if marks.positive is not None and marks.zero is not None:
+        turn = marks.positive - marks.zero
     elif len(known) > 1 and known[-1][0] > known[0][0]:
         turn = known[-1][1] - known[0][1]
     else:
         return 0.0
-    return copysign(1.0, turn) if abs(turn) > LEAST else 0.0
+    return copysign(1.0, turn) if abs(turn) > MIN_SHAFT_TURN else 0.0

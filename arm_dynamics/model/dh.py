@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.model import mdh
-from arm_dynamics.model.arm_description import Arm, JointSpec, Segment
+from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import ORIGIN
-from arm_dynamics.model.urdf_writer import write
+from arm_dynamics.model.urdf_writer import format_urdf
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class DhRow:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            scalar(name, getattr(self, name))
+            check_float(name, getattr(self, name))
 
     @property
     def end(self) -> Vector:
         """Tx(a) Rx(alpha), (4, 4): frame i in the URDF frame of its link."""
         c, s = _exact(cos(self.alpha)), _exact(sin(self.alpha))
         rows = [[1.0, 0.0, 0.0, self.a], [0.0, c, -s, 0.0], [0.0, s, c, 0.0], [0.0, 0.0, 0.0, 1.0]]
-        return frozen(rows)
+        return as_readonly(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +63,40 @@ class DhLink:
     joint: JointSpec
 
 
-def segments(links: Sequence[DhLink]) -> tuple[Segment, ...]:
+def chain_segments(links: Sequence[DhLink]) -> tuple[ChainSegment, ...]:
     """Joint frames as URDF has them, the solids of each link moved into its joint's frame."""
     before = (DhRow(), *(link.row for link in links))
-    return mdh.segments(_proximal(last, link) for last, link in zip(before, links, strict=False))
+    return mdh.chain_segments(
+        _proximal(last, link) for last, link in zip(before, links, strict=False)
+    )
 
 
-def urdf(name: str, links: Sequence[DhLink], tool: ArrayLike = ORIGIN, **described: Any) -> str:
+def urdf_text(
+    name: str, links: Sequence[DhLink], tool: ArrayLike = ORIGIN, **described: Any
+) -> str:
     """Return the URDF text of the arm ``name``; ``described``: the other fields of Arm.
 
     ``tool`` (3,) [m] is a point in the last frame of the table, whose axes the tool has too.
     Raises InvalidValue.
     """
     end = links[-1].row.end if links else np.eye(4)
-    x, y, z = end[:3, :3] @ vector("tool", tool, 3) + end[:3, 3]
+    x, y, z = end[:3, :3] @ check_vector("tool", tool, 3) + end[:3, 3]
     point = (float(x), float(y), float(z))
-    return write(
-        Arm(name, segments(links), tool=point, tool_rotation=frozen(end[:3, :3]), **described)
+    return format_urdf(
+        ArmDescription(
+            name,
+            chain_segments(links),
+            tool=point,
+            tool_rotation=as_readonly(end[:3, :3]),
+            **described,
+        )
     )
 
 
 def _proximal(last: DhRow, link: DhLink) -> MdhLink:
     """The link in the modified table: its row begins with how the link before it ends."""
     row, end = link.row, link.row.end
-    solids = tuple(solid.moved(end[:3, :3], end[:3, 3]) for solid in link.joint.solids)
+    solids = tuple(solid.transformed(end[:3, :3], end[:3, 3]) for solid in link.joint.solids)
     placed = MdhRow(a=last.a, alpha=last.alpha, d=row.d, theta=row.theta)
     return MdhLink(placed, replace(link.joint, solids=solids))
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.parameters import Parameter, complete
-from arm_dynamics.model.xml_source import Node, parse
+from arm_dynamics.core.parameters import Parameter, with_defaults
+from arm_dynamics.model.xml_source import Node, parse_xml
 
 if TYPE_CHECKING:
     from arm_dynamics.model.arm_model import ArmModel
@@ -28,7 +28,7 @@ NAMES = (*(parameter.name for parameter in NUMBERS), "motor")
 
 
 @dataclass(frozen=True, slots=True)
-class MotorWiring:
+class JointMotor:
     """One joint's motor: q = sign q_m / ratio + offset, τ = sign ratio τ_m; rad, N·m."""
 
     joint: str
@@ -64,46 +64,48 @@ class MotorWiring:
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class HardwareInfo:
     """Every joint's motor, in the arm's order, and the hardware's own settings as text."""
 
-    motors: tuple[MotorWiring, ...]
+    motors: tuple[JointMotor, ...]
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def read_wiring(arm: ArmModel) -> Wiring:
+def read_hardware_info(arm: ArmModel) -> HardwareInfo:
     """The wiring that the arm's URDF describes.
 
     Raises ConfigError naming the joint that has no ``id`` or ``motor`` or a number out of its
     range, and two joints that share an id.
     """
-    controls = parse(arm.urdf).every("ros2_control")
-    blocks = {joint.get("name"): joint for block in controls for joint in block.every("joint")}
-    hardware = [found for block in controls for found in block.every("hardware")]
+    controls = parse_xml(arm.urdf).find_all("ros2_control")
+    blocks = {joint.get("name"): joint for block in controls for joint in block.find_all("joint")}
+    hardware = [found for block in controls for found in block.find_all("hardware")]
     motors = tuple(_motor(name, blocks.get(name)) for name in arm.joint_names)
     owners: dict[int, str] = {}
     for motor in motors:
         other = owners.setdefault(motor.id, motor.joint)
         if other != motor.joint:
             raise ConfigError(f"joints '{other}' and '{motor.joint}' both have motor id {motor.id}")
-    return Wiring(motors, MappingProxyType(_params(hardware[0] if hardware else None)))
+    return HardwareInfo(motors, MappingProxyType(_params(hardware[0] if hardware else None)))
 
 
 def _params(node: Node | None) -> dict[str, str]:
-    return {param.get("name") or "": param.text for param in (node.every("param") if node else ())}
+    return {
+        param.get("name") or "": param.text for param in (node.find_all("param") if node else ())
+    }
 
 
-def _motor(joint: str, block: Node | None) -> MotorWiring:
+def _motor(joint: str, block: Node | None) -> JointMotor:
     given = {name: text for name, text in _params(block).items() if name in NAMES}
     motor = given.pop("motor", "")
     try:
-        numbers = complete(f"motor of joint '{joint}'", NUMBERS, given)  # type: ignore[arg-type]
+        numbers = with_defaults(f"motor of joint '{joint}'", NUMBERS, given)  # type: ignore[arg-type]
         if abs(numbers["sign"]) != 1 or numbers["id"] % 1:
             raise InvalidValue(f"joint '{joint}': sign 1 or -1 and a whole id are expected")
     except InvalidValue as error:
         raise ConfigError(f"<ros2_control>: {error}") from error
     if not motor:
         raise ConfigError(f"<ros2_control> joint '{joint}': <param name=\"motor\"> is missing")
-    return MotorWiring(
+    return JointMotor(
         joint, int(numbers["id"]), motor, numbers["sign"], numbers["offset"], numbers["ratio"]
     )

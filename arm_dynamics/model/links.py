@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.model.arm_model import Joint
-from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
@@ -56,7 +56,7 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
         frames.append(frame)
         return _Place(at.joint, at.placement, len(frames))  # the universe's frame is number 0
 
-    (root,) = (name for name in robot.links if name not in robot.above)
+    (root,) = (name for name in robot.links if name not in robot.parent_joint)
     world = _Place(0, pin.SE3.Identity(), 0)
     model.inertias[0] = _inertia(robot.links[root])
     placed = {root: body(robot.links[root], world, _inertia(robot.links[root]))}
@@ -109,7 +109,9 @@ def _downward(robot: Robot, root: str) -> Iterator[Edge]:
 
 def _below(robot: Robot, link: str) -> list[Edge]:
     return sorted(
-        robot.below.get(link, ()), key=lambda edge: edge.joint.get("name") or "", reverse=True
+        robot.child_joints.get(link, ()),
+        key=lambda edge: edge.joint.get("name") or "",
+        reverse=True,
     )
 
 
@@ -138,8 +140,8 @@ def _joint_model(joint: Node) -> Any:
 
 def unit_axis(joint: Node) -> tuple[float, ...]:
     """The unit vector of an axis of any length that is finite and not 0."""
-    node = joint.first("axis")
-    x, y, z = vector(node, "xyz") or _X_AXIS
+    node = joint.find("axis")
+    x, y, z = vector_attribute(node, "xyz") or _X_AXIS
     exponent = 1 - max(frexp(entry)[1] for entry in (x, y, z) if entry)
     x, y, z = (ldexp(entry, exponent) for entry in (x, y, z))  # exact, and its square is finite
     length = sqrt(x * x + (y * y + z * z))
@@ -157,18 +159,19 @@ def _moved(joint: Node, position: float) -> Any:
 
 
 def _inertia(link: Node) -> Any:
-    inertial = link.first("inertial")
+    inertial = link.find("inertial")
     if inertial is None:
         return pin.Inertia.Zero()
-    mass, tensor = inertial.first("mass"), inertial.first("inertia")
+    mass, tensor = inertial.find("mass"), inertial.find("inertia")
     xx, xy, xz, yy, yz, zz = (
-        number(tensor, entry) or 0.0 for entry in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        number_attribute(tensor, entry) or 0.0
+        for entry in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     )
     at, own = _origin(inertial), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     turn = at.rotation.tolist()
     turned = _product(_product(turn, own), [list(column) for column in zip(*turn, strict=True)])
     inertia = pin.Inertia.Zero()  # made of its parts, it would reject what rounding made negative
-    inertia.mass, inertia.lever = number(mass, "value") or 0.0, at.translation
+    inertia.mass, inertia.lever = number_attribute(mass, "value") or 0.0, at.translation
     inertia.inertia = np.array(turned)
     return inertia
 
@@ -181,11 +184,11 @@ def _product(a: Rotation, b: Rotation) -> list[list[float]]:
 
 def _origin(owner: Node) -> Any:
     """The placement in an ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll), by way of a quaternion."""
-    origin = owner.first("origin")
-    roll, pitch, yaw = (angle / 2 for angle in vector(origin, "rpy") or (0.0, 0.0, 0.0))
+    origin = owner.find("origin")
+    roll, pitch, yaw = (angle / 2 for angle in vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0))
     (a, b, c), (x, y, z) = map(cos, (roll, pitch, yaw)), map(sin, (roll, pitch, yaw))
     qx, qy = x * b * c - a * y * z, a * y * c + x * b * z
     qz, qw = a * b * z - x * y * c, a * b * c + x * y * z
     size = sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
     turn = pin.Quaternion(qw / size, qx / size, qy / size, qz / size)
-    return pin.SE3(turn.matrix(), np.array(vector(origin, "xyz") or (0.0, 0.0, 0.0)))
+    return pin.SE3(turn.matrix(), np.array(vector_attribute(origin, "xyz") or (0.0, 0.0, 0.0)))

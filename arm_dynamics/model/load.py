@@ -17,14 +17,14 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.core import plugins, resources
-from arm_dynamics.core.argument_checks import expect, names
+from arm_dynamics.core.argument_checks import check_names, check_type
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.audit import UrdfRejected, audit
-from arm_dynamics.model.audit.numbers import number, read
+from arm_dynamics.model.audit.numbers import number_attribute, parse_number
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.links import build_links
-from arm_dynamics.model.xml_source import Node, parse, read_text
+from arm_dynamics.model.xml_source import Node, parse_xml, read_text
 
 
 def tool_frame(robot: Robot) -> str:
@@ -33,19 +33,19 @@ def tool_frame(robot: Robot) -> str:
     Joints of every type count; of chains of one length, the link written later in the file.
     The audit has seen that the named link exists and that the links form a tree.
     """
-    for block in robot.root.every("ros2_control"):
-        for hardware in block.every("hardware"):
-            for param in hardware.every("param"):
+    for block in robot.root.find_all("ros2_control"):
+        for hardware in block.find_all("hardware"):
+            for param in hardware.find_all("param"):
                 if param.get("name") == "tool_frame":
                     return param.text
     return _deepest(robot)
 
 
 def _deepest(robot: Robot) -> str:
-    waiting = [(name, 0) for name in robot.links if name not in robot.above]
+    waiting = [(name, 0) for name in robot.links if name not in robot.parent_joint]
     depths = dict(waiting)
     for name, depth in waiting:
-        below = [(edge.child, depth + 1) for edge in robot.below.get(name, ())]
+        below = [(edge.child, depth + 1) for edge in robot.child_joints.get(name, ())]
         depths.update(below)
         waiting += below
     return max(reversed(robot.links), key=depths.__getitem__)
@@ -79,28 +79,28 @@ def find_urdf(arm: str | Path) -> Path:
     try:
         if path.is_file():
             return path
-        bundled = resources.folder("urdf") / f"{arm}.urdf"
+        bundled = resources.resource_folder("urdf") / f"{arm}.urdf"
         if path.suffix != ".urdf" and bundled.is_file():
             return bundled
     except OSError as error:
         raise ConfigError(f"{arm} cannot be read: {error.strerror}") from error
-    raise UnknownName("arm or URDF file", str(arm), resources.names("urdf", ".urdf"))
+    raise UnknownName("arm or URDF file", str(arm), resources.resource_names("urdf", ".urdf"))
 
 
 def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -> ArmModel:
     """The arm of a URDF's text; ``source`` is where meshes are looked for."""
-    expect(str, "URDF", text)
-    lock = names("lock", lock)
+    check_type(str, "URDF", text)
+    lock = check_names("lock", lock)
     faults = audit(text, source.parent if source else None, lock=lock)
     if any(fault.severity == "error" for fault in faults):
         raise UrdfRejected(str(source or "URDF"), faults)
     for fault in faults:
         warnings.warn(f"{source or 'URDF'}: {fault}", RuntimeWarning, stacklevel=3)
-    robot = Robot(parse(text), frozenset(lock))
+    robot = Robot(parse_xml(text), frozenset(lock))
     motors = {
         joint.get("name"): joint
-        for block in robot.root.every("ros2_control")
-        for joint in block.every("joint")
+        for block in robot.root.find_all("ros2_control")
+        for joint in block.find_all("joint")
     }
     all_joints = {
         name: _joint(joint, motors.get(name))
@@ -115,7 +115,7 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
 
 
 def _joint(node: Node, motor: Node | None) -> Joint:
-    limit, friction = node.first("limit"), node.first("dynamics")
+    limit, friction = node.find("limit"), node.find("dynamics")
     kind = node.get("type") or ""
     bounded = kind != "continuous"
     lower = _number(limit, "lower", 0.0) if bounded else -inf
@@ -138,9 +138,9 @@ def _motor(motor: Node | None) -> dict[str, Any]:
     """The fields of Joint that the <ros2_control> block describes."""
     if motor is None:
         return {"stop_stiffness": -1.0}
-    given = {param.get("name") or "": param.text for param in motor.every("param")}
+    given = {param.get("name") or "": param.text for param in motor.find_all("param")}
     actuator = given.get("actuator", "ideal")
-    accepted = {p.name for p in plugins.load("actuators", actuator).parameters}
+    accepted = {p.name for p in plugins.load_class("actuators", actuator).parameters}
     return {
         "actuator": actuator,
         "constants": MappingProxyType({k: float(v) for k, v in given.items() if k in accepted}),
@@ -150,22 +150,24 @@ def _motor(motor: Node | None) -> dict[str, Any]:
 
 
 def _initial(motor: Node | None, default: float) -> float:
-    for state in motor.every("state_interface") if motor else ():
-        for param in state.every("param") if state.get("name") == "position" else ():
+    for state in motor.find_all("state_interface") if motor else ():
+        for param in state.find_all("param") if state.get("name") == "position" else ():
             if param.get("name") == "initial_value":
-                return read(param.text) or 0.0
+                return parse_number(param.text) or 0.0
     return default
 
 
 def _number(node: Node | None, attribute: str, default: float) -> float:
     """The number in an attribute, which the audit has read; ``default`` where it is left out."""
-    value = number(node, attribute)
+    value = number_attribute(node, attribute)
     return default if value is None else value
 
 
 def _with_default_stops(arm: ArmModel) -> ArmModel:
     """k = M_ii w², b = 2 M_ii w, critically damped, where the URDF gives no stop."""
-    inertia = pin.crba(arm.model, arm.model.createData(), np.array(arm.pose("initial"))).diagonal()
+    inertia = pin.crba(
+        arm.model, arm.model.createData(), np.array(arm.configuration("initial"))
+    ).diagonal()
     joints = tuple(
         j
         if j.stop_stiffness >= 0

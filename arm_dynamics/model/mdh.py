@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import cos, sin
 from typing import Any
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar
-from arm_dynamics.model.arm_description import Arm, JointSpec, Segment
-from arm_dynamics.model.urdf_writer import write
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float
+from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec
+from arm_dynamics.model.urdf_writer import format_urdf
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class MdhRow:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            scalar(name, getattr(self, name))
+            check_float(name, getattr(self, name))
 
     @property
     def placement(self) -> Vector:
@@ -36,7 +36,7 @@ class MdhRow:
         """
         ca, sa = cos(self.alpha), sin(self.alpha)
         ct, st = cos(self.theta), sin(self.theta)
-        return frozen(
+        return as_readonly(
             [
                 [ct, -st, 0.0, self.a],
                 [st * ca, ct * ca, -sa, -sa * self.d],
@@ -57,11 +57,11 @@ class MdhLink:
     joint: JointSpec
 
 
-def segments(links: Iterable[MdhLink]) -> tuple[Segment, ...]:
+def chain_segments(links: Iterable[MdhLink]) -> tuple[ChainSegment, ...]:
     """Joint frames as URDF has them: in this convention they are the table's own."""
-    return tuple(Segment(link.row.placement, link.joint) for link in links)
+    return tuple(ChainSegment(link.row.placement, link.joint) for link in links)
 
 
-def urdf(name: str, links: Iterable[MdhLink], **described: Any) -> str:
+def urdf_text(name: str, links: Iterable[MdhLink], **described: Any) -> str:
     """Return the URDF text of the arm ``name``; ``described``: the other fields of Arm."""
-    return write(Arm(name, segments(links), **described))
+    return format_urdf(ArmDescription(name, chain_segments(links), **described))

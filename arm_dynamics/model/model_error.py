@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Vector, scalar, whole
+from arm_dynamics.core.arrays import Vector, check_float, check_int
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel, Joint
 
 MOTOR_FRICTION = ("viscous_friction", "coulomb_friction", "stiction")
@@ -21,7 +21,7 @@ Draw = Callable[[float, int], Vector]
 """Error [%] and number of bodies or joints → a factor for each."""
 
 
-@takes_arm
+@requires_arm
 def with_model_error(
     arm: ArmModel,
     *,
@@ -40,9 +40,9 @@ def with_model_error(
     named stays: motors, limits, stops.
 
     Raises InvalidValue for an error of -100 % or less, with a seed also for one of 100 % or more,
-    for a seed that is no whole number, and as ``require_bearable`` where ``arm`` itself is borne.
+    for a seed that is no whole number, and as ``require_holdable`` where ``arm`` itself is borne.
     """
-    draw = _uniform if seed is None else _random(whole("seed", seed))
+    draw = _uniform if seed is None else _random(check_int("seed", seed))
     masses, lengths, inertias, rubbing = (
         draw(_percent(name, error, seed is not None), count)
         for name, error, count in (
@@ -56,10 +56,10 @@ def with_model_error(
     payload = replace(arm.payload, mass=arm.payload.mass * float(masses[-1]))
     links = _links(arm.links, masses, lengths, inertias)
     wrong = replace(arm, links=links, joints=joints, payload=payload)
-    return require_bearable(wrong) if _unborne(arm) is None else wrong
+    return require_holdable(wrong) if _unborne(arm) is None else wrong
 
 
-def require_bearable(model: ArmModel) -> ArmModel:
+def require_holdable(model: ArmModel) -> ArmModel:
     """Return ``model`` when |g(q)| is within the effort limits at its pose "initial".
 
     A law with another one could only push against its limits, even at home. Raises InvalidValue
@@ -80,7 +80,9 @@ def require_bearable(model: ArmModel) -> ArmModel:
 
 def _unborne(arm: ArmModel) -> tuple[int, float] | None:
     """The joint whose weight at home exceeds its limit most, and that weight; None: none does."""
-    held = pin.computeGeneralizedGravity(arm.model, arm.model.createData(), arm.pose("initial"))
+    held = pin.computeGeneralizedGravity(
+        arm.model, arm.model.createData(), arm.configuration("initial")
+    )
     weight, limit = np.abs(held), arm.effort_limit
     over = ~(weight <= limit)
     if not over.any():
@@ -90,8 +92,8 @@ def _unborne(arm: ArmModel) -> tuple[int, float] | None:
 
 
 def _percent(name: str, error: float, either_way: bool) -> float:
-    value = scalar(f"{name} error [%]", error, above=-100)
-    return scalar(f"{name} error [%], either way,", value, upper=99.9) if either_way else value
+    value = check_float(f"{name} error [%]", error, above=-100)
+    return check_float(f"{name} error [%], either way,", value, upper=99.9) if either_way else value
 
 
 def _uniform(error: float, count: int) -> Vector:

@@ -16,9 +16,9 @@ import pinocchio as pin
 
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.mesh_files import find_mesh
-from arm_dynamics.model.urdf_writer import numbers, rpy
+from arm_dynamics.model.urdf_writer import format_numbers, rpy
 
-KEPT = {"parent", "child"}
+FIXED_JOINT_ELEMENTS = {"parent", "child"}
 """Elements of a joint that a fixed one has too, besides its origin."""
 
 
@@ -59,9 +59,12 @@ def _fix(arm: ArmModel, joint: ElementTree.Element) -> None:
     )
     placement = parent.actInv(child)
     joint.set("type", "fixed")
-    for node in [node for node in joint if node.tag not in KEPT]:
+    for node in [node for node in joint if node.tag not in FIXED_JOINT_ELEMENTS]:
         joint.remove(node)
-    at = {"xyz": numbers(placement.translation), "rpy": numbers(rpy(placement.rotation))}
+    at = {
+        "xyz": format_numbers(placement.translation),
+        "rpy": format_numbers(rpy(placement.rotation)),
+    }
     joint.insert(0, ElementTree.Element("origin", at))
 
 

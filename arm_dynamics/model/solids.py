@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 
 ORIGIN = (0.0, 0.0, 0.0)
@@ -21,9 +21,9 @@ FLATNESS = 1e-12
 """Relative margin of a flat body's triangle inequality: large for rounding, small for motion."""
 
 _Z_TO = {
-    "x": frozen([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
-    "y": frozen([[1, 0, 0], [0, 0, 1], [0, -1, 0]]),
-    "z": frozen(np.eye(3)),
+    "x": as_readonly([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
+    "y": as_readonly([[1, 0, 0], [0, 0, 1], [0, -1, 0]]),
+    "z": as_readonly(np.eye(3)),
 }
 
 
@@ -50,18 +50,18 @@ class Solid:
     shape: Shape | None = None
     material: str = ""
 
-    def painted(self, material: str) -> Solid:
+    def with_material(self, material: str) -> Solid:
         """The same solid in another colour."""
         return replace(self, material=material)
 
-    def moved(self, rotation: ArrayLike, translation: ArrayLike) -> Solid:
+    def transformed(self, rotation: ArrayLike, translation: ArrayLike) -> Solid:
         """Moved by x -> R x + p: centre R c + p, inertia R I R^T."""
         R = np.asarray(rotation, dtype=np.float64)
         return replace(
             self,
-            centre=frozen(R @ self.centre + np.asarray(translation)),
-            inertia=frozen(R @ self.inertia @ R.T),
-            rotation=frozen(R @ self.rotation),
+            centre=as_readonly(R @ self.centre + np.asarray(translation)),
+            inertia=as_readonly(R @ self.inertia @ R.T),
+            rotation=as_readonly(R @ self.rotation),
         )
 
 
@@ -82,8 +82,8 @@ def cylinder(
     Source: Goldstein, Classical Mechanics (3rd ed.), ch. 5. Raises InvalidValue, and
     UnknownName for an axis other than x, y, z.
     """
-    h = scalar("height", height, above=0)
-    r = scalar("radius", radius, above=0)
+    h = check_float("height", height, above=0)
+    r = check_float("radius", radius, above=0)
     across = mass * (3 * r * r + h * h) / 12
     moments = (across, across, mass * r * r / 2)
     return _solid(mass, centre, moments, Shape("cylinder", (r, h)), axis)
@@ -103,8 +103,8 @@ def rod(
     length sqrt(l² - 3 r²) has it. With r = 0 the axial inertia is zero.
     Raises InvalidValue, and UnknownName for an axis other than x, y, z.
     """
-    length = scalar("length", length, above=0)
-    radius = scalar("radius", radius, lower=0, upper=length / 3**0.5)
+    length = check_float("length", length, above=0)
+    radius = check_float("radius", radius, lower=0, upper=length / 3**0.5)
     across, axial = mass * length * length / 12, mass * radius * radius / 2
     return _solid(mass, centre, (across, across, axial), Shape("cylinder", (drawn, length)), axis)
 
@@ -119,7 +119,7 @@ def flat_bar(
     itself, so that rounding does not break the triangle inequality. Drawn as a cylinder of radius
     ``drawn``. Raises InvalidValue.
     """
-    length, width = scalar("length", length, above=0), scalar("width", width, above=0)
+    length, width = check_float("length", length, above=0), check_float("width", width, above=0)
     along, across = mass * width * width / 12, mass * length * length / 12
     # About the axes of the drawn cylinder, which lies along z: they become z, y and x.
     moments = (across, (along + across) * (1 - FLATNESS), along)
@@ -131,8 +131,8 @@ def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
 
     Raises InvalidValue.
     """
-    edges = vector("size", size, 3)
-    x, y, z = (scalar("size", edge, above=0) for edge in edges)
+    edges = check_vector("size", size, 3)
+    x, y, z = (check_float("size", edge, above=0) for edge in edges)
     moments = (
         mass * (y * y + z * z) / 12,
         mass * (x * x + z * z) / 12,
@@ -143,7 +143,7 @@ def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
 
 def sphere(radius: float, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
     """Solid sphere: I = 2 m r²/5 about every axis. Raises InvalidValue."""
-    r = scalar("radius", radius, above=0)
+    r = check_float("radius", radius, above=0)
     return _solid(mass, centre, (2 * mass * r * r / 5,) * 3, Shape("sphere", (r,)))
 
 
@@ -168,7 +168,7 @@ def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
         raise InvalidValue(f"mass of {len(solids)} solids together = {mass} kg: must be above 0")
     centre = sum((s.mass * s.centre for s in solids), np.zeros(3)) / mass
     inertia = sum((_about(s, centre) for s in solids), np.zeros((3, 3)))
-    return Inertial(mass, frozen(centre), frozen(inertia))
+    return Inertial(mass, as_readonly(centre), as_readonly(inertia))
 
 
 def _about(solid: Solid | Inertial, point: Vector) -> Vector:
@@ -189,6 +189,6 @@ def _solid(
         raise UnknownName("axis", axis, tuple(_Z_TO))
     R = _Z_TO[axis]
     # A massless solid is allowed: it is drawn and weighs nothing.
-    checked = scalar("mass", mass, lower=0)
-    inertia = frozen(R @ np.diag(moments) @ R.T)
-    return Solid(checked, vector("centre", centre, 3), inertia, R, shape)
+    checked = check_float("mass", mass, lower=0)
+    inertia = as_readonly(R @ np.diag(moments) @ R.T)
+    return Solid(checked, check_vector("centre", centre, 3), inertia, R, shape)

@@ -1,6 +1,6 @@
 """Text of a URDF with its ros2_control block, from a chain of joints and solids.
 
-Every way of describing an arm (modified DH, standard DH ...) ends in ``Segment``s; this
+Every way of describing an arm (modified DH, standard DH ...) ends in ``ChainSegment``s; this
 module alone knows XML. Numbers are the shortest text that reads back as the same double.
 """
 
@@ -12,16 +12,23 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.model.arm_description import BASE, TOOL, Arm, JointSpec, Motor, Segment
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.model.arm_description import (
+    BASE,
+    TOOL,
+    ArmDescription,
+    ChainSegment,
+    JointSpec,
+    MotorSpec,
+)
 from arm_dynamics.model.solids import SHAPES, Solid, compose
 
 
-def write(arm: Arm) -> str:
+def format_urdf(arm: ArmDescription) -> str:
     """Return the URDF text of ``arm``, the same for the same values on every machine."""
     robot = Element("robot", name=arm.name)
     for name, rgba in arm.materials.items():
-        SubElement(SubElement(robot, "material", name=name), "color", rgba=numbers(rgba))
+        SubElement(SubElement(robot, "material", name=name), "color", rgba=format_numbers(rgba))
     _link(robot, BASE, arm.base, weighed=False)
     parent = BASE
     for segment in arm.segments:
@@ -33,15 +40,15 @@ def write(arm: Arm) -> str:
     return _text(robot, arm.comment)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Shortest text that reads back as ``value``; what cosines leave of a zero is a zero."""
     value = float(value)
     return "0" if abs(value) < 1e-15 else repr(value).removesuffix(".0")
 
 
-def numbers(values: ArrayLike) -> str:
-    """``number`` of each entry, separated by blanks."""
-    return " ".join(number(value) for value in frozen(values))
+def format_numbers(values: ArrayLike) -> str:
+    """``format_number`` of each entry, separated by blanks."""
+    return " ".join(format_number(value) for value in as_readonly(values))
 
 
 def rpy(rotation: Vector) -> tuple[float, float, float]:
@@ -58,7 +65,7 @@ def rpy(rotation: Vector) -> tuple[float, float, float]:
 
 def _origin(parent: Element, position: ArrayLike, rotation: Vector | None = None) -> None:
     angles = (0.0, 0.0, 0.0) if rotation is None else rpy(rotation)
-    SubElement(parent, "origin", xyz=numbers(position), rpy=numbers(angles))
+    SubElement(parent, "origin", xyz=format_numbers(position), rpy=format_numbers(angles))
 
 
 def _link(robot: Element, name: str, solids: Sequence[Solid], weighed: bool = True) -> None:
@@ -74,9 +81,9 @@ def _inertial(link: Element, solids: Sequence[Solid]) -> None:
     whole = compose(solids)
     inertial = SubElement(link, "inertial")
     _origin(inertial, whole.centre)
-    SubElement(inertial, "mass", value=number(whole.mass))
+    SubElement(inertial, "mass", value=format_number(whole.mass))
     entries = {
-        "i" + "xyz"[i] + "xyz"[j]: number(whole.inertia[i, j])
+        "i" + "xyz"[i] + "xyz"[j]: format_number(whole.inertia[i, j])
         for i in range(3)
         for j in range(i, 3)
     }
@@ -89,15 +96,15 @@ def _shape(link: Element, tag: str, solid: Solid) -> None:
     element = SubElement(link, tag)
     _origin(element, solid.centre, solid.rotation)
     kind, size = solid.shape.kind, solid.shape.size
-    sizes = {"size": numbers(size)}
+    sizes = {"size": format_numbers(size)}
     if kind != "box":
-        sizes = {key: number(value) for key, value in zip(SHAPES[kind], size, strict=True)}
+        sizes = {key: format_number(value) for key, value in zip(SHAPES[kind], size, strict=True)}
     SubElement(SubElement(element, "geometry"), kind, sizes)
     if tag == "visual" and solid.material:
         SubElement(element, "material", name=solid.material)
 
 
-def _joint(robot: Element, segment: Segment, parent: str) -> None:
+def _joint(robot: Element, segment: ChainSegment, parent: str) -> None:
     joint, placement = segment.joint, segment.placement
     element = SubElement(robot, "joint", name=joint.name, type=joint.kind)
     _origin(element, placement[:3, 3], placement[:3, :3])
@@ -106,12 +113,17 @@ def _joint(robot: Element, segment: Segment, parent: str) -> None:
     SubElement(element, "axis", xyz="0 0 1")
     limits = {"lower": joint.lower, "upper": joint.upper}
     limits |= {"effort": joint.effort, "velocity": joint.velocity}
-    known = {key: number(value) for key, value in limits.items() if value is not None}
+    known = {key: format_number(value) for key, value in limits.items() if value is not None}
     SubElement(element, "limit", known)
-    SubElement(element, "dynamics", damping=number(joint.damping), friction=number(joint.friction))
+    SubElement(
+        element,
+        "dynamics",
+        damping=format_number(joint.damping),
+        friction=format_number(joint.friction),
+    )
 
 
-def _tool(robot: Element, arm: Arm, parent: str) -> None:
+def _tool(robot: Element, arm: ArmDescription, parent: str) -> None:
     element = SubElement(robot, "joint", name=f"{TOOL}_joint", type="fixed")
     _origin(element, arm.tool, arm.tool_rotation)
     SubElement(element, "parent", link=parent)
@@ -121,7 +133,7 @@ def _tool(robot: Element, arm: Arm, parent: str) -> None:
         _shape(link, "visual", solid)
 
 
-def _ros2_control(robot: Element, arm: Arm) -> None:
+def _ros2_control(robot: Element, arm: ArmDescription) -> None:
     control = SubElement(robot, "ros2_control", name=arm.name, type="system")
     hardware = SubElement(control, "hardware")
     SubElement(hardware, "plugin").text = arm.plugin
@@ -133,18 +145,18 @@ def _ros2_control(robot: Element, arm: Arm) -> None:
 
 def _control_joint(control: Element, joint: JointSpec) -> None:
     element = SubElement(control, "joint", name=joint.name)
-    motor = joint.motor or Motor("ideal")
+    motor = joint.motor or MotorSpec("ideal")
     for name in motor.commands:
         SubElement(element, "command_interface", name=name)
     position = SubElement(element, "state_interface", name="position")
-    SubElement(position, "param", name="initial_value").text = number(joint.initial)
+    SubElement(position, "param", name="initial_value").text = format_number(joint.initial)
     for name in ("velocity", "effort"):
         SubElement(element, "state_interface", name=name)
     SubElement(element, "param", name="actuator").text = motor.name
     constants = dict(motor.constants)
     if joint.stop is not None:
         constants |= dict(zip(("stop_stiffness", "stop_damping"), joint.stop, strict=True))
-    texts = {name: number(value) for name, value in constants.items()}
+    texts = {name: format_number(value) for name, value in constants.items()}
     for name, text in {**texts, **joint.wiring}.items():
         SubElement(element, "param", name=name).text = text
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.mesh_files import find_mesh
 from arm_dynamics.model.robot_description import resolvable
-from arm_dynamics.model.xml_source import Node, parse
+from arm_dynamics.model.xml_source import Node, parse_xml
 
 Color = tuple[float, float, float, float]
 
@@ -54,17 +54,17 @@ class Visual:
         low, high = (-0.5, 0.5) if self.kind != "mesh" else _mesh_box(self.uri, folder)
         ends = np.transpose([np.broadcast_to(low, 3), np.broadcast_to(high, 3)])
         box = np.array(list(product(*ends))) * self.scale
-        return frozen(box @ self.rotation.T + self.position)
+        return as_readonly(box @ self.rotation.T + self.position)
 
 
 def visuals(arm: ArmModel) -> tuple[Visual, ...]:
     """Return every ``<visual>`` of the links of ``arm``."""
-    root = parse(arm.urdf)
-    colors = {m.get("name"): _color(m) for m in root.every("material")}
+    root = parse_xml(arm.urdf)
+    colors = {m.get("name"): _color(m) for m in root.find_all("material")}
     folder = arm.source.parent if arm.source else None
     found: list[Visual] = []
     for name, link in Robot(root).links.items():
-        for visual in link.every("visual"):
+        for visual in link.find_all("visual"):
             found.extend(_visual(name, visual, colors, folder))
     return tuple(found)
 
@@ -72,9 +72,9 @@ def visuals(arm: ArmModel) -> tuple[Visual, ...]:
 def _visual(
     link: str, node: Node, colors: dict[str | None, Color | None], folder: Path | None
 ) -> Iterator[Visual]:
-    geometry, origin, material = (node.first(tag) for tag in ("geometry", "origin", "material"))
-    position = vector(origin, "xyz") or (0.0, 0.0, 0.0)
-    rotation = pin.rpy.rpyToMatrix(*(vector(origin, "rpy") or (0.0, 0.0, 0.0)))
+    geometry, origin, material = (node.find(tag) for tag in ("geometry", "origin", "material"))
+    position = vector_attribute(origin, "xyz") or (0.0, 0.0, 0.0)
+    rotation = pin.rpy.rpyToMatrix(*(vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0)))
     color = None
     if material is not None:
         color = _color(material) or colors.get(material.get("name"))
@@ -83,24 +83,30 @@ def _visual(
         if scale is not None:
             uri = resolvable(shape.get("filename") or "", folder) if shape.tag == "mesh" else ""
             yield Visual(
-                link, shape.tag, frozen(position), frozen(rotation), frozen(scale), uri, color
+                link,
+                shape.tag,
+                as_readonly(position),
+                as_readonly(rotation),
+                as_readonly(scale),
+                uri,
+                color,
             )
 
 
 def _scale(shape: Node) -> tuple[float, ...] | None:
     """Edges [m], or the factors of a mesh; None for a shape that URDF does not have."""
     if shape.tag == "mesh":
-        return vector(shape, "scale") or (1.0, 1.0, 1.0)
+        return vector_attribute(shape, "scale") or (1.0, 1.0, 1.0)
     if shape.tag == "box":
-        return vector(shape, "size")
-    radius, length = number(shape, "radius"), number(shape, "length")
+        return vector_attribute(shape, "size")
+    radius, length = number_attribute(shape, "radius"), number_attribute(shape, "length")
     if radius is None or shape.tag not in {"sphere", "cylinder"}:
         return None
     return 2 * radius, 2 * radius, 2 * radius if shape.tag == "sphere" else length or 0.0
 
 
 def _color(material: Node) -> Color | None:
-    rgba = vector(material.first("color"), "rgba", 4)
+    rgba = vector_attribute(material.find("color"), "rgba", 4)
     return None if rgba is None else (rgba[0], rgba[1], rgba[2], rgba[3])
 
 

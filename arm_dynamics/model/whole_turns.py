@@ -12,7 +12,7 @@ from arm_dynamics.model.arm_model import ArmModel
 TURN = 2 * pi
 EVEN = 1e-9
 """Distance [rad] from half a turn that counts as half a turn, which is taken as it is given."""
-LARGEST = 1e6
+MAX_POSITION = 1e6
 """Position [rad] beyond which rounding makes a turn inexact: such a position stays as it is."""
 
 
@@ -37,7 +37,7 @@ def whole_turns(arm: ArmModel, q: Vector, near: Vector) -> Vector:
 
     """
     d = q - near
-    counted = arm.is_continuous & (np.abs(d) < LARGEST) & (np.abs(q) < LARGEST)
+    counted = arm.is_continuous & (np.abs(d) < MAX_POSITION) & (np.abs(q) < MAX_POSITION)
     with np.errstate(invalid="ignore"):
         turns = np.sign(d) * np.ceil(np.maximum(np.abs(d) - pi - EVEN, 0.0) / TURN)
     return np.where(counted, -TURN * turns, 0.0)

@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 
-MOST_NESTED = 100
+MAX_NESTING = 100
 """Elements in elements; a URDF has some 6."""
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 _MARKS = {
@@ -29,7 +29,7 @@ _DECLARED = re.compile(r"""(<\?xml[^>]*?\sencoding\s*=\s*)(?:"([^">]*)"|'([^'>]*
 _ENCODINGS = ("utf-8", "utf-16", "ascii", "iso8859-1", "iso8859-15", "cp1252")
 
 
-class BadXml(ArmDynamicsError):
+class XmlSyntaxError(ArmDynamicsError):
     """Text that is not well-formed XML, or that carries a document type declaration."""
 
     def __init__(self, line: int, problem: str, remedy: str) -> None:
@@ -51,11 +51,11 @@ class Node:
         """The attribute's text, or None."""
         return self.attributes.get(attribute)
 
-    def first(self, tag: str) -> Node | None:
+    def find(self, tag: str) -> Node | None:
         """The first child with this tag, or None."""
         return next((child for child in self.children if child.tag == tag), None)
 
-    def every(self, tag: str) -> tuple[Node, ...]:
+    def find_all(self, tag: str) -> tuple[Node, ...]:
         """All children with this tag."""
         return tuple(child for child in self.children if child.tag == tag)
 
@@ -71,7 +71,7 @@ class Node:
 def read_text(path: Path) -> str:
     """Return an XML file's text, decoded as its byte order mark or its declaration says.
 
-    UTF-8 without either. Bytes that are no UTF-8 become U+FFFD, which ``parse`` rejects outside of
+    UTF-8 without either. Bytes that are no UTF-8 become U+FFFD, which ``parse_xml`` rejects outside of
     comments. The text's own declaration says UTF-8 then, as which it travels on. Raises ConfigError
     for a file that cannot be read, and for an encoding that is unknown or does not fit.
     """
@@ -101,7 +101,7 @@ def _declared(start: str) -> str:
 
 
 @lru_cache(maxsize=2)  # the audit, the model and the wiring are of the same text
-def parse(text: str) -> Node:
+def parse_xml(text: str) -> Node:
     """Return the root element of ``text``; raise BadXml with the line of what stops it."""
     builder = _Builder()
     parser = builder.parser
@@ -109,7 +109,9 @@ def parse(text: str) -> Node:
         parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
-        raise BadXml(error.lineno, problem, "close and quote every tag and attribute") from error
+        raise XmlSyntaxError(
+            error.lineno, problem, "close and quote every tag and attribute"
+        ) from error
     _check_namespaces(text)
     return builder.done[0]
 
@@ -121,7 +123,7 @@ def _check_namespaces(text: str) -> None:
     except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         remedy = 'declare it (xmlns:…="…") or remove it; expand xacro first'
-        raise BadXml(error.lineno, problem, remedy) from error
+        raise XmlSyntaxError(error.lineno, problem, remedy) from error
 
 
 @dataclass(slots=True)
@@ -147,9 +149,9 @@ class _Builder:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
-        if len(self.open) == MOST_NESTED:
-            problem = f"elements are nested more than {MOST_NESTED} deep"
-            raise BadXml(line, problem, "close the elements before it: a URDF nests some 6")
+        if len(self.open) == MAX_NESTING:
+            problem = f"elements are nested more than {MAX_NESTING} deep"
+            raise XmlSyntaxError(line, problem, "close the elements before it: a URDF nests some 6")
         if any(_UNKNOWN in text for pair in attributes.items() for text in pair):
             self._undecodable(line)
         self.open.append(_Open(tag, line, attributes))
@@ -166,8 +168,12 @@ class _Builder:
 
     def _undecodable(self, line: int) -> None:
         problem = "has bytes that are not UTF-8"
-        raise BadXml(line, problem, 'save the file as UTF-8, or declare encoding="ISO-8859-1"')
+        raise XmlSyntaxError(
+            line, problem, 'save the file as UTF-8, or declare encoding="ISO-8859-1"'
+        )
 
     def _refuse(self, *_declaration: object) -> None:
         line = self.parser.CurrentLineNumber
-        raise BadXml(line, "<!DOCTYPE> is rejected: entities can expand without bound", "remove it")
+        raise XmlSyntaxError(
+            line, "<!DOCTYPE> is rejected: entities can expand without bound", "remove it"
+        )

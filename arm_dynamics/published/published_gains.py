@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_DT, PUBLISHED_P
-from arm_dynamics.batch.tuning.gain_optimizer import Budget, Generation, Search
+from arm_dynamics.batch.tuning.gain_optimizer import Budget, GainOptimizer, Generation
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.arrays import Vector
@@ -97,6 +97,6 @@ def improve(
         p, i = np.hsplit(start * np.exp(x), 2)
         return np.log(judge(p, i))
 
-    found = Search(costs, start.size, BOUND, seed, observe=observe).run(Budget(budget))
+    found = GainOptimizer(costs, start.size, BOUND, seed, observe=observe).run(Budget(budget))
     p, i = np.split(start * np.exp(found.x), 2)
     return Improved(p, i, float(np.exp(found.cost)))

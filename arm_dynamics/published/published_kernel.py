@@ -13,9 +13,9 @@ import casadi as ca
 import numpy as np
 
 from arm_dynamics.batch.rollout.kernel import KernelRejected, Layout, filled
-from arm_dynamics.batch.rollout.kernel_cache import fingerprint, module
+from arm_dynamics.batch.rollout.kernel_cache import cached_module, fingerprint
 from arm_dynamics.batch.rollout.kernel_source import PART, head_text, part_lines, shared_constants
-from arm_dynamics.batch.rollout.step_trace import Part
+from arm_dynamics.batch.rollout.step_trace import TracedFunction
 from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced, where
 from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain
 from arm_dynamics.core.arrays import Vector
@@ -69,7 +69,9 @@ def published_text(arm: ArmModel, joints: Sequence[str], lanes: int) -> str:
     return "".join([head, MOVING.format(moving=moving), call, score])
 
 
-def trace_published(arm: ArmModel, joints: Sequence[str]) -> tuple[Layout, Part, list[int]]:
+def trace_published(
+    arm: ArmModel, joints: Sequence[str]
+) -> tuple[Layout, TracedFunction, list[int]]:
     """Rows of a lane, the function of one call, and the joints that move.
 
     Row ``total`` is the sum of the errors so far; infinite from the call on in which they add up
@@ -87,7 +89,7 @@ def trace_published(arm: ArmModel, joints: Sequence[str]) -> tuple[Layout, Part,
     after["total"] = [total]
     given, found = ([_column(r) for r in every.values()] for every in (rows, after))
     function = ca.Function("call", given, ca.cse(found))
-    part = Part("call", "One call of plant and law.", function, tuple(rows), tuple(after))
+    part = TracedFunction("call", "One call of plant and law.", function, tuple(rows), tuple(after))
     return Layout.of({name: len(symbol) for name, symbol in rows.items()}), part, moving
 
 
@@ -110,7 +112,7 @@ def _call(arm: ArmModel, columns: Sequence[int], moving: Sequence[int]) -> tuple
     rows = {name: symbols(name, size) for name, size in sizes.items()}
     x: Any = row.constants(arm).astype(object)
     x[row.Q], x[row.TARGET, columns], x[row.ACTIVE, columns] = (
-        arm.pose("initial"),
+        arm.configuration("initial"),
         rows["target"],
         1,
     )
@@ -119,11 +121,11 @@ def _call(arm: ArmModel, columns: Sequence[int], moving: Sequence[int]) -> tuple
     for name, place in {**LAW, **GIVEN}.items():
         x[place, columns] = rows[name]
     x[row.FLAG] = 0.0  # without dry friction it is read only where a torque is exactly 0
-    traced(row.advance)(x, rows["dt"][0])
+    traced(row.advance_published_step)(x, rows["dt"][0])
     traced(row.unloaded_torques)(x)
     q, v, tau = ([Symbol(e).sx for e in x[place]] for place in (row.Q, row.V, row.TAU))
     x[row.A] = [Symbol(a) for a in Chain(bodies(arm), arm.gravity, q).acceleration(v, tau)]
-    error = traced(row.control)(x)
+    error = traced(row.published_control_step)(x)
     total = where(error <= row.LOST_ERROR, rows["total"][0] + error, float("inf"))
     return rows, x, total
 
@@ -157,8 +159,10 @@ class PublishedKernel:
                 " kernel"
             )
         self.arm, self.joints = arm, tuple(joints)
-        key = fingerprint(arm, ("published", arm.pose("initial").tobytes(), self.joints, LANES))
-        self._module = module(key, self._text, self._check)
+        key = fingerprint(
+            arm, ("published", arm.configuration("initial").tobytes(), self.joints, LANES)
+        )
+        self._module = cached_module(key, self._text, self._check)
 
     def objectives(
         self, p: Vector, i: Vector, *, duration: float = 3.0, dt: float = 1e-4
@@ -207,7 +211,10 @@ class PublishedKernel:
     def _totals(self, made: Any, p: Vector, i: Vector, calls: int, dt: float) -> Vector:
         """Objectives of at most LANES gains; the last one fills the lanes that are left."""
         lanes = np.minimum(np.arange(LANES), len(p) - 1)
-        pose, columns = self.arm.pose("initial"), [self.arm.index(joint) for joint in self.joints]
+        pose, columns = (
+            self.arm.configuration("initial"),
+            [self.arm.index(joint) for joint in self.joints],
+        )
         start = {"q": pose[made.MOVING], "target": pose[columns], "dt": np.array([dt])}
         layout = Layout.of(made.LAYOUT)
         gains = {"gain_p": p[lanes], "gain_i": i[lanes]}

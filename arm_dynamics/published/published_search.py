@@ -21,7 +21,12 @@ from functools import cache
 
 import numpy as np
 
-from arm_dynamics.batch.tuning.simplex_search import Descent, Point, Rule, descend
+from arm_dynamics.batch.tuning.simplex_search import (
+    Point,
+    SimplexResult,
+    StoppingRule,
+    minimize_simplex,
+)
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
@@ -34,7 +39,7 @@ WIDTH = 4
 
 
 @dataclass(frozen=True)
-class Judge:
+class ObjectiveEvaluator:
     """``objectives``, and how many gains they take at a time where time counts."""
 
     objectives: Objectives
@@ -45,7 +50,7 @@ class Judge:
         return self.objectives(p, i)
 
 
-def objectives_of(arm: ArmModel, joints: Sequence[str] = CONTROLLED) -> Judge:
+def objectives_of(arm: ArmModel, joints: Sequence[str] = CONTROLLED) -> ObjectiveEvaluator:
     """``dynamechs.objective`` over rows of gains, 3 s long with steps of 1e-4 s.
 
     By the generated kernel; without CasADi or numba, or where it does not serve, by the
@@ -55,13 +60,13 @@ def objectives_of(arm: ArmModel, joints: Sequence[str] = CONTROLLED) -> Judge:
     try:
         from arm_dynamics.published.published_kernel import PublishedKernel  # noqa: PLC0415 - numba
 
-        return Judge(PublishedKernel(arm, joints).objectives, WIDTH)
+        return ObjectiveEvaluator(PublishedKernel(arm, joints).objectives, WIDTH)
     except ArmDynamicsError as error:
         objective(arm, np.zeros(len(joints)), joints=tuple(joints), duration=1e-4)  # or it raises
         _say_once(str(error))
     except ModuleNotFoundError as error:
         _say_once(f"{error.name} is not installed")
-    return Judge(lambda p, i: _one_by_one(arm, joints, p, i), width=1)
+    return ObjectiveEvaluator(lambda p, i: _one_by_one(arm, joints, p, i), width=1)
 
 
 def _one_by_one(arm: ArmModel, joints: Sequence[str], p: Vector, i: Vector) -> Vector:
@@ -76,13 +81,13 @@ def _say_once(why: str) -> None:
     )
 
 
-RULE = Rule(tolerance=1e-4)
+RULE = StoppingRule(tolerance=1e-4)
 START_P, STEP_P = (6.0, 5.0, 1.0), 0.1
 START_I, STEP_I = (0.1, 0.1, 0.1), 0.01
 OBJECTIVE_P, OBJECTIVE_PI = 16.3888758427019, 0.305710199012247
 """Published objectives [rad] of the found P, and of P with the found I."""
 
-Observe = Callable[[str, Descent], None]
+Observe = Callable[[str, SimplexResult], None]
 """Hears of every call of a stage, "P" or "I": the best so far."""
 
 
@@ -90,8 +95,8 @@ Observe = Callable[[str, Descent], None]
 class PublishedSearch:
     """The two stages of a search, and how long they took [s]."""
 
-    p: Descent
-    i: Descent
+    p: SimplexResult
+    i: SimplexResult
     seconds: float
 
     @property
@@ -101,7 +106,7 @@ class PublishedSearch:
 
 
 def search(
-    judge: Judge | None = None,
+    judge: ObjectiveEvaluator | None = None,
     *,
     width: int | None = None,
     observe: Observe = lambda stage, descent: None,
@@ -119,11 +124,15 @@ def search(
         p = np.array(points)
         return list(judge(p, np.zeros_like(p)))
 
-    p = descend(with_p, START_P, STEP_P, RULE, width=width, observe=lambda d: observe("P", d))
+    p = minimize_simplex(
+        with_p, START_P, STEP_P, RULE, width=width, observe=lambda d: observe("P", d)
+    )
 
     def with_i(points: Sequence[Point]) -> list[float]:
         i = np.array(points)
         return list(judge(np.tile(p.point, (len(i), 1)), i))
 
-    i = descend(with_i, START_I, STEP_I, RULE, width=width, observe=lambda d: observe("I", d))
+    i = minimize_simplex(
+        with_i, START_I, STEP_I, RULE, width=width, observe=lambda d: observe("I", d)
+    )
     return PublishedSearch(p, i, time.perf_counter() - began)

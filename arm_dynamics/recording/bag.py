@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import RecordingRefused
+from arm_dynamics.core.errors import RecordingError
 from arm_dynamics.core.requirements import to_install
-from arm_dynamics.recording.staged_file import StagedFile, finished
+from arm_dynamics.recording.staged_file import StagedFile, repaired
 
 MISSING = f"recordings need rosbags: {to_install('record')}"
 DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"
@@ -63,7 +63,7 @@ class BagWriter:
     def __init__(self, folder: Path) -> None:
         bags, self._types = _library()
         if folder.exists():
-            raise RecordingRefused(f"{folder} exists already: name a new folder")
+            raise RecordingError(f"{folder} exists already: name a new folder")
         self._bag = bags.Writer(
             folder,
             version=FORMAT,
@@ -73,7 +73,7 @@ class BagWriter:
             self._bag.open()
             self._bag.storage.bio = self._file = StagedFile(self._bag.storage.bio)
         except OSError as error:
-            raise RecordingRefused(f"{folder} cannot be made: {error.strerror}") from error
+            raise RecordingError(f"{folder} cannot be made: {error.strerror}") from error
         self._folder = folder
         self._topics: dict[str, Any] = {}
         self._pending = 0
@@ -158,8 +158,8 @@ def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
     """
     bags, types = _library()
     if not folder.exists():
-        raise RecordingRefused(f"{folder}: no such recording")
-    with finished(folder) as path:
+        raise RecordingError(f"{folder}: no such recording")
+    with repaired(folder) as path:
         try:
             with bags.Reader(path) as bag:
                 known = [c for c in bag.connections if TYPES.get(c.topic) == c.msgtype]
@@ -167,10 +167,10 @@ def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
                     yield connection.topic, time, types.deserialize_cdr(data, connection.msgtype)
         except FileNotFoundError as error:
             said = "neither metadata.yaml nor one .mcap file is in it"
-            raise RecordingRefused(f"{folder.resolve()} is no recording: {said}") from error
+            raise RecordingError(f"{folder.resolve()} is no recording: {said}") from error
         except Exception as error:  # whatever a damaged file makes the readers raise
             what = " ".join(str(error).split()) or type(error).__name__
-            raise RecordingRefused(f"recording {folder} is damaged: {what}") from error
+            raise RecordingError(f"recording {folder} is damaged: {what}") from error
 
 
 def _library() -> tuple[Any, Any]:
@@ -178,7 +178,7 @@ def _library() -> tuple[Any, Any]:
     try:
         bags, types = import_module("rosbags.rosbag2"), import_module("rosbags.typesys")
     except ImportError as error:
-        raise RecordingRefused(MISSING) from error
+        raise RecordingError(MISSING) from error
     return bags, types.get_typestore(types.Stores.ROS2_JAZZY)
 
 

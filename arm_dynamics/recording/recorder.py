@@ -7,11 +7,11 @@ from types import TracebackType
 
 import numpy as np
 
-from arm_dynamics.core.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.core.errors import ArmDynamicsError, RecordingError
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.queued_bag import QueuedBag
-from arm_dynamics.recording.segment_header import Segment, require_recordable, write
+from arm_dynamics.recording.segment_header import RecordingSegment, dump_segment, require_recordable
 from arm_dynamics.simulation.simulation import Simulation
 
 
@@ -35,7 +35,7 @@ class Recorder:
         and is dropped then; behind such a gap the recording begins anew (see ``QueuedBag``).
         """
         if simulation.on_period is not None:
-            raise RecordingRefused(f"{folder}: this simulation is recorded already")
+            raise RecordingError(f"{folder}: this simulation is recorded already")
         require_recordable(simulation.arm)
         self.folder = Path(folder)
         self.periods = 0
@@ -43,7 +43,7 @@ class Recorder:
         self._simulation = simulation
         self._latest: State | None = simulation.state
         self._links = simulation.arm.links
-        self._segment = Segment.of(simulation, simulation.state)
+        self._segment = RecordingSegment.of(simulation, simulation.state)
         writer, events = bag.BagWriter(self.folder), simulation.watch.events
         self._bag: bag.BagWriter | QueuedBag = writer
         if patience is not None:
@@ -109,8 +109,10 @@ class Recorder:
         arm = self._simulation.arm
         if arm.links is not self._links:
             require_recordable(arm)
-        self._segment = Segment.of(self._simulation, start)
-        return bag.Message(bag.DESCRIPTION, nanoseconds(start.time), (), write(self._segment))
+        self._segment = RecordingSegment.of(self._simulation, start)
+        return bag.Message(
+            bag.DESCRIPTION, nanoseconds(start.time), (), dump_segment(self._segment)
+        )
 
     def _end(self, why: str) -> None:
         self.fault = f"recording in {self.folder} ended: {why}"

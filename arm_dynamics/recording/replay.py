@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, RecordingRefused
+from arm_dynamics.core.errors import ArmDynamicsError, RecordingError
 from arm_dynamics.core.timing import StepClock
-from arm_dynamics.recording.reader import Gap, Period, items
+from arm_dynamics.recording.reader import Gap, Period, read_items
 from arm_dynamics.recording.recorder import nanoseconds
-from arm_dynamics.recording.segment_header import Segment
+from arm_dynamics.recording.segment_header import RecordingSegment
 from arm_dynamics.recording.staged_file import is_finished
-from arm_dynamics.simulation.forward_model import forward_model, pack_state, split
+from arm_dynamics.simulation.forward_model import forward_model, pack_state, split_state_vector
 
 PARTS = ("q", "v", "act")
 
 
 @dataclass(slots=True)
-class Report:
+class ReplayReport:
     """What a replay found: how far it got, and how far the recording is from the model."""
 
     arm: str = ""
@@ -49,7 +49,7 @@ class Report:
             self.first = f"{where}: {recorded[i]:.17g} recorded, {computed[i]:.17g} computed"
 
 
-def replay(folder: str | Path) -> Report:
+def replay(folder: str | Path) -> ReplayReport:
     """Run the forward model from the recorded start under the recorded commands.
 
     The motion goes on from what the model computes, never from a recorded state; only a change
@@ -59,10 +59,10 @@ def replay(folder: str | Path) -> Report:
     Raises RecordingRefused for a folder that is not there or no recording, a missing topic, and
     contents that cannot be read or leave out a period.
     """
-    report = Report(finished=is_finished(Path(folder)))
+    report = ReplayReport(finished=is_finished(Path(folder)))
     run: _Run | None = None
-    for item in items(Path(folder)):
-        if isinstance(item, Segment):
+    for item in read_items(Path(folder)):
+        if isinstance(item, RecordingSegment):
             run = _Run(item)
             report.arm = item.arm.name
             report.segments += 1
@@ -73,40 +73,40 @@ def replay(folder: str | Path) -> Report:
             try:
                 run.follow(item, report)
             except ArmDynamicsError as error:
-                raise RecordingRefused(f"{folder}: at t = {run.time:.6f} s: {error}") from error
+                raise RecordingError(f"{folder}: at t = {run.time:.6f} s: {error}") from error
     return report
 
 
 class _Run:
     """One segment's motion as far as it has been computed."""
 
-    def __init__(self, segment: Segment) -> None:
+    def __init__(self, segment: RecordingSegment) -> None:
         self._segment, self.time, self._clock = segment, segment.start.time, StepClock()
         self._vector = pack_state(segment.arm, segment.start)
 
-    def follow(self, period: Period, report: Report) -> None:
+    def follow(self, period: Period, report: ReplayReport) -> None:
         """Compute one period and compare."""
         segment = self._segment
         end = self._clock.after(self.time, segment.dt, segment.steps)
         times = (period.begin, nanoseconds(self.time)), (period.end, nanoseconds(end))
         # The simulation began to count before this segment: its last bit may differ.
         if any(abs(recorded - computed) > 1 for recorded, computed in times):
-            raise RecordingRefused(
+            raise RecordingError(
                 f"the period up to {end:.6f} s is missing; one from {period.begin * 1e-9:.6f} s"
                 f" to {period.end * 1e-9:.6f} s follows"
             )
         for _ in range(segment.steps):
             self._vector = forward_model(
                 segment.arm, self._vector, period.command.value, segment.dt,
-                method=segment.method, interface=period.command.interface,
+                integrator=segment.integrator, interface=period.command.interface,
             )  # fmt: skip
         self.time = end
         report.periods += 1
         report.seconds += segment.steps * segment.dt
         self._compare(period, report)
 
-    def _compare(self, period: Period, report: Report) -> None:
-        arm, computed = self._segment.arm, split(self._segment.arm, self._vector)
+    def _compare(self, period: Period, report: ReplayReport) -> None:
+        arm, computed = self._segment.arm, split_state_vector(self._segment.arm, self._vector)
         for what in PARTS:
             recorded, model = getattr(period.after, what), getattr(computed, what)
             names = arm.act_names if what == "act" else arm.joint_names

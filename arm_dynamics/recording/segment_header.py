@@ -11,8 +11,8 @@ from math import isfinite, nan
 from types import MappingProxyType
 from typing import Any
 
-from arm_dynamics.core.arrays import frozen, scalar, vector
-from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, RecordingRefused
+from arm_dynamics.core.arrays import as_readonly, check_float, check_vector
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, RecordingError
 from arm_dynamics.core.state import State
 from arm_dynamics.model.arm_model import ArmModel, Joint, Payload
 from arm_dynamics.model.load import parse_arm
@@ -25,17 +25,17 @@ LIBRARIES = ("arm_dynamics", "numpy", "pin", "numba")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Segment:
+class RecordingSegment:
     """An arm that goes on from ``start`` by periods of ``steps`` time steps of dt [s]."""
 
     arm: ArmModel
     dt: float
     steps: int
-    method: str
+    integrator: str
     start: State
 
     @classmethod
-    def of(cls, simulation: Simulation, start: State) -> Segment:
+    def of(cls, simulation: Simulation, start: State) -> RecordingSegment:
         """The simulation as it is, from ``start`` on."""
         arm = simulation.arm
         start = unpack_state(arm, pack_state(arm, start), start.time)
@@ -43,7 +43,7 @@ class Segment:
         return cls(arm, simulation.dt, simulation.steps, method, start)
 
 
-def write(segment: Segment) -> str:
+def dump_segment(segment: RecordingSegment) -> str:
     """The segment as JSON; numbers that are not finite are strings there ("inf")."""
     start = segment.start
     return json.dumps(
@@ -52,7 +52,7 @@ def write(segment: Segment) -> str:
             "arm": _plain(_arm(segment.arm)),
             "dt": segment.dt,
             "steps": segment.steps,
-            "method": segment.method,
+            "method": segment.integrator,
             "start": _plain({"time": start.time, "q": start.q, "v": start.v, "act": start.act}),
             "versions": {name: _version(name) for name in LIBRARIES},
         },
@@ -60,33 +60,33 @@ def write(segment: Segment) -> str:
     )
 
 
-def read(text: str) -> Segment:
-    """The segment of a JSON text; raises RecordingRefused for one that ``write`` did not write."""
+def load_segment(text: str) -> RecordingSegment:
+    """The segment of a JSON text; raises RecordingRefused for one that ``dump_segment`` did not write."""
     try:
         given = json.loads(text)
         if given["format"] != FORMAT:
             raise InvalidValue(f"format '{given['format']}' given, '{FORMAT}' expected")
         arm, start = _read_arm(given["arm"]), given["start"]
         state = State(
-            scalar("time", start["time"]),
-            vector("q", _floats(start["q"]), arm.nv),
-            vector("v", _floats(start["v"]), arm.nv),
-            frozen([nan] * arm.nv),
-            vector("act", _floats(start["act"]), arm.na),
+            check_float("time", start["time"]),
+            check_vector("q", _floats(start["q"]), arm.nv),
+            check_vector("v", _floats(start["v"]), arm.nv),
+            as_readonly([nan] * arm.nv),
+            check_vector("act", _floats(start["act"]), arm.na),
         )
-        dt, steps = scalar("dt [s]", given["dt"], above=0), int(given["steps"])
-        return Segment(arm, dt, steps, str(given["method"]), state)
+        dt, steps = check_float("dt [s]", given["dt"], above=0), int(given["steps"])
+        return RecordingSegment(arm, dt, steps, str(given["method"]), state)
     except (  # a text that is deeper, or numbers that are larger, than any that was written
         *(ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError),
         *(OverflowError, RecursionError),
     ) as error:
-        raise RecordingRefused(f"its description cannot be read: {error!r}") from error
+        raise RecordingError(f"its description cannot be read: {error!r}") from error
 
 
 def require_recordable(arm: ArmModel) -> None:
     """Raise RecordingRefused for an arm whose links are not those of its URDF."""
     if _read_arm(_arm(arm)).links != arm.links:
-        raise RecordingRefused(
+        raise RecordingError(
             f"arm '{arm.name}' cannot be recorded: its links are no longer those of its URDF"
         )
 
@@ -108,14 +108,14 @@ def _read_arm(given: Mapping[str, Any]) -> ArmModel:
         warnings.simplefilter("ignore")  # what is doubtful was said when the arm was loaded
         arm = parse_arm(given["urdf"], lock=given["locked"])
     payload = Payload(
-        scalar("payload mass [kg]", given["payload"]["mass"], lower=0),
-        vector("payload centre", _floats(given["payload"]["centre"]), 3),
+        check_float("payload mass [kg]", given["payload"]["mass"], lower=0),
+        check_vector("payload centre", _floats(given["payload"]["centre"]), 3),
     )
     return replace(
         arm,
         name=given["name"],
         tool_frame=given["tool_frame"],
-        gravity=vector("gravity", _floats(given["gravity"]), 3),
+        gravity=check_vector("gravity", _floats(given["gravity"]), 3),
         payload=payload,
         joints=tuple(_read_joint(joint) for joint in given["joints"]),
     )

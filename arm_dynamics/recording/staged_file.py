@@ -80,7 +80,7 @@ def is_finished(folder: Path) -> bool:
 
 
 @contextmanager
-def finished(folder: Path) -> Iterator[Path]:
+def repaired(folder: Path) -> Iterator[Path]:
     """``folder`` as it is when it has its metadata; else a mended copy of its MCAP file."""
     files = [] if is_finished(folder) else sorted(folder.glob("*.mcap"))
     if len(files) != 1:
@@ -88,11 +88,11 @@ def finished(folder: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / files[0].name
-        copy.write_bytes(mended(files[0].read_bytes()))
+        copy.write_bytes(truncate_to_valid(files[0].read_bytes()))
         yield copy
 
 
-def mended(content: bytes) -> bytes:
+def truncate_to_valid(content: bytes) -> bytes:
     """The whole records at the beginning of an MCAP file's ``content``, and an end."""
     at = len(MAGIC)
     while True:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, RecordingRefused
-from arm_dynamics.core.files import writing
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, RecordingError
+from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.recording import bag
-from arm_dynamics.recording.segment_header import Segment, read
+from arm_dynamics.recording.segment_header import RecordingSegment, load_segment
 
 INTERFACES = {topic: interface for interface, topic in bag.ARRAYS.items()}
 """Topic of a command array → its interface."""
@@ -49,7 +49,7 @@ class Recording:
         """
         rows = list(_rows(Path(folder)))
         if not rows:
-            raise RecordingRefused(f"{folder}: states = 0; expected at least one")
+            raise RecordingError(f"{folder}: states = 0; expected at least one")
         columns = dict.fromkeys(name for _, row in rows for name in row)
         table = {name: np.array([row.get(name, np.nan) for _, row in rows]) for name in columns}
         joints = tuple(dict.fromkeys(n.partition(".")[2] for n in columns if n.startswith(FIELDS)))
@@ -102,7 +102,7 @@ class Recording:
         if path.exists():
             raise ConfigError(f"{path}: exists already; name a new file")
         columns = self.columns()
-        with writing(path) as place:
+        with output_file(path) as place:
             if path.suffix == ".parquet":
                 _parquet(columns, place)
             else:
@@ -129,7 +129,7 @@ def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
         try:
             if topic == bag.DESCRIPTION and not started:
                 started = True
-                yield _start(read(message.data))
+                yield _start(load_segment(message.data))
             elif topic == bag.STATES:
                 yield nanoseconds / 1e9, {**_joint_values(message), **command, **acts}
             elif topic == bag.ACTUATORS:
@@ -139,10 +139,10 @@ def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
             elif topic in INTERFACES:
                 command = _labeled(f"command.{INTERFACES[topic]}", message)
         except (ArmDynamicsError, ValueError, AttributeError, KeyError, TypeError) as error:
-            raise RecordingRefused(f"{folder}: {topic}: {error}") from error
+            raise RecordingError(f"{folder}: {topic}: {error}") from error
 
 
-def _start(segment: Segment) -> tuple[float, dict[str, float]]:
+def _start(segment: RecordingSegment) -> tuple[float, dict[str, float]]:
     """The state from which a simulation began: no command led to it."""
     arm, state = segment.arm, segment.start
     named = {"position": state.q, "velocity": state.v, "effort": state.tau}

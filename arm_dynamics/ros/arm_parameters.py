@@ -57,7 +57,7 @@ def changed_arm(arm: ArmModel, values: Mapping[str, Any]) -> ArmModel:
     return arm
 
 
-def concerns_arm(names: Iterable[str]) -> bool:
+def affects_arm(names: Iterable[str]) -> bool:
     """Whether any of these parameters changes the arm."""
     return any(
         n in (PAYLOAD.name, "gravity") or n.startswith(("joints.", "motors.")) for n in names

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from threading import Lock, Thread
 
-from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRefused
+from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
 
-NAP = 1e-4
+SLEEP_TIME = 1e-4
 """Time [s] of a pause: the interpreter is free meanwhile, and the core too."""
 END = 1.0
 """Time [s] in which work that is given up should have come to a pause."""
@@ -16,7 +16,7 @@ END = 1.0
 Pause = Callable[[], None]
 
 
-class Aside:
+class BackgroundTask:
     """Does the latest piece of work; one that another word overtakes is given up.
 
     The work calls the pause that it is given, often, and ends in what is to be done if nothing
@@ -29,29 +29,29 @@ class Aside:
         self._lock = Lock()
         self._thread: Thread | None = None
 
-    def say(self, deed: Callable[[], None]) -> None:
+    def run_now(self, deed: Callable[[], None]) -> None:
         """Do this at once: work under way is given up."""
         with self._lock:
             self._words += 1
             deed()
 
-    def begin(self, topic: str, work: Callable[[Pause], Callable[[], None]]) -> None:
+    def start(self, topic: str, work: Callable[[Pause], Callable[[], None]]) -> None:
         """Have it done aside; what it raises of the package's errors is told with the topic."""
-        self.say(lambda: None)
+        self.run_now(lambda: None)
         arguments = topic, work, self._words
         self._thread = Thread(target=self._do, args=arguments, name="aside", daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         """Give up the work under way."""
-        self.say(lambda: None)
+        self.run_now(lambda: None)
         if self._thread is not None:
             self._thread.join(END)
 
     def _do(self, topic: str, work: Callable[[Pause], Callable[[], None]], word: int) -> None:
         def pause() -> None:
             self._still(word)
-            time.sleep(NAP)
+            time.sleep(SLEEP_TIME)
 
         try:
             deed = work(pause)
@@ -63,4 +63,4 @@ class Aside:
 
     def _still(self, word: int) -> None:
         if word != self._words:
-            raise TrajectoryRefused("given up: another goal came before the check was over")
+            raise TrajectoryRejected("given up: another goal came before the check was over")

@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.timed_gains import thin_margin
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector
@@ -68,7 +68,7 @@ class CapabilityPublisher:
         self._publisher.publish(message)
 
 
-def simulated(arm: ArmModel) -> tuple[Capability, ...]:
+def simulated_capabilities(arm: ArmModel) -> tuple[Capability, ...]:
     """Those of a simulated arm: its actuators' interfaces, and every effort told."""
     return tuple(Capability(a.joint, a.interfaces, MEASURED) for a in arm.actuators)
 
@@ -92,10 +92,10 @@ def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str
     values = {
         TAKES: ", ".join(takes or capability.interfaces),
         INTERFACES: ", ".join(capability.interfaces),
-        EFFORT: capability.effort,
+        EFFORT: capability.effort_source,
         **more,
     }
-    words = f"takes {values[TAKES]}; effort: {capability.effort}"
+    words = f"takes {values[TAKES]}; effort: {capability.effort_source}"
     return status(capability.joint, OK, words, values)
 
 
@@ -115,14 +115,14 @@ class Capabilities:
         node: Node,
         events: Events,
         *,
-        of_the_tool: bool = False,
+        task_space: bool = False,
         timed: Callable[[LoopTiming | None], None] = lambda _: None,
     ) -> None:
-        """``of_the_tool``: whether laws of the tool or those of the joints are named instead.
+        """``task_space``: whether laws of the tool or those of the joints are named instead.
 
         ``timed`` is called with the timing of the arm's loop whenever it is published.
         """
-        self._node, self._of_the_tool, self._timed = node, of_the_tool, timed
+        self._node, self._of_the_tool, self._timed = node, task_space, timed
         self._takes: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
         """BEGUN and the GOALs [rad or m] by joint as the arm said last; None before."""
@@ -152,7 +152,7 @@ class Capabilities:
         """Whether an arm publishes them, and they have not come yet."""
         return self.servos is None and self._node.count_publishers(TOPIC) > 0
 
-    def refusal(self, law: type[Controller]) -> str:
+    def incompatibility(self, law: type[Controller]) -> str:
         """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""
         for joint, takes in self._takes.items():
             if law.interface not in (*takes, MIXED):
@@ -170,7 +170,7 @@ class Capabilities:
 
     def require(self, law: type[Controller]) -> None:
         """Raise ConfigError where the arm cannot follow ``law``."""
-        refusal = self.refusal(law)
+        refusal = self.incompatibility(law)
         if refusal:
             raise ConfigError(refusal)
 
@@ -179,7 +179,7 @@ class Capabilities:
         able = [
             name
             for name, law in laws.items()
-            if law.interface in takes and issubclass(law, TaskController) == self._of_the_tool
+            if law.interface in takes and issubclass(law, TaskSpaceController) == self._of_the_tool
         ]
         return f"laws that work here: {', '.join(able) or 'none'}"
 

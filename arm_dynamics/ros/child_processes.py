@@ -10,13 +10,13 @@ import sys
 import time
 from collections.abc import Sequence
 
-PATIENCE = 5.0
+EXIT_TIMEOUT = 5.0
 """Time [s] that processes have to end by themselves before they are made to."""
 PARENT = "ARM_DYNAMICS_PARENT"
 """Environment variable that tells a child whose end is its own."""
 
 
-class Children:
+class ChildProcesses:
     """Starts nodes as processes of their own and ends them together."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Children:
             env={**os.environ, PARENT: str(os.getpid())},
         )
 
-    def ended(self) -> tuple[str, int] | None:
+    def exited_process(self) -> tuple[str, int] | None:
         """Name and exit code of a process that has ended, or None."""
         for name, process in self._processes.items():
             code = process.poll()
@@ -47,7 +47,7 @@ class Children:
             _wait(left)
 
 
-def end_with_parent() -> None:
+def exit_with_parent() -> None:
     """Have Linux end this process should the one that started it be killed."""
     parent = os.environ.get(PARENT)
     if parent is None or sys.platform != "linux":
@@ -59,6 +59,6 @@ def end_with_parent() -> None:
 
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + EXIT_TIMEOUT
     while any(p.poll() is None for p in processes) and time.monotonic() < until:
         time.sleep(0.02)

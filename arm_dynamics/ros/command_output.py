@@ -17,7 +17,7 @@ from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.state import Command
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.conversions import doubles, to_duration
+from arm_dynamics.ros.conversions import to_double_array, to_duration
 from arm_dynamics.ros.joint_state_serialization import JointStateWriter
 from arm_dynamics.ros.ros_parameters import declare_fixed
 
@@ -38,7 +38,7 @@ class CommandPublisher:
         self._publisher.publish(writer.write(command.stamp, command.value))
 
 
-LONGEST = 0.25
+MAX_COMMAND_GAP = 0.25
 """Time [s] between two commands beyond which the second one is a new beginning."""
 
 
@@ -58,13 +58,13 @@ class TrajectoryPublisher:
         """Publish one position command."""
         last, self._last = self._last, command
         period = 0.0 if last is None else command.stamp - last.stamp
-        if last is not None and 0 < period <= LONGEST:
+        if last is not None and 0 < period <= MAX_COMMAND_GAP:
             self._publisher.publish(self._message(command.value, last.value, period))
 
     def _message(self, q: Vector, before: Vector, period: float) -> JointTrajectory:
         point = JointTrajectoryPoint(
-            positions=doubles(q),
-            velocities=doubles((q - before) / period),
+            positions=to_double_array(q),
+            velocities=to_double_array((q - before) / period),
             time_from_start=to_duration(period),
         )
         return JointTrajectory(joint_names=self._names, points=[point])

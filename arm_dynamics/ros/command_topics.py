@@ -8,7 +8,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_dynamics.core.errors import CommandRefused, ConfigError, InvalidValue
+from arm_dynamics.core.errors import CommandRejected, ConfigError, InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.ros import conversions, qos
@@ -20,7 +20,7 @@ from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.safety.events import Events
 
 
-def declare_order(node: Node, names: Sequence[str]) -> list[str]:
+def declare_voltage_order(node: Node, names: Sequence[str]) -> list[str]:
     """The order in which voltage_commands names the joints, as the parameter joint_names says."""
     order = list(declare_fixed(node, "joint_names", list(names), "order of voltage_commands"))
     if sorted(order) != sorted(names):
@@ -29,7 +29,7 @@ def declare_order(node: Node, names: Sequence[str]) -> list[str]:
 
 
 class CommandTopics:
-    """Hands the commands of one publisher to ``offer``; what is refused becomes an event.
+    """Hands the commands of one publisher to ``submit``; what is refused becomes an event.
 
     ``publisher`` says whose commands count.
     """
@@ -42,7 +42,7 @@ class CommandTopics:
         round_trip: RoundTrip,
         events: Events,
         *,
-        offer: Callable[[Command], object],
+        submit: Callable[[Command], object],
         restart: Callable[[], None],
         now: Callable[[], float],
     ) -> None:
@@ -52,13 +52,13 @@ class CommandTopics:
         """
         self._names, self._order = names, order
         self._round_trip, self._events = round_trip, events
-        self._offer, self._now = offer, now
+        self._offer, self._now = submit, now
         self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
         self._reader, self._sent = JointStateReader(), 0
         self.publisher = OnePublisher(node, events.report, restart, kind="commander")
 
-    def take_until_answered(self, left: Callable[[], float]) -> bool:
+    def read_until_reply(self, left: Callable[[], float]) -> bool:
         """Offer what comes until the present state is answered or no time is ``left`` [s].
 
         An answer bears the state's stamp; a refused one is an answer too: time goes on, and
@@ -93,7 +93,7 @@ class CommandTopics:
         answers = self._round_trip.receive(message.time, taken.received)
         try:
             command = conversions.read_command(self._names, message)
-        except CommandRefused as error:
+        except CommandRejected as error:
             self._events.report("command_refused", str(error))
         else:
             self._offer(command)

@@ -12,21 +12,21 @@ from typing import Any
 from rclpy.node import Node
 
 from arm_dynamics.hardware.driver import Driver
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.ros.joint_controller import JointControllerNode
-from arm_dynamics.ros.process import run
-from arm_dynamics.ros.publishing_driver import Mirror
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.process import run_nodes
+from arm_dynamics.ros.publishing_driver import PublishingDriver
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulator import SimulatorNode
 
 
 def run_composed(controller: Callable[[Driver], Any]) -> int:
     """Run a simulator and the node that ``controller`` makes; the exit code."""
 
-    def build() -> tuple[list[Node], Callable[[Stop], None]]:
+    def build() -> tuple[list[Node], Callable[[ShutdownFlag], None]]:
         simulator = SimulatorNode(take_commands=False)
         simulation = simulator.simulation
-        node = controller(Mirror(Simulated(simulation.arm, simulation), simulator))
+        node = controller(PublishingDriver(SimulationDriver(simulation.arm, simulation), simulator))
 
         def advance() -> bool:
             node.tick()  # time passes with or without a command
@@ -34,7 +34,7 @@ def run_composed(controller: Callable[[Driver], Any]) -> int:
 
         return [simulator, node], lambda stop: simulator.run(stop, advance)
 
-    return run(build)
+    return run_nodes(build)
 
 
 def main() -> None:

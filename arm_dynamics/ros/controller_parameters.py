@@ -15,14 +15,14 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.config import NAMELESS
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.controller_warm_up import rehearse
+from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller, Gains
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.model_error import require_bearable, with_model_error
+from arm_dynamics.model.model_error import require_holdable, with_model_error
 from arm_dynamics.ros.arm_parameters import PAYLOAD
 from arm_dynamics.ros.ros_parameters import (
     bounded,
@@ -30,8 +30,8 @@ from arm_dynamics.ros.ros_parameters import (
     declare_fixed,
     declare_live,
     declare_number,
+    from_ros_bound,
     require_declared,
-    unbounded,
 )
 
 ERRORS = tuple(
@@ -47,7 +47,7 @@ SEED = "model_error.seed"
 NO_SEED = -1
 
 
-class LawModel:
+class ControllerModelParameters:
     """Live parameters ``payload_mass`` and ``model_error.*``; ``arm`` is the model they make."""
 
     def __init__(self, node: Node, nominal: ArmModel) -> None:
@@ -81,7 +81,7 @@ class LawModel:
             raise ConfigError(f"{SEED} = {seed}: a whole number of at least {NO_SEED} is expected")
         errors = {one.name.partition(".")[2]: values[one.name] for one in ERRORS}
         drawn = None if seed == NO_SEED else seed
-        loaded = require_bearable(self._nominal.with_payload(values[PAYLOAD.name]))
+        loaded = require_holdable(self._nominal.with_payload(values[PAYLOAD.name]))
         if not any(errors.values()):
             return loaded
         return with_model_error(loaded, seed=drawn, **errors)
@@ -94,14 +94,14 @@ def declare_gains(node: Node, law: Controller) -> Gains:
     """
     declared = {
         group: {
-            spec.name: unbounded(
+            spec.name: from_ros_bound(
                 declare_number(
                     node, f"gains.{group}.{spec.name}", spec, law.values[group][spec.name]
                 )
             )
             for spec in parameters
         }
-        for group, parameters in law.groups.items()
+        for group, parameters in law.parameter_groups.items()
     }
     require_declared(node, "gains")  # before a law compiles for a minute
     return declared
@@ -134,25 +134,25 @@ def show_gains(node: Node, law: Controller) -> None:
     )
 
 
-def carried_gains(before: Controller, after: Controller) -> Gains:
+def common_gains(before: Controller, after: Controller) -> Gains:
     """Gains in force that mean the same in another law: the same parameter, unit and all."""
     return {
         group: {
             spec.name: before.values[group][spec.name]
             for spec in parameters
-            if spec in before.groups.get(group, ())
+            if spec in before.parameter_groups.get(group, ())
         }
-        for group, parameters in after.groups.items()
+        for group, parameters in after.parameter_groups.items()
     }
 
 
-def declare_anew(node: Node, before: Controller, after: Controller) -> None:
+def redeclare_gains(node: Node, before: Controller, after: Controller) -> None:
     """Replace the gains of one law by those of another; what means the same stays declared."""
-    for group, parameters in before.groups.items():
+    for group, parameters in before.parameter_groups.items():
         for spec in parameters:
-            if spec not in after.groups.get(group, ()):
+            if spec not in after.parameter_groups.get(group, ()):
                 node.undeclare_parameter(f"gains.{group}.{spec.name}")
-    for group, parameters in after.groups.items():
+    for group, parameters in after.parameter_groups.items():
         for spec in parameters:
             name = f"gains.{group}.{spec.name}"
             if not node.has_parameter(name):
@@ -162,22 +162,22 @@ def declare_anew(node: Node, before: Controller, after: Controller) -> None:
 NAME = "controller"
 
 
-class ControlLaw:
+class ControllerParameters:
     """``law`` is the one that the parameters describe; the loop has it from its next tick on."""
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._node, self._nominal = node, arm
-        laws = ", ".join(plugins.names("controllers"))
+        laws = ", ".join(plugins.registered_names("controllers"))
         name = declare_live(node, NAME, NAMELESS, f"control law: {laws}")
-        self._model = LawModel(node, arm)
+        self._model = ControllerModelParameters(node, arm)
         text = "file of regulator gains for the law lqr, made by `arm-dynamics gains`; empty: none"
         self._table = str(declare_fixed(node, "gain_table", "", text))
-        law = joint_law(name)
+        law = joint_space_controller_class(name)
         with plugins.guarded("controllers", name):
             self.law: Controller = law(arm, declare_gains(node, law(arm)))
-        self.law.use_model(self._model.arm)
+        self.law.set_model(self._model.arm)
         self._tabulate(self.law)
-        rehearse(self.law)
+        warm_up_controller(self.law)
         self._declared = self.law
         node.add_post_set_parameters_callback(self._follow_up)
 
@@ -192,29 +192,31 @@ class ControlLaw:
             loop.fit.take(gains)
         model = self._model.take(values)
         if model is not None:
-            self.law.use_model(model)
+            self.law.set_model(model)
 
     def _replace(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
         others = [name for name in values if name != NAME]
         if others:
             raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
         with plugins.guarded("controllers", values[NAME]):
-            law = joint_law(values[NAME])(self._nominal)
+            law = joint_space_controller_class(values[NAME])(self._nominal)
         law.slow_down(self.law.scale)  # or defaults that were slowed down would count as given
-        law.configure(carried_gains(self.law, law))
-        law.use_model(self._model.arm)
+        law.set_gains(common_gains(self.law, law))
+        law.set_model(self._model.arm)
         self._tabulate(law)
-        rehearse(law)  # in the services' thread: the old law commands until this one is compiled
-        loop.use(law)
+        warm_up_controller(
+            law
+        )  # in the services' thread: the old law commands until this one is compiled
+        loop.switch_controller(law)
         self.law = law
 
     def _tabulate(self, law: Controller) -> None:
         """Give a law that takes one the table of gains; raises where it is another arm's."""
         if self._table and hasattr(law, "use_table"):
-            from arm_dynamics.control.lqr_design.gain_table import load  # noqa: PLC0415 - a slow start
+            from arm_dynamics.control.lqr_design.gain_table import load_gain_table  # noqa: PLC0415 - a slow start
 
             regulator: Any = law
-            regulator.use_table(load(self._table, law.arm, regulator.weights))
+            regulator.set_gain_table(load_gain_table(self._table, law.arm, regulator.weights))
 
     def _follow_up(self, parameters: Sequence[RosParameter]) -> None:
         """Show the gains in force: a change of one may slow the defaults of others down.
@@ -226,14 +228,14 @@ class ControlLaw:
             and self._declared is not self.law
         ):
             before, self._declared = self._declared, self.law
-            declare_anew(self._node, before, self.law)
+            redeclare_gains(self._node, before, self.law)
         show_gains(self._node, self.law)
 
 
-def joint_law(name: str) -> type[Controller]:
+def joint_space_controller_class(name: str) -> type[Controller]:
     """The law of the joints registered as ``name``; raises ConfigError for one of the tool."""
-    law: type[Controller] = plugins.load("controllers", name)
-    if issubclass(law, TaskController):
+    law: type[Controller] = plugins.load_class("controllers", name)
+    if issubclass(law, TaskSpaceController):
         raise ConfigError(
             f"{NAME} '{name}' is a law of the tool: task_space_controller runs it"
             " (task_space.launch.py)"

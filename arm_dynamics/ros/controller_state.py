@@ -9,15 +9,15 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.monitors import WorstError
+from arm_dynamics.control.monitors import MaxErrorTracker
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.model.whole_turns import position_error
-from arm_dynamics.ros.conversions import doubles, header, to_duration
+from arm_dynamics.ros.conversions import header, to_double_array, to_duration
 
 PERIOD = 0.02
 
 
-class ControllerState:
+class ControllerStatePublisher:
     """Publishes reference, feedback, error (positions, velocities) and output.
 
     ``~/tracking`` has them as the four points of a JointTrajectory; ``~/controller_state`` is of
@@ -26,7 +26,7 @@ class ControllerState:
 
     def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
         self._frame, self._loop, self._kind = frame, loop, kind
-        self._worst = WorstError(loop.arm.joint_names)
+        self._worst = MaxErrorTracker(loop.arm.joint_names)
         self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
         self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -37,7 +37,7 @@ class ControllerState:
         if self._loop.state is not None and self._loop.reference is not None:
             self._worst.observe(self._loop.reference.q, self._loop.state.q)
 
-    def worst_error(self) -> tuple[float, str]:
+    def max_error(self) -> tuple[float, str]:
         """Largest |reference - position| [rad] since the last call, and its joint."""
         return self._worst.read()
 
@@ -49,40 +49,42 @@ class ControllerState:
         if not (tracked or watched):
             return
         state, reference, command = self._loop.latest
-        points = [*followed(self._loop, state, reference), _output(command)]
+        points = [*state_points(self._loop, state, reference), _output(command)]
         names, head = list(self._loop.arm.joint_names), header(self._frame, state.time)
         if tracked:
             self._tracking.publish(JointTrajectory(header=head, joint_names=names, points=points))
         if watched:
             fields = dict(zip(("reference", "feedback", "error", "output"), points, strict=True))
-            factor = self._loop.following.clock.factor
+            factor = self._loop.reference_generator.clock.factor
             self._state.publish(
                 self._kind(header=head, joint_names=names, speed_scaling_factor=factor, **fields)
             )
 
 
-def followed(loop: ControlLoop, state: State, reference: Reference) -> list[JointTrajectoryPoint]:
+def state_points(
+    loop: ControlLoop, state: State, reference: Reference
+) -> list[JointTrajectoryPoint]:
     """Reference, feedback and error as points.
 
     ``time_from_start`` of the reference is trajectory time; of the others it is time, which goes
     on while the speed scaling slows the trajectory down. So does joint_trajectory_controller.
     """
-    desired, actual = loop.following.elapsed
+    desired, actual = loop.reference_generator.elapsed
     return [
         JointTrajectoryPoint(
-            positions=doubles(reference.q),
-            velocities=doubles(reference.v),
-            accelerations=doubles(reference.a),
+            positions=to_double_array(reference.q),
+            velocities=to_double_array(reference.v),
+            accelerations=to_double_array(reference.a),
             time_from_start=to_duration(desired),
         ),
         JointTrajectoryPoint(
-            positions=doubles(state.q),
-            velocities=doubles(state.v),
+            positions=to_double_array(state.q),
+            velocities=to_double_array(state.v),
             time_from_start=to_duration(actual),
         ),
         JointTrajectoryPoint(
-            positions=doubles(position_error(loop.arm, reference.q, state.q)),
-            velocities=doubles(reference.v - state.v),
+            positions=to_double_array(position_error(loop.arm, reference.q, state.q)),
+            velocities=to_double_array(reference.v - state.v),
             time_from_start=to_duration(actual),
         ),
     ]
@@ -90,4 +92,4 @@ def followed(loop: ControlLoop, state: State, reference: Reference) -> list[Join
 
 def _output(command: Command) -> JointTrajectoryPoint:
     field = "positions" if command.interface == "position" else "effort"
-    return JointTrajectoryPoint(**{field: doubles(command.value)})
+    return JointTrajectoryPoint(**{field: to_double_array(command.value)})

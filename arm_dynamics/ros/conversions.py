@@ -14,13 +14,13 @@ from arm_dynamics.control.trajectories.joint_trajectory import (
     NO_OPTIONS,
     JointTrajectory,
     Options,
-    parse,
+    parse_trajectory,
 )
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.core.errors import CommandRefused, DriverFault, InvalidValue
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.errors import CommandRejected, DriverFault, InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.joint_state_serialization import Joints, split
+from arm_dynamics.ros.joint_state_serialization import JointStateContent, split_time
 
 
 def to_seconds(stamp: Time) -> float:
@@ -30,13 +30,13 @@ def to_seconds(stamp: Time) -> float:
 
 def to_time(seconds: float) -> Time:
     """Seconds as a message's time, to the nearest nanosecond."""
-    sec, nanosec = split(seconds)
+    sec, nanosec = split_time(seconds)
     return Time(sec=sec, nanosec=nanosec)
 
 
 def to_duration(seconds: float) -> Duration:
     """Seconds as a message's duration, to the nearest nanosecond; may be negative."""
-    sec, nanosec = split(seconds)
+    sec, nanosec = split_time(seconds)
     return Duration(sec=sec, nanosec=nanosec)
 
 
@@ -45,12 +45,12 @@ def header(frame: str, time: float) -> Header:
     return Header(stamp=to_time(time), frame_id=frame)
 
 
-def doubles(values: Vector) -> array[float]:
+def to_double_array(values: Vector) -> array[float]:
     """A vector as the array that rclpy takes without looking at every entry."""
     return array("d", values.tobytes())
 
 
-def read_state(names: tuple[str, ...], message: Joints) -> State:
+def read_state(names: tuple[str, ...], message: JointStateContent) -> State:
     """Joint states in the order of ``names``; raises DriverFault naming what is missing.
 
     Velocity and effort may be left out as a whole (velocity is then 0, effort unknown: NaN); a
@@ -67,7 +67,7 @@ def read_state(names: tuple[str, ...], message: Joints) -> State:
     return State(message.time, q, v, tau)
 
 
-def read_command(names: tuple[str, ...], message: Joints) -> Command:
+def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
     """An effort command from joint_commands, or a position command where it holds positions alone.
 
     Raises CommandRefused naming the fault.
@@ -82,7 +82,7 @@ def read_command(names: tuple[str, ...], message: Joints) -> Command:
         values = message.position if positions else message.effort
         value = _pick(interface, values, message.names, pick)
     except InvalidValue as error:
-        raise CommandRefused(f"joint_commands: {error}") from error
+        raise CommandRejected(f"joint_commands: {error}") from error
     return Command(interface, value, message.time)
 
 
@@ -95,13 +95,13 @@ def read_voltage(
     """
     labels = [dimension.label for dimension in message.layout.dim]
     if len(labels) == len(names) and all(labels) and labels != list(order):
-        raise CommandRefused(f"labels {labels}, expected {list(order)}")
+        raise CommandRejected(f"labels {labels}, expected {list(order)}")
     if len(message.data) != len(names):
-        raise CommandRefused(
+        raise CommandRejected(
             f"{len(message.data)} values, expected {len(names)} ({', '.join(order)})"
         )
     by_name = dict(zip(order, message.data, strict=True))
-    return Command("voltage", frozen([by_name[name] for name in names]), now)
+    return Command("voltage", as_readonly([by_name[name] for name in names]), now)
 
 
 def read_trajectory(
@@ -109,7 +109,7 @@ def read_trajectory(
 ) -> JointTrajectory:
     """A checked trajectory; stamp 0 means now. Raises TrajectoryRefused."""
     points = message.points
-    return parse(
+    return parse_trajectory(
         arm,
         message.joint_names,
         [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in points],

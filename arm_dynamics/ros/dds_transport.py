@@ -43,7 +43,7 @@ def avoid_shared_memory() -> str:
 
 def _stay_on_this_machine(setting: str) -> str:
     """Replace the range LOCALHOST, unless another setting of the user says more."""
-    profile = resources.folder("config") / "loopback.xml"
+    profile = resources.resource_folder("config") / "loopback.xml"
     names = (*PROFILES, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER")
     given = {name: os.environ[name] for name in names if os.environ.get(name)}
     others = [f"{name}={value}" for name, value in given.items() if not _same(value, profile)]

@@ -30,7 +30,7 @@ POINTS = 20_000
 """Waypoints of a trajectory, and poses of a path."""
 NAMES = 1_000
 """Joints that a message names."""
-LONGEST = 256
+MAX_NAME_LENGTH = 256
 """Bytes of a name."""
 
 
@@ -75,11 +75,11 @@ def check_points(count: int, what: str = "points") -> None:
 
 
 def check_names(names: int, longest: int) -> None:
-    """Raise InvalidValue for more joints than ``NAMES``, or one longer than ``LONGEST`` bytes."""
+    """Raise InvalidValue for more joints than ``NAMES``, or one longer than ``MAX_NAME_LENGTH`` bytes."""
     if names > NAMES:
         raise InvalidValue(f"joint_names = {names}; expected at most {NAMES}")
-    if longest > LONGEST:
-        raise InvalidValue(f"joint name of {longest} bytes; expected at most {LONGEST}")
+    if longest > MAX_NAME_LENGTH:
+        raise InvalidValue(f"joint name of {longest} bytes; expected at most {MAX_NAME_LENGTH}")
 
 
 def _check_sequence(data: bytes, limit: Limit) -> None:

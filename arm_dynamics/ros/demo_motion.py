@@ -15,12 +15,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from arm_dynamics.control.trajectories.demo_trajectory import walk
+from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.conversions import doubles
+from arm_dynamics.ros.conversions import to_double_array
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.remote import Remote
@@ -39,7 +39,7 @@ STOP = 0.5
 """Time [s] in which the arm comes to rest when the tour is stopped."""
 
 
-class Tour:
+class DemoMotion:
     """Sends one round after the other to ``joint_controller``, each from where the arm is led.
 
     ``~/tour`` starts and stops it; the latched ``~/tour_running`` says which.
@@ -75,7 +75,7 @@ class Tour:
         response.message = "tour running" if self.running else "tour stopped"
         return response
 
-    def go_on(self, simulated: float, *interrupted: float) -> None:
+    def continue_motion(self, simulated: float, *interrupted: float) -> None:
         """Send a round when the last one is over at ``simulated`` time [s], or was interrupted.
 
         ``interrupted``: how often each event of INTERRUPTED occurred.
@@ -87,21 +87,21 @@ class Tour:
             return  # the reference that is known may be the one before
         if simulated < self._next or self._reference is None:
             return
-        points = walk(self._arm, self._reference)
+        points = demo_trajectory(self._arm, self._reference)
         self._publisher.publish(message(self._arm.joint_names, points))
         self._next = simulated + points[-1].time
 
     def _note(self, tracking: JointTrajectory) -> None:
         reference = tracking.points[0].positions if tracking.points else []
         if len(reference) == self._arm.nv:
-            self._reference = frozen(reference)
+            self._reference = as_readonly(reference)
             self._velocity = np.array(tracking.points[0].velocities or np.zeros(self._arm.nv))
 
 
 def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
     """Where joints at ``q`` with velocity ``v`` (nv,) come to rest within STOP, in their limits."""
     inside = np.clip(q + STOP / 3 * v, arm.lower, arm.upper)
-    return Waypoint(STOP, frozen(inside), frozen(np.zeros(q.size)))
+    return Waypoint(STOP, as_readonly(inside), as_readonly(np.zeros(q.size)))
 
 
 def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:
@@ -109,7 +109,9 @@ def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory
     found = JointTrajectory(joint_names=list(names))
     for waypoint in points:
         assert waypoint.v is not None
-        point = JointTrajectoryPoint(positions=doubles(waypoint.q), velocities=doubles(waypoint.v))
+        point = JointTrajectoryPoint(
+            positions=to_double_array(waypoint.q), velocities=to_double_array(waypoint.v)
+        )
         seconds = round(waypoint.time * 1e9)
         point.time_from_start.sec, point.time_from_start.nanosec = divmod(seconds, 10**9)
         found.points.append(point)

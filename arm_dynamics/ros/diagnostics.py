@@ -39,7 +39,7 @@ OWN = "arm_dynamics"
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
-Report = tuple["bool | bytes", str, Mapping[str, str]]
+StatusReport = tuple["bool | bytes", str, Mapping[str, str]]
 """(all well, or a level, one line, values)."""
 
 
@@ -51,7 +51,7 @@ def status(
     return DiagnosticStatus(level=level, name=name, message=message, hardware_id=OWN, values=pairs)
 
 
-def tally(events: Events) -> dict[str, str]:
+def event_values(events: Events) -> dict[str, str]:
     """Counter and latest words of every kind of event; safe from any thread."""
     return {
         **{kind: str(count) for kind, count in sorted(dict(events.counts).items())},
@@ -68,7 +68,7 @@ class Diagnostics:
     def __init__(
         self,
         node: Node,
-        report: Callable[[], Report],
+        report: Callable[[], StatusReport],
         more: Callable[[str], Sequence[DiagnosticStatus]] = lambda _: (),
     ) -> None:
         self._node = node
@@ -110,7 +110,7 @@ STOPPED = "emergency stop by"
 """How the message of an arm begins while its emergency stop is engaged."""
 
 
-class Status:
+class DiagnosticsSummary:
     """The newest diagnostics of the simulator and the controller of one namespace.
 
     With a ``run``, only of the nodes that were started with this value of the parameter.
@@ -120,7 +120,7 @@ class Status:
         self._namespace, self._run = namespace.strip("/"), run
         self.values: dict[str, str] = {}
         self.messages: dict[str, str] = {}
-        self.well: dict[str, bool] = {}
+        self.ok: dict[str, bool] = {}
         self.updates = 0
         self._joints: dict[str, dict[str, str]] = {}
 
@@ -158,7 +158,7 @@ class Status:
 
     def _note_words(self, name: str, status: DiagnosticStatus) -> None:
         self.messages[name] = status.message
-        self.well[name] = status.level == DiagnosticStatus.OK
+        self.ok[name] = status.level == DiagnosticStatus.OK
 
     @property
     def emergency(self) -> str:
@@ -178,12 +178,12 @@ class Status:
         except (KeyError, ValueError):
             return None
 
-    def shown(self) -> dict[str, str]:
+    def status_values(self) -> dict[str, str]:
         """The values that a status line shows, with what is not running well."""
         line = {key: self.values[key] for key in KEYS if key in self.values}
         if self.values.get("lockstep") == "true":  # time waits: nothing is late
             line.pop("deadlines missed", None)
         for name, message in self.messages.items():
-            if not self.well[name]:
+            if not self.ok[name]:
                 line[name] = message
         return line

@@ -17,13 +17,13 @@ from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.trajectories.demo_trajectory import move_time
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.conversions import header
 from arm_dynamics.ros.demo_motion import INTERRUPTED, TOPIC, message, stop_waypoint
-from arm_dynamics.ros.diagnostics import Status
+from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.tool_messages import pose_message
 
@@ -61,7 +61,7 @@ class JointGoals:
         self,
         node: Node,
         arm: ArmModel,
-        status: Status,
+        status: DiagnosticsSummary,
         clear: Callable[[], bool],
         feedback: Feedback,
         sent: Callable[[], None] = lambda: None,
@@ -83,15 +83,15 @@ class JointGoals:
         """Have the arm moved to ``target`` (nv,) [rad or m] once it no longer changes."""
         now = time.monotonic()
         first = now if self._asked is None else self._asked[1]
-        self._asked = frozen(target), first, now
+        self._asked = as_readonly(target), first, now
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The arm was put elsewhere: what was asked for before no longer counts."""
         self._asked = self._goal = None
 
     def stop(self, q: Vector, v: Vector) -> None:
         """Bring the joints to rest from the reference ``q`` with velocity ``v`` (nv,)."""
-        self.forget()
+        self.reset()
         end = stop_waypoint(self._arm, q, v)
         self._publisher.publish(message(self._arm.joint_names, [end]))
 
@@ -123,10 +123,10 @@ class JointGoals:
         if reference is None or missing:
             self._feedback.rejected("no joint controller moves the arm yet")
             return
-        goal = frozen(goal + whole_turns(self._arm, goal, reference))
+        goal = as_readonly(goal + whole_turns(self._arm, goal, reference))
         duration = move_time(self._arm, reference, goal)
         self._interrupted, self._goal = self._counts(), goal
-        still = frozen(np.zeros(goal.size))
+        still = as_readonly(np.zeros(goal.size))
         self._publisher.publish(message(self._arm.joint_names, [Waypoint(duration, goal, still)]))
         self._feedback.note(f"on the way to the joint targets, {duration:.1f} s")
 
@@ -140,7 +140,7 @@ class JointGoals:
 
 
 CONTROLLER = "task_space_controller"
-KEPT = 1.0
+PUBLISHER_LIFETIME = 1.0
 """Time [s] for which a publisher stays after its message, which needs it to arrive."""
 TOOL_GOALS_REACHED = 1e-3
 """Distance [m] of the reference from a goal that is reached."""
@@ -181,7 +181,7 @@ class ToolGoals:
         self._begin(TwistStamped(header=header(self._frames.base, 0.0)), "target_twist")
         self._goal = None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Give up what is not sent yet."""
         self._message = self._goal = None
 
@@ -190,7 +190,7 @@ class ToolGoals:
         now = time.monotonic()
         if self._message is not None:
             self._send(now)
-        elif self._publisher is not None and now - self._since > KEPT:
+        elif self._publisher is not None and now - self._since > PUBLISHER_LIFETIME:
             self._node.destroy_publisher(self._publisher)
             self._publisher = None
         if self._goal is None or self._message is not None or reference is None:

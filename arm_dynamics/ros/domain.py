@@ -16,13 +16,13 @@ from rclpy.signals import SignalHandlerOptions
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import try_locked
 from arm_dynamics.ros.publisher_checks import UNKNOWN, publishers
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 VARIABLE = "ROS_DOMAIN_ID"
 FREE = range(60, 102)
 """Domains that a run takes by itself: the upper ones whose ports no system gives away; people
 choose the lower ones."""
-LARGEST = 232
+MAX_DOMAIN_ID = 232
 """Largest domain id that has ports."""
 LOOK = 1.0
 """Time [s] in which the nodes of a domain are found."""
@@ -35,7 +35,9 @@ ARM_TOPICS = ("joint_states", "joint_commands")
 
 
 @contextmanager
-def own_domain(name: str, given: int | None, holder: str, stop: Stop) -> Iterator[tuple[int, Node]]:
+def own_domain(
+    name: str, given: int | None, holder: str, stop: ShutdownFlag
+) -> Iterator[tuple[int, Node]]:
     """Start ROS in a domain that no other run of this user has; the domain and a node in it.
 
     Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of FREE in
@@ -73,8 +75,8 @@ def _told() -> int | None:
     text = os.environ.get(VARIABLE, "")
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and int(text) <= LARGEST):
-        raise ConfigError(f"{VARIABLE} = {text}; expected a whole number from 0 to {LARGEST}")
+    if not (text.isascii() and text.isdecimal() and int(text) <= MAX_DOMAIN_ID):
+        raise ConfigError(f"{VARIABLE} = {text}; expected a whole number from 0 to {MAX_DOMAIN_ID}")
     return int(text)
 
 
@@ -112,7 +114,7 @@ def require_alone(node: Node) -> None:
             )
 
 
-def _others(node: Node, stop: Stop, *, arms: bool) -> str:
+def _others(node: Node, stop: ShutdownFlag, *, arms: bool) -> str:
     """Names of other nodes within LOOK, "" for none; with ``arms`` of those of an arm alone."""
     found: list[str] = []
     begun = time.monotonic()

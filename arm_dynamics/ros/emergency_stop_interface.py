@@ -17,8 +17,8 @@ from std_srvs.srv import Trigger
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.decode import decode
-from arm_dynamics.ros.diagnostics import Status
-from arm_dynamics.ros.loop_requests import Requests
+from arm_dynamics.ros.diagnostics import DiagnosticsSummary
+from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.safety.events import Events
 
@@ -30,7 +30,7 @@ READERS = (
 )
 
 
-class EmergencyStop:
+class EmergencyStopInterface:
     """Calls ``engage(source)`` and ``reset()`` in the loop's thread; both say what they did.
 
     ``~/emergency_stop`` and ``~/reset_emergency_stop`` answer with these words, or with those
@@ -40,7 +40,7 @@ class EmergencyStop:
     def __init__(
         self,
         node: Node,
-        requests: Requests,
+        requests: LoopRequests,
         events: Events,
         engage: Callable[[str], str],
         reset: Callable[[], str],
@@ -53,7 +53,7 @@ class EmergencyStop:
         node.create_service(Trigger, "~/emergency_stop", self._on_stop)
         node.create_service(Trigger, "~/reset_emergency_stop", self._on_reset)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Engage where topic or signal asked for it since the last look; from the loop."""
         if self._signalled:
             self._signalled = False
@@ -97,7 +97,7 @@ PRESSED = 3.0
 class StopRequest:
     """Publishes ``emergency_stop`` after ``press`` until an arm reports that it is engaged."""
 
-    def __init__(self, node: Node, status: Status) -> None:
+    def __init__(self, node: Node, status: DiagnosticsSummary) -> None:
         self._publisher = node.create_publisher(Bool, TOPIC, qos.STREAM)
         self._status, self._until = status, 0.0
 

@@ -16,28 +16,28 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
-from arm_dynamics.control.goals.goal import Code, Given, Goal, Verdict
-from arm_dynamics.control.goals.goal_request import Request, refusing
-from arm_dynamics.control.goals.goals import Goals
-from arm_dynamics.core.errors import GoalRefused
-from arm_dynamics.ros.controller_state import followed
+from arm_dynamics.control.goals.goal import ErrorCode, Goal, GoalResult, ToleranceOverrides
+from arm_dynamics.control.goals.goal_request import GoalRequest, rejecting_with
+from arm_dynamics.control.goals.goals import GoalHandler
+from arm_dynamics.core.errors import GoalRejected
+from arm_dynamics.ros.controller_state import state_points
 from arm_dynamics.ros.conversions import header, to_seconds
 from arm_dynamics.ros.decode import check_names
 from arm_dynamics.ros.size_limits import TooLarge, limited_action
 
 
-def read_goal(message: Any) -> Request:
+def read_goal(message: Any) -> GoalRequest:
     """The request; raises GoalRefused for what no joint here can do.
 
     Tolerances of acceleration are left alone: no acceleration is measured.
     """
     if isinstance(message, TooLarge):
-        raise GoalRefused(Code.INVALID_GOAL, message.why)
+        raise GoalRejected(ErrorCode.INVALID_GOAL, message.why)
     trajectory = message.trajectory
-    with refusing(Code.INVALID_GOAL):
+    with rejecting_with(ErrorCode.INVALID_GOAL):
         check_names(len(trajectory.joint_names), max(map(len, trajectory.joint_names), default=0))
     _refuse_other_joints(message)
-    return Request(
+    return GoalRequest(
         names=list(trajectory.joint_names),
         times=[to_seconds(point.time_from_start) for point in trajectory.points],
         positions=[point.positions for point in trajectory.points],
@@ -60,17 +60,17 @@ def _refuse_other_joints(message: Any) -> None:
     )
     if other:
         text = f"joint '{other[0]}' has several axes: joints of one axis are expected"
-        raise GoalRefused(Code.INVALID_JOINTS, text)
+        raise GoalRejected(ErrorCode.INVALID_JOINTS, text)
 
 
-def _tolerances(messages: Iterable[Any]) -> Given:
+def _tolerances(messages: Iterable[Any]) -> ToleranceOverrides:
     return {t.name: (t.position, t.velocity) for t in messages}
 
 
 PERIOD = 0.05
 """Time [s] between two feedbacks, and until a verdict is told."""
-SILENCE = 1.0
-"""Time [s] without a state after which a canceled goal no longer waits for the arm to stand, and a
+STATE_TIMEOUT = 1.0
+"""Time [s] without a state after which a canceled goal no longer waits for the arm to stop, and a
 goal ends if no state can come."""
 
 
@@ -87,12 +87,12 @@ class FollowJointTrajectoryServer:
     """Everything here runs in the thread of services; the loop's thread judges the goals."""
 
     def __init__(
-        self, node: Node, frame: str, goals: Goals, interruption: Callable[[], str]
+        self, node: Node, frame: str, goals: GoalHandler, interruption: Callable[[], str]
     ) -> None:
-        """``interruption`` returns why no state of the arm can come, "" if time may stand only."""
+        """``interruption`` returns why no state of the arm can come, "" if time is only paused."""
         self.reject_invalid, self._interruption = True, interruption
         self._frame, self._goals, self._events = frame, goals, goals.loop.events
-        self._accepted: Goal | Verdict | None = None
+        self._accepted: Goal | GoalResult | None = None
         self._running: dict[bytes, _Running] = {}
         self._heard = (-1.0, 0.0)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -111,17 +111,17 @@ class FollowJointTrajectoryServer:
     def _accept(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
         try:
             self._accepted = self._goals.accept(read_goal(request))
-        except GoalRefused as error:
-            self._events.report("goal_refused", f"{Code(error.code).name}: {error}")
+        except GoalRejected as error:
+            self._events.report("goal_refused", f"{ErrorCode(error.code).name}: {error}")
             if self.reject_invalid:
                 return GoalResponse.REJECT
-            self._accepted = Verdict(Code(error.code), str(error))
+            self._accepted = GoalResult(ErrorCode(error.code), str(error))
         return GoalResponse.ACCEPT
 
     def _begin(self, handle: Any) -> None:
         """The handle of what was just accepted, before any other goal can come."""
         running = _Running(handle, Future())
-        if isinstance(self._accepted, Verdict):
+        if isinstance(self._accepted, GoalResult):
             running.over.set_result(self._accepted)
         else:
             running.goal = self._accepted
@@ -132,15 +132,15 @@ class FollowJointTrajectoryServer:
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
         """Wait for the verdict; the executor goes on with other things meanwhile."""
         key = bytes(handle.goal_id.uuid)
-        verdict: Verdict = await self._running[key].over
+        verdict: GoalResult = await self._running[key].over
         del self._running[key]
         return self._told(handle, verdict)
 
-    def _told(self, handle: Any, verdict: Verdict) -> FollowJointTrajectory.Result:
+    def _told(self, handle: Any, verdict: GoalResult) -> FollowJointTrajectory.Result:
         """The result, once the goal's state says the same."""
         if verdict.canceled:
             handle.canceled()
-        elif verdict.code == Code.SUCCESSFUL:
+        elif verdict.code == ErrorCode.SUCCESSFUL:
             handle.succeed()
         else:
             handle.abort()
@@ -149,7 +149,7 @@ class FollowJointTrajectoryServer:
 
     def _cancel(self, handle: Any) -> CancelResponse:
         running = self._running.get(bytes(handle.goal_id.uuid))
-        if running is None or running.goal is None or running.goal.verdict is not None:
+        if running is None or running.goal is None or running.goal.result is not None:
             return CancelResponse.REJECT
         self._goals.cancel(running.goal)
         return CancelResponse.ACCEPT
@@ -165,29 +165,29 @@ class FollowJointTrajectoryServer:
 
     def _pass_on(self, running: _Running, goal: Any, *, silent: bool) -> None:
         if silent and goal.canceling:
-            text = f"canceled; no state of the arm came for {SILENCE:g} s"
-            goal.finish(Code.SUCCESSFUL, text, canceled=True)
+            text = f"canceled; no state of the arm came for {STATE_TIMEOUT:g} s"
+            goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
         elif silent and (why := self._interruption()):
             self._goals.cancel(goal)
-            goal.finish(Code.INVALID_GOAL, f"interrupted: {why}")
-        if goal.verdict is None:
+            goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {why}")
+        if goal.result is None:
             self._feed_back(running.handle)
             return
-        if goal.verdict.code != Code.SUCCESSFUL:
-            self._events.report("goal_aborted", f"{goal.verdict.code.name}: {goal.verdict.text}")
-        running.over.set_result(goal.verdict)
+        if goal.result.code != ErrorCode.SUCCESSFUL:
+            self._events.report("goal_aborted", f"{goal.result.code.name}: {goal.result.text}")
+        running.over.set_result(goal.result)
 
     def _silent(self) -> bool:
         state, now = self._goals.loop.state, time.monotonic()
         if state is not None and state.time != self._heard[0]:
             self._heard = (state.time, now)
-        return now - self._heard[1] > SILENCE
+        return now - self._heard[1] > STATE_TIMEOUT
 
     def _feed_back(self, handle: Any) -> None:
         if self._goals.loop.latest is None:
             return
         state, reference, _ = self._goals.loop.latest
-        desired, actual, error = followed(self._goals.loop, state, reference)
+        desired, actual, error = state_points(self._goals.loop, state, reference)
         feedback = FollowJointTrajectory.Feedback(
             header=header(self._frame, state.time),
             joint_names=list(self._goals.loop.arm.joint_names),

@@ -12,20 +12,20 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.hardware.build import build_driver
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
-from arm_dynamics.ros.emergency_stop_interface import EmergencyStop
-from arm_dynamics.ros.hardware_cycle import HardwareCycle, rests
+from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
+from arm_dynamics.ros.hardware_cycle import HardwareCycle, is_at_rest
 from arm_dynamics.ros.hardware_parameters import HardwareParameters
 from arm_dynamics.ros.hardware_report import HardwareReport
-from arm_dynamics.ros.lifecycle import ACTIVE, LoopedLifecycle
+from arm_dynamics.ros.lifecycle import ACTIVE, LoopLifecycleNode
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm
-from arm_dynamics.ros.ros_parameters import declare_fixed, result
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.safety.events import Events
 
 LOOK = 0.1
@@ -36,7 +36,7 @@ ENDING = 3.0
 """Longest time [s] that the arm has to come to rest before the node ends."""
 
 
-class HardwareNode(LoopedLifecycle):
+class HardwareNode(LoopLifecycleNode):
     """An arm of motors, behind the topics of the simulator; torque only while active."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class HardwareNode(LoopedLifecycle):
         self._arm = declared_model(self)
         self._wishes = HardwareParameters(self, self._arm)
         autostart = declare_fixed(self, "autostart", False, "configure by itself; never activate")
-        self._driver: MotorArm | None = None
+        self._driver: MotorBusDriver | None = None
         self._engaged = ""  # who pressed the emergency stop, with a driver or without
         self.events = self._events = Events(Throttle(self.get_logger()).warn)
         # Before joint_states: a controller that finds those alone would answer them.
@@ -53,7 +53,7 @@ class HardwareNode(LoopedLifecycle):
         self._sole = sole_arm(self, self._events)
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self._said: tuple[int, bool] | tuple[()] | None = None  # what they said of position servos
-        self._emergency = EmergencyStop(
+        self._emergency = EmergencyStopInterface(
             self, self.requests, self._events, self._engage, self._reset
         )
         self._report = HardwareReport(self._events, self._cycle)
@@ -83,7 +83,7 @@ class HardwareNode(LoopedLifecycle):
             events=self._events,
             period=1 / wanted.rate,
         )
-        assert isinstance(driver, MotorArm)  # of a motor bus, as require_bus has it
+        assert isinstance(driver, MotorBusDriver)  # of a motor bus, as require_bus has it
         try:
             driver.configure()
         except ArmDynamicsError:
@@ -123,14 +123,14 @@ class HardwareNode(LoopedLifecycle):
         if driver is not None:
             driver.close()
 
-    def _open(self) -> MotorArm:
+    def _open(self) -> MotorBusDriver:
         if self._driver is None:
             raise DriverFault("nothing is configured")
         return self._driver
 
     # --- the loop
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """One cycle after the other until told to stop."""
         with self._log() as self._cycle.log:
             try:
@@ -148,22 +148,22 @@ class HardwareNode(LoopedLifecycle):
     def _live(self) -> None:
         """What is asked for, then one cycle of the motors."""
         self.requests.serve()
-        self._emergency.look()
+        self._emergency.poll()
         if self._driver is not None:
             self._cycle.run(self._driver)
             self._tell_capabilities(self._driver)
         else:
             time.sleep(0.01)
 
-    def _tell_capabilities(self, driver: MotorArm) -> None:
+    def _tell_capabilities(self, driver: MotorBusDriver) -> None:
         """Publish at configure, at activation, and when a commander of servos comes or goes."""
         held = None if driver.commanded else driver.held
         said: tuple[int, bool] | tuple[()] = ()
         if driver.interface == "position":
-            said = driver.begun, held is not None
+            said = driver.command_epoch, held is not None
         if said != self._said:
             self._said = said
-            servos = (driver.begun, held) if said else None
+            servos = (driver.command_epoch, held) if said else None
             open_interfaces = (driver.interface,)
             self._capabilities.publish(driver.capabilities, open_interfaces, servos, driver.timing)
 
@@ -172,10 +172,14 @@ class HardwareNode(LoopedLifecycle):
         driver, until = self._driver, time.monotonic() + ENDING
         try:
             if driver is not None:
-                driver.safe_stop()
-                while driver.status.drives and not rests(driver) and time.monotonic() < until:
-                    self._emergency.look()
-                    self._cycle.run_out(driver)
+                driver.controlled_stop()
+                while (
+                    driver.status.torque_enabled
+                    and not is_at_rest(driver)
+                    and time.monotonic() < until
+                ):
+                    self._emergency.poll()
+                    self._cycle.run_without_commands(driver)
         finally:
             self.clean_up()
 
@@ -185,7 +189,7 @@ class HardwareNode(LoopedLifecycle):
         self._engaged = self._engaged or source
         if self._driver is None:
             self._events.report("emergency_stop", f"by {source}; nothing is open")
-        elif not self._driver.engaged:
+        elif not self._driver.emergency_stopped:
             self._driver.emergency_stop(source)
         return f"emergency stop by {self._engaged}, latched until ~/reset_emergency_stop"
 
@@ -194,7 +198,7 @@ class HardwareNode(LoopedLifecycle):
         if self._driver is not None:
             self._driver.reset()
         self._engaged = ""
-        if self._driver is not None and self._driver.status.drives:
+        if self._driver is not None and self._driver.status.torque_enabled:
             return "nothing to release: the arm is active"
         return "released; torque is off until activated"
 
@@ -203,14 +207,18 @@ class HardwareNode(LoopedLifecycle):
     def _follow_driver(self) -> None:
         """An arm that has lost its torque is not active: the lifecycle says so too."""
         driver = self._driver
-        if self.life == ACTIVE and driver is not None and not driver.status.drives:
+        if (
+            self.lifecycle_state == ACTIVE
+            and driver is not None
+            and not driver.status.torque_enabled
+        ):
             why = driver.trips[0] if driver.trips else f"the arm is {driver.status.value}"
             self.get_logger().error(f"no longer active: {why}")
             self.trigger_deactivate()
 
     def _configure_once(self) -> None:
         if self._driver is None:
-            with self.once_told():
+            with self.log_rejection_once():
                 self.trigger_configure()
         if self._driver is not None:
             self._start.cancel()
@@ -223,8 +231,8 @@ class HardwareNode(LoopedLifecycle):
                 raise ConfigError(f"{named[0]} counts from configure on: clean up first")
             self._wishes.wanted(values)
         except ArmDynamicsError as error:
-            return result(error)
-        return result(None)
+            return set_parameters_result(error)
+        return set_parameters_result(None)
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ from arm_dynamics.control.control_loop import PAUSE
 from arm_dynamics.core.errors import ArmDynamicsError, DriverFault
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import Pacer, RoundTrip
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.state_log import StateLog
-from arm_dynamics.ros.command_topics import CommandTopics, declare_order
+from arm_dynamics.ros.command_topics import CommandTopics, declare_voltage_order
 from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.state_topics import StateTopics
@@ -41,10 +41,10 @@ class HardwareCycle:
         self._topics = CommandTopics(
             node,
             arm.joint_names,
-            declare_order(node, arm.joint_names),
+            declare_voltage_order(node, arm.joint_names),
             self.round_trip,
             events,
-            offer=self._note,
+            submit=self._note,
             restart=self._be_quiet,
             now=lambda: self._states.stamp,
         )
@@ -61,15 +61,15 @@ class HardwareCycle:
         """Who else commands this arm."""
         return self._topics.publisher.conflict
 
-    def run(self, driver: MotorArm) -> None:
+    def run(self, driver: MotorBusDriver) -> None:
         """One cycle, to the end of its period."""
         self._read(driver)
         self._newest = None
-        self._topics.take_until_answered(lambda: max(0.0, self.pacer.left() - self._cost))
+        self._topics.read_until_reply(lambda: max(0.0, self.pacer.time_left() - self._cost))
         self._write(driver, self._newest)
         self.pacer.wait()
 
-    def run_out(self, driver: MotorArm) -> None:
+    def run_without_commands(self, driver: MotorBusDriver) -> None:
         """One cycle that obeys nobody any more."""
         self._read(driver)
         self._write(driver, None)
@@ -88,7 +88,7 @@ class HardwareCycle:
         else:
             self._newest = command
 
-    def _read(self, driver: MotorArm) -> None:
+    def _read(self, driver: MotorBusDriver) -> None:
         """Publish what is known now; a fault leaves it to the driver to come back."""
         try:
             state = driver.read()
@@ -98,8 +98,8 @@ class HardwareCycle:
             self.fault = str(error)
             return
         self.fault = ""
-        if driver.begun != self._begun:
-            self._begun = driver.begun
+        if driver.command_epoch != self._begun:
+            self._begun = driver.command_epoch
             self._be_quiet()
         if time.monotonic() >= self._quiet_until:
             self._states.publish(state)
@@ -111,7 +111,7 @@ class HardwareCycle:
         self._quiet_until = time.monotonic() + PAUSE
         self.pacer.restart()
 
-    def _write(self, driver: MotorArm, command: Command | None) -> None:
+    def _write(self, driver: MotorBusDriver, command: Command | None) -> None:
         """One command, or word that there is none: exactly one of them a cycle."""
         started = time.monotonic()
         try:
@@ -126,6 +126,6 @@ class HardwareCycle:
         self._cost += 0.1 * (time.monotonic() - started - self._cost)
 
 
-def rests(driver: MotorArm) -> bool:
+def is_at_rest(driver: MotorBusDriver) -> bool:
     """Whether every joint that is known stands still."""
     return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST).all())

@@ -14,18 +14,18 @@ from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import INTERFACES, MIXED
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import read_wiring
-from arm_dynamics.ros.ros_parameters import declare_live, declare_number, unbounded
+from arm_dynamics.model.hardware_info import read_hardware_info
+from arm_dynamics.ros.ros_parameters import declare_live, declare_number, from_ros_bound
 from arm_dynamics.safety.safety_settings import PARAMETERS, POLICIES, SafetySettings
 
 RATE = Parameter("rate", 100.0, "Hz", "cycles of reading and writing", lower=1, upper=5000)
 TAKEN = tuple(name for name in INTERFACES if name != MIXED)
-POLICY = "safety.policy"
+POLICY = "safety.stop_policy"
 PREFIX = "safety."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HardwareConfig:
     """Which driver, with which settings over the URDF's, how fast and how safe."""
 
     driver: str
@@ -40,7 +40,9 @@ class HardwareParameters:
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._node, self._arm = node, arm
-        drivers = ", ".join(n for n in plugins.names("drivers") if n not in ("simulated", "topic"))
+        drivers = ", ".join(
+            n for n in plugins.registered_names("drivers") if n not in ("simulated", "topic")
+        )
         declare_live(node, "driver", "", f"{drivers}; empty: the URDF's <hardware> param driver")
         declare_live(node, "port", "", "serial port or CAN channel; empty: the URDF's")
         declare_live(node, "baud", 0, "rate of the port [1/s]; 0: the URDF's")
@@ -61,7 +63,7 @@ class HardwareParameters:
         """Those of ``values`` that are parameters of this room."""
         return [name for name in values if name in self._names]
 
-    def wanted(self, changed: Mapping[str, Any]) -> Wanted:
+    def wanted(self, changed: Mapping[str, Any]) -> HardwareConfig:
         """What the parameters say, after a change; raises the errors of what cannot be."""
         values = {name: self._node.get_parameter(name).value for name in self._names}
         values |= {name: changed[name] for name in self.concerns(changed)}
@@ -76,7 +78,7 @@ class HardwareParameters:
             require_bus(values["driver"])
         given = {name: str(values[name]) for name in ("port", "baud") if values[name]}
         given |= _pairs(values["settings"])
-        return Wanted(
+        return HardwareConfig(
             values["driver"],
             given,
             values["interface"],
@@ -84,13 +86,13 @@ class HardwareParameters:
             SafetySettings.of({k: _number(v) for k, v in safety.items()}),
         )
 
-    def driver(self, wanted: Wanted) -> str:
+    def driver(self, wanted: HardwareConfig) -> str:
         """The driver's name: the given one, else the URDF's; raises ConfigError without any."""
-        name = wanted.driver or read_wiring(self._arm).settings.get("driver", "")
+        name = wanted.driver or read_hardware_info(self._arm).settings.get("driver", "")
         if not name:
             raise ConfigError(
                 f"driver: none is given, and the URDF of '{self._arm.name}' names none in its"
-                f" <ros2_control> <hardware>; known: {', '.join(plugins.names('drivers'))}"
+                f" <ros2_control> <hardware>; known: {', '.join(plugins.registered_names('drivers'))}"
             )
         require_bus(name)
         return name
@@ -98,7 +100,7 @@ class HardwareParameters:
 
 def require_bus(name: str) -> None:
     """Raise UnknownName for a driver that is not registered, ConfigError for one of no motors."""
-    kind = plugins.load("drivers", name)
+    kind = plugins.load_class("drivers", name)
     if not issubclass(kind, MotorBus):
         raise ConfigError(
             f"driver '{name}' has no motors: a simulated arm has the node simulator"
@@ -116,4 +118,4 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _number(value: Any) -> Any:
-    return unbounded(value) if isinstance(value, float) else value
+    return from_ros_bound(value) if isinstance(value, float) else value

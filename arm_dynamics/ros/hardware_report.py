@@ -7,19 +7,27 @@ from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from arm_dynamics.core.timing import Rate
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.ros.diagnostics import ERROR, OK, STOPPED, WARN, Report, status, tally
+from arm_dynamics.core.timing import RateMeter
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.ros.diagnostics import (
+    ERROR,
+    OK,
+    STOPPED,
+    WARN,
+    StatusReport,
+    event_values,
+    status,
+)
 from arm_dynamics.ros.hardware_cycle import HardwareCycle
 from arm_dynamics.safety.events import Events, Trip
 
 LEVELS = {
-    Status.UNCONFIGURED: WARN,
-    Status.INACTIVE: OK,
-    Status.ACTIVE: OK,
-    Status.STOPPED: ERROR,
-    Status.ERROR: ERROR,
+    DriverState.UNCONFIGURED: WARN,
+    DriverState.INACTIVE: OK,
+    DriverState.ACTIVE: OK,
+    DriverState.STOPPED: ERROR,
+    DriverState.ERROR: ERROR,
 }
 LATE = 0.05
 """Share of late cycles that is worth a warning."""
@@ -31,28 +39,28 @@ class HardwareReport:
 
     def __init__(self, events: Events, cycle: HardwareCycle) -> None:
         self._events, self._cycle = events, cycle
-        self._rate, self._misses = Rate(), Rate()
+        self._rate, self._misses = RateMeter(), RateMeter()
 
-    def summary(self, driver: MotorArm | None, engaged: str, refusal: str) -> Report:
+    def summary(self, driver: MotorBusDriver | None, engaged: str, refusal: str) -> StatusReport:
         """``engaged``: who pressed the emergency stop; ``refusal``: of the last transition."""
-        state = Status.UNCONFIGURED if driver is None else driver.status
+        state = DriverState.UNCONFIGURED if driver is None else driver.status
         trips = () if driver is None else driver.trips
         queue = self._cycle.log.queue if self._cycle.log else None
-        late = min(1.0, self._misses.of(self._cycle.pacer.missed) * self._cycle.pacer.period)
+        late = min(1.0, self._misses.update(self._cycle.pacer.missed) * self._cycle.pacer.period)
         values = {
             "state": state.value,
             "emergency stop": engaged or "released",
-            "commands per second": f"{self._rate.of(self._cycle.commands):.0f}",
+            "commands per second": f"{self._rate.update(self._cycle.commands):.0f}",
             "round trip p50 / p99 [ms]": self._cycle.round_trip.summary(),
             "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
             **({"last refusal": refusal} if refusal else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
             **(queue.values() if queue else {}),
-            **tally(self._events),
+            **event_values(self._events),
         }
         if engaged:
             return ERROR, f"{STOPPED} {engaged}", values
-        if state is Status.ERROR and self._cycle.fault:
+        if state is DriverState.ERROR and self._cycle.fault:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
             return ERROR, f"{state.value}: {_cause(trips)}", values
@@ -63,9 +71,9 @@ class HardwareReport:
             return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values
 
-    def joints(self, name: str, driver: MotorArm | None) -> Sequence[DiagnosticStatus]:
+    def joints(self, name: str, driver: MotorBusDriver | None) -> Sequence[DiagnosticStatus]:
         """One status a joint of the node ``name``: what its motor told last, and how old it is."""
-        if driver is None or driver.status is Status.UNCONFIGURED:
+        if driver is None or driver.status is DriverState.UNCONFIGURED:
             return ()
         return [_joint(name, driver, i) for i in range(driver.arm.nv)]
 
@@ -73,11 +81,11 @@ class HardwareReport:
 def _cause(trips: Sequence[Trip]) -> str:
     """The first of them, how many came of it, and what helps."""
     more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
-    latched = any(not trip.passes for trip in trips)
+    latched = any(not trip.self_clearing for trip in trips)
     return f"{trips[0]}{more}{'; reset, then activate' if latched else ''}"
 
 
-def _joint(name: str, driver: MotorArm, i: int) -> DiagnosticStatus:
+def _joint(name: str, driver: MotorBusDriver, i: int) -> DiagnosticStatus:
     told, joint = driver.feedback, driver.arm.joint_names[i]
     tripped = [str(trip) for trip in driver.trips if trip.joint == joint]
     values = {
@@ -87,7 +95,7 @@ def _joint(name: str, driver: MotorArm, i: int) -> DiagnosticStatus:
         "supply [V]": f"{told.supply[i]:.1f}",
         "torque": TORQUE[told.enabled[i]],
         "fault": told.fault[i] or "none",
-        "effort": driver.capabilities[i].effort,
+        "effort": driver.capabilities[i].effort_source,
     }
     trouble = tripped or [told.fault[i]] * bool(told.fault[i])
     if not trouble and not isfinite(told.q[i]):

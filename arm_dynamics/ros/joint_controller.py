@@ -11,19 +11,24 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.core.timing import LoopTiming, Rate
+from arm_dynamics.core.timing import LoopTiming, RateMeter
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.command_output import declare_output
-from arm_dynamics.ros.controller_parameters import NAME, ControlLaw, joint_law, show_gains
-from arm_dynamics.ros.controller_state import ControllerState
-from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, Throttle, tally
+from arm_dynamics.ros.controller_parameters import (
+    NAME,
+    ControllerParameters,
+    joint_space_controller_class,
+    show_gains,
+)
+from arm_dynamics.ros.controller_state import ControllerStatePublisher
+from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, StatusReport, Throttle, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.reference_topics import END_IN_MOTION, INTEGRATE, ReferenceTopics
-from arm_dynamics.ros.ros_parameters import result
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.ros_parameters import set_parameters_result
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 
@@ -44,15 +49,15 @@ class JointControllerNode(Node):
         self._nominal = declared_model(self)
         self.events = events = Events(Throttle(self.get_logger()).warn)
         self._capabilities = Capabilities(self, events, timed=self._fit)
-        self._law = ControlLaw(self, self._nominal)
+        self._law = ControllerParameters(self, self._nominal)
         self._driver = driver or self._topics(events)
         self.loop = ControlLoop(self._driver, self._law.law, events)
         self._references = ReferenceTopics(self, self.loop)
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
         self._allow()
-        self._state = ControllerState(self, frame, self.loop, kind)
-        self._ticks, self._rate = 0, Rate()
+        self._state = ControllerStatePublisher(self, frame, self.loop, kind)
+        self._ticks, self._rate = 0, RateMeter()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
 
@@ -78,7 +83,7 @@ class JointControllerNode(Node):
             given = self._references.parameters.values
             self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """Answer every state until told to stop."""
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
@@ -114,11 +119,11 @@ class JointControllerNode(Node):
 
     def _refused(self) -> bool:
         if isinstance(self._driver, TopicDriver) and self._capabilities.awaited:
-            self._driver.skip()
+            self._driver.discard_state()
             return True
-        refusal = self._capabilities.refusal(type(self.loop.controller))
+        refusal = self._capabilities.incompatibility(type(self.loop.controller))
         if refusal and isinstance(self._driver, TopicDriver):
-            self._driver.skip()
+            self._driver.discard_state()
             self.loop.events.report("law_refused", refusal)
         return bool(refusal)
 
@@ -137,30 +142,30 @@ class JointControllerNode(Node):
         values: dict[str, Any] = {p.name: p.value for p in parameters}
         try:
             if NAME in values:
-                self._capabilities.require(joint_law(values[NAME]))
+                self._capabilities.require(joint_space_controller_class(values[NAME]))
             self._law.change(values, self.loop)
             self._references.configure(values)
             if self._interfaces is not None:
                 self._interfaces.configure(values)
             self._allow()
         except ArmDynamicsError as error:
-            return result(error)
-        return result(None)
+            return set_parameters_result(error)
+        return set_parameters_result(None)
 
-    def _report(self) -> Report:
-        events, rate = self.loop.events, self._rate.of(self._ticks)
-        error, joint = self._state.worst_error()
+    def _report(self) -> StatusReport:
+        events, rate = self.loop.events, self._rate.update(self._ticks)
+        error, joint = self._state.max_error()
         values = {
             "controller": type(self.loop.controller).__name__,
             "control_msgs": "missing" if self._interfaces is None else "found",
             "commands per second": f"{rate:.0f}",
             "worst joint error [rad]": f"{error:.6f}",
             "worst joint": joint,
-            "speed scaling": f"{self.loop.following.clock.factor:g}",
-            **tally(events),
+            "speed scaling": f"{self.loop.reference_generator.clock.factor:g}",
+            **event_values(events),
         }
         law = type(self.loop.controller)
-        refusal = self._capabilities.refusal(law) or self.loop.fit.fault
+        refusal = self._capabilities.incompatibility(law) or self.loop.fit.fault
         if refusal:
             return ERROR, refusal, values
         conflict = self._conflict()

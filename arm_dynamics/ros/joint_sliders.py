@@ -7,14 +7,14 @@ import sys
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_fixed
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30
@@ -27,7 +27,7 @@ class JointSlidersNode(Node):
         super().__init__("joint_sliders")
         self._arm = declared_model(self)
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
-        self._q: Vector = self._arm.pose("initial")
+        self._q: Vector = self._arm.configuration("initial")
         self._states = self.create_publisher(JointState, "joint_states", qos.STREAM)
         self._message = JointState(name=list(self._arm.joint_names))
         self._message.header.frame_id = declare_frames(self, self._arm).base
@@ -37,14 +37,14 @@ class JointSlidersNode(Node):
         self.get_logger().info(f"the sliders are at {self._page.url}")
 
     def _moved(self, target: tuple[float, ...]) -> None:
-        self._q = frozen(target)
+        self._q = as_readonly(target)
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """Publish thirty times a second until told to stop."""
         while not stop.wait(PERIOD):
             self._page.show(self._q)
             self._message.header.stamp = self.get_clock().now().to_msg()
-            self._message.position = conversions.doubles(self._q)
+            self._message.position = conversions.to_double_array(self._q)
             self._states.publish(self._message)
         self._page.close()
 

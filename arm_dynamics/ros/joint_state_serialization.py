@@ -25,7 +25,7 @@ STAMP = struct.Struct("=iI")
 FIELDS = ("position", "velocity", "effort")
 
 
-class Joints(NamedTuple):
+class JointStateContent(NamedTuple):
     """A JointState's content; time [s]; fields as long as ``names``, or empty."""
 
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Joints(NamedTuple):
     effort: Vector
 
 
-def split(seconds: float) -> tuple[int, int]:
+def split_time(seconds: float) -> tuple[int, int]:
     """Whole seconds and nanoseconds."""
     whole = int(seconds // 1)
     carry, nanoseconds = divmod(round((seconds - whole) * 1e9), 1_000_000_000)
@@ -49,14 +49,14 @@ def seconds(sec: int, nanosec: int) -> float:
     return sec + nanosec * 1e-9
 
 
-def joints(message: JointState) -> Joints:
+def decode_joint_state(message: JointState) -> JointStateContent:
     """The content of a message; raises InvalidValue for a stamp that is no time."""
     stamp = message.header.stamp
     fields = (np.array(getattr(message, field), dtype=float) for field in FIELDS)
-    return Joints(tuple(message.name), seconds(stamp.sec, stamp.nanosec), *fields)
+    return JointStateContent(tuple(message.name), seconds(stamp.sec, stamp.nanosec), *fields)
 
 
-def slots(data: bytes | bytearray) -> list[slice]:
+def field_offsets(data: bytes | bytearray) -> list[slice]:
     """Where the numbers of the three fields stand in a serialized JointState.
 
     Raises InvalidValue where a length leads beyond the end.
@@ -83,18 +83,18 @@ class JointStateReader:
         self._fixed: list[tuple[slice, bytes]] = []
         self._slots: list[slice] = []
 
-    def read(self, data: bytes) -> Joints:
+    def read(self, data: bytes) -> JointStateContent:
         """The content of a serialized message; raises InvalidValue where it has none."""
         if len(data) != self._size or any(data[part] != kept for part, kept in self._fixed):
             return self._learn(data)
         sec, nanosec = STAMP.unpack_from(data, AT)
         fields = (np.frombuffer(data[part]) for part in self._slots)
-        return Joints(self._names, seconds(sec, nanosec), *fields)
+        return JointStateContent(self._names, seconds(sec, nanosec), *fields)
 
-    def _learn(self, data: bytes) -> Joints:
-        content = joints(decode(data, JointState))
+    def _learn(self, data: bytes) -> JointStateContent:
+        content = decode_joint_state(decode(data, JointState))
         self._size = -1
-        places = slots(data)
+        places = field_offsets(data)
         if all(
             data[p] == getattr(content, f).tobytes() for p, f in zip(places, FIELDS, strict=True)
         ):
@@ -113,11 +113,11 @@ class JointStateWriter:
         message = JointState(name=list(names), **zeros)
         message.header.frame_id = frame
         self._bytes = bytearray(serialize_message(message))
-        self._slots = [place for place in slots(self._bytes) if place.stop > place.start]
+        self._slots = [place for place in field_offsets(self._bytes) if place.stop > place.start]
 
     def write(self, time: float, *values: Vector) -> bytes:
         """The message of ``time`` [s] with one vector per field."""
-        STAMP.pack_into(self._bytes, AT, *split(time))
+        STAMP.pack_into(self._bytes, AT, *split_time(time))
         for place, vector in zip(self._slots, values, strict=True):
             self._bytes[place] = vector.tobytes()
         return bytes(self._bytes)
@@ -125,4 +125,4 @@ class JointStateWriter:
 
 def clock(time: float, head: bytes = bytes(serialize_message(Clock()))[:AT]) -> bytes:
     """A serialized Clock of ``time`` [s]."""
-    return head + STAMP.pack(*split(time))
+    return head + STAMP.pack(*split_time(time))

@@ -15,7 +15,7 @@ USUAL = (NAMELESS, "position")
 """What stands in for a law that the arm cannot follow and the parameter file has no other for."""
 
 
-def law_for(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
+def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
     """The name of the law, "" for the parameter file's; and a word where it is not the wanted one.
 
     ``given`` has the arguments arm, driver, interface and controller. A physical arm obeys the law
@@ -51,7 +51,7 @@ def _simulated(arm: ArmModel) -> tuple[str, ...]:
 
 
 def _commands(law: str) -> str:
-    interface: str = plugins.load("controllers", law).interface
+    interface: str = plugins.load_class("controllers", law).interface
     return interface
 
 

@@ -105,7 +105,7 @@ def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: An
     )
 
 
-def simulating(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
+def required_node(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
     """A node with whose end that of the launch has come."""
     return node(executable, given, *parameters, on_exit=_arm_ended)
 
@@ -177,7 +177,7 @@ def params_files(given: Mapping[str, str]) -> list[str]:
     return [str(found)] if found else []
 
 
-def positive(name: str, text: str) -> float:
+def positive_argument(name: str, text: str) -> float:
     """The number that an argument's text stands for; raises ConfigError for another text."""
     try:
         number = float(text)
@@ -188,7 +188,9 @@ def positive(name: str, text: str) -> float:
     return number
 
 
-def page(executable: str, given: Mapping[str, str], shows: str, **more: Any) -> Node | LogInfo:
+def viewer_node(
+    executable: str, given: Mapping[str, str], shows: str, **more: Any
+) -> Node | LogInfo:
     """A node with a page for a browser, or a word on what it needs; ConfigError for a bad port.
 
     ``more`` are parameters of the node.

@@ -13,9 +13,9 @@ from arm_dynamics.ros.launch_parts import (
     description_parameters,
     model_parameters,
     node,
-    page,
-    positive,
-    simulating,
+    positive_argument,
+    required_node,
+    viewer_node,
 )
 from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
@@ -77,13 +77,13 @@ def simulated_arm(
     """
     simulator = simulator_parameters(given) | lockstep(given, files)
     shown = given["viewer"] == "true"
-    page_nodes = [page("viewer", given, "page", controls=controls)] if shown else []
+    page_nodes = [viewer_node("viewer", given, "page", controls=controls)] if shown else []
     apart, composed = executables
     if given["composed"] == "true":
-        return [simulating(composed, given, *files, simulator, controller), *page_nodes]
+        return [required_node(composed, given, *files, simulator, controller), *page_nodes]
     # Controller and page go by the stamps of the states: following /clock would cost a core.
     return [
-        simulating("simulator", given, *files, simulator),
+        required_node("simulator", given, *files, simulator),
         node(apart, given, *files, controller),
         *page_nodes,
     ]
@@ -109,7 +109,7 @@ def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
         **description_parameters(),
         "publish_clock": source,
         "use_sim_time": simulated and not source,  # its own /clock it would wait for
-        **{name: positive(name, given[name]) for name in numbers if given[name]},
+        **{name: positive_argument(name, given[name]) for name in numbers if given[name]},
     }
 
 

@@ -11,13 +11,13 @@ from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.ros.loop_requests import Requests
+from arm_dynamics.ros.loop_requests import LoopRequests
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 INACTIVE, ACTIVE = "inactive", "active"
 
 
-class LoopedLifecycle(LifecycleNode):
+class LoopLifecycleNode(LifecycleNode):
     """Each transition asks the loop to do it; one that is refused leaves the state as it was.
 
     Subclasses do ``configure``, ``activate``, ``deactivate`` and ``clean_up``, in the loop's
@@ -26,7 +26,7 @@ class LoopedLifecycle(LifecycleNode):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.requests = Requests()
+        self.requests = LoopRequests()
         self.refusal = ""
         """Why the last transition that was asked for did not happen."""
         self._told_once = False
@@ -34,7 +34,7 @@ class LoopedLifecycle(LifecycleNode):
         self._change, service.callback = service.callback, self._on_change
 
     @property
-    def life(self) -> str:
+    def lifecycle_state(self) -> str:
         """The state's name: unconfigured, inactive, active or finalized."""
         return str(self._state_machine.current_state[1])
 
@@ -79,7 +79,7 @@ class LoopedLifecycle(LifecycleNode):
         return SUCCESS
 
     @contextmanager
-    def once_told(self) -> Iterator[None]:
+    def log_rejection_once(self) -> Iterator[None]:
         """Transitions that are tried again and again: a refusal is told when it is another one."""
         self._told_once = True
         try:
@@ -108,7 +108,7 @@ class LoopedLifecycle(LifecycleNode):
         try:
             return self._change(request, response)
         except Exception:  # rclpy's own, of a private module
-            self.refusal = f"a node that is {self.life} has no such transition"
+            self.refusal = f"a node that is {self.lifecycle_state} has no such transition"
             self.get_logger().error(self.refusal)
             response.success = False
             return response

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from arm_dynamics.core.errors import DriverFault
 
-Answer = TypeVar("Answer")
+ReturnT = TypeVar("ReturnT")
 ENDING = "the node is ending"
 
 
-class Requests:
+class LoopRequests:
     """Work for the thread of the loop, from any other thread."""
 
     def __init__(self) -> None:
@@ -24,12 +24,12 @@ class Requests:
         """Have ``work`` done by the loop, and go on; what it raises, the loop raises."""
         self._waiting.append((work, None))
 
-    def ask(self, work: Callable[[], Answer]) -> Answer:
+    def ask(self, work: Callable[[], ReturnT]) -> ReturnT:
         """Have ``work`` done by the loop and return its answer, or raise what it raises.
 
         Raises DriverFault once the loop has ended.
         """
-        future: Future[Answer] = Future()
+        future: Future[ReturnT] = Future()
         self._waiting.append((work, future))
         if self._closed:
             self.serve(DriverFault(ENDING))

@@ -11,7 +11,7 @@ from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, Marker, MenuEntry
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.model.visuals import Visual
 from arm_dynamics.ros.tool_messages import pose_message
 from arm_dynamics.viewer.drag import DragTarget, Handle
@@ -147,7 +147,7 @@ def _control(name: str, rotation: Vector, mode: int, orientation: int) -> Intera
         name=name, interaction_mode=mode, orientation_mode=orientation, always_visible=True
     )
     o = control.orientation
-    o.x, o.y, o.z, o.w = quaternion_of(rotation).tolist()
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(rotation).tolist()
     return control
 
 

@@ -95,7 +95,7 @@ class ClockPacer:
         if self._latest is not None and self._latest > self._simulation.state.time:
             self._simulation.set_time(self._latest)
 
-    def left(self) -> float:
+    def time_left(self) -> float:
         """Return the estimated wall-clock time [s] until the present period is over."""
         self._take()
         if self._latest is None:
@@ -175,7 +175,7 @@ class AnswerWait:
     def _take(self) -> bool:
         """Take commands for SLICE; whether one answers the present state."""
         until = time.monotonic() + SLICE
-        return self._commands.take_until_answered(lambda: max(0.0, until - time.monotonic()))
+        return self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic()))
 
     def _is_due(self) -> bool:
         """Whether the controller may still answer, and did so before or is about to time out."""

@@ -20,29 +20,36 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.yaml_file import read_yaml
-from arm_dynamics.ros.child_processes import end_with_parent
+from arm_dynamics.ros.child_processes import exit_with_parent
 from arm_dynamics.ros.dds_transport import avoid_shared_memory
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.ros_parameters import require_declared, take_numbers_as_text
-from arm_dynamics.ros.shutdown_flag import Stop, be_left_to_end, ending_at_once, stop_on_signals
+from arm_dynamics.ros.shutdown_flag import (
+    ShutdownFlag,
+    ending_at_once,
+    ignore_further_signals,
+    stop_on_signals,
+)
 from arm_dynamics.ros.size_limits import LimitedExecutor
 from arm_dynamics.safety.events import Events
 
-Work = Callable[[Stop], None]
+MainLoop = Callable[[ShutdownFlag], None]
 BROKEN = 10.0
 """Time [s] of nothing but failing callbacks after which a node ends: its timers fail too."""
 PAUSE = 0.01
 """Time [s] after a failing callback."""
 
 
-def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None = None) -> int:
+def run_nodes(
+    build: Callable[[], tuple[Sequence[Node], MainLoop]], args: list[str] | None = None
+) -> int:
     """Build nodes, spin their services in a thread, run the work here until told to stop.
 
     SIGINT and SIGTERM end the start at once, and set the event that the work watches. Returns the
     exit code: 0, 1 when no callback worked any more, or 2 after a one-line message for input that
     ROS or the nodes refuse.
     """
-    end_with_parent()
+    exit_with_parent()
     sleep_precisely()
     stop = stop_on_signals()
     try:
@@ -52,12 +59,12 @@ def run(build: Callable[[], tuple[Sequence[Node], Work]], args: list[str] | None
             for node in nodes:
                 require_declared(node)
                 take_numbers_as_text(node)
-        return 0 if spin_beside(nodes, work, stop) else 1
+        return 0 if spin_in_background(nodes, work, stop) else 1
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)
         return 2
     finally:
-        be_left_to_end()
+        ignore_further_signals()
         rclpy.try_shutdown()
 
 
@@ -91,13 +98,13 @@ def sleep_precisely() -> None:
 
 
 def run_node(node: Callable[[], Any]) -> int:
-    """``run`` for one node that works in its own ``run`` method."""
+    """``run_nodes`` for one node that works in its own ``run_nodes`` method."""
 
-    def build() -> tuple[list[Node], Work]:
+    def build() -> tuple[list[Node], MainLoop]:
         built = node()
         return [built], built.run
 
-    return run(build)
+    return run_nodes(build)
 
 
 def _events(nodes: Sequence[Node]) -> Events:
@@ -106,7 +113,7 @@ def _events(nodes: Sequence[Node]) -> Events:
     return next(filter(None, found), None) or Events(Throttle(get_logger("services")).warn)
 
 
-def spin_beside(nodes: Sequence[Node], work: Work, stop: Stop) -> bool:
+def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag) -> bool:
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 
     A callback that fails is an event, and the rest goes on: a request or message that rclpy itself

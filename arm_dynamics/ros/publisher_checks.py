@@ -13,7 +13,7 @@ from rclpy.node import Node
 
 from arm_dynamics.safety.events import Events
 
-SILENCE = 2.0
+PUBLISHER_TIMEOUT = 2.0
 """Time [s] without a message after which the place of a publisher may be taken."""
 LOOK = 0.1
 """Least time [s] between two looks at ROS's graph; most silence that one ``listen`` counts."""
@@ -25,7 +25,7 @@ PREFIX = 12
 
 
 class OnePublisher:
-    """The publisher that came first counts until it is gone, or silent for ``SILENCE``.
+    """The publisher that came first counts until it is gone, or silent for ``PUBLISHER_TIMEOUT``.
 
     The publishers of one node on several topics are one. A process that was killed stays in ROS's
     graph for 20 s, so silence is enough; but a publisher whose place was taken does not come back
@@ -61,7 +61,7 @@ class OnePublisher:
     @property
     def conflict(self) -> str:
         """Who sends although another one counts, if a message was rejected in the last seconds."""
-        if time.monotonic() - self._conflict > 2 * SILENCE:
+        if time.monotonic() - self._conflict > 2 * PUBLISHER_TIMEOUT:
             return ""
         return f"several publishers on {', '.join(self._topics)}: {', '.join(self.publishers())}"
 
@@ -107,7 +107,7 @@ class OnePublisher:
             self._first[topic] = gid
             return True
         gone = self._gone(now)
-        if not gone and (self._silence < SILENCE or gid in self._displaced):
+        if not gone and (self._silence < PUBLISHER_TIMEOUT or gid in self._displaced):
             return False
         why = "is gone" if gone else f"is silent for {self._silence:.1f} s"
         before = self._holder()

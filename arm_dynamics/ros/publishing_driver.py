@@ -12,7 +12,7 @@ from arm_dynamics.ros import conversions
 from arm_dynamics.ros.command_output import CommandPublisher
 
 
-class Mirror(Driver):
+class PublishingDriver(Driver):
     """Passes everything to ``driver`` and publishes each command on ``joint_commands``."""
 
     def __init__(self, driver: Driver, node: Node) -> None:
@@ -34,6 +34,6 @@ class Mirror(Driver):
         """No command this time."""
         self._driver.idle()
 
-    def safe_stop(self) -> None:
+    def controlled_stop(self) -> None:
         """Bring the arm to rest."""
-        self._driver.safe_stop()
+        self._driver.controlled_stop()

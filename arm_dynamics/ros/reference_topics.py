@@ -101,7 +101,7 @@ class ReferenceTopics:
         self._streams.commands = self.parameters.changed(values)
         given = self.parameters.values
         self._streams.timeout = given["cmd_timeout"]
-        self._loop.following.from_desired = given[FROM_DESIRED]
+        self._loop.reference_generator.from_desired = given[FROM_DESIRED]
 
     def observe(self) -> None:
         """Look at the stream after a control cycle."""

@@ -15,13 +15,13 @@ from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValu
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from arm_dynamics.control.config import NEAR, is_gain
+from arm_dynamics.control.config import SIMILAR_NAME_RATIO, is_gain
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.audit.fault import suggest
 
 DOUBLE, DOUBLES = RosParameter.Type.DOUBLE, RosParameter.Type.DOUBLE_ARRAY
-LARGEST = 1e15
+MAX_DOUBLE = 1e15
 """Stands for infinity: ROS tools show ranges as sliders, and `ros2 param load` reads this number's
 text as a number. Of inf and 1e+30 it makes strings: YAML 1.1 wants a point in a number."""
 
@@ -60,12 +60,12 @@ def declare_number(
     """
     lower = max(parameter.lower, parameter.above)  # the check refuses ``above`` itself
     descriptor = ParameterDescriptor(
-        description=f"{parameter.description} [{parameter.unit}], {parameter.allowed}",
+        description=f"{parameter.description} [{parameter.unit}], {parameter.range_text}",
         floating_point_range=[
             # A whole number here would reach the message as garbage.
             FloatingPointRange(
-                from_value=float(max(lower, -LARGEST)),
-                to_value=float(min(parameter.upper, LARGEST)),
+                from_value=float(max(lower, -MAX_DOUBLE)),
+                to_value=float(min(parameter.upper, MAX_DOUBLE)),
                 step=0.0,
             )
         ],
@@ -88,13 +88,13 @@ def _declare(
 
 
 def bounded(value: float) -> float:
-    """A number as parameters have it: within ±``LARGEST``, which stands for infinity."""
-    return min(max(value, -LARGEST), LARGEST)
+    """A number as parameters have it: within ±``MAX_DOUBLE``, which stands for infinity."""
+    return min(max(value, -MAX_DOUBLE), MAX_DOUBLE)
 
 
-def unbounded(value: float) -> float:
-    """The number that a parameter stands for: ``LARGEST`` is infinity."""
-    return inf if value >= LARGEST else value
+def from_ros_bound(value: float) -> float:
+    """The number that a parameter stands for: ``MAX_DOUBLE`` is infinity."""
+    return inf if value >= MAX_DOUBLE else value
 
 
 def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, float]]:
@@ -104,7 +104,7 @@ def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, floa
         head, _, rest = full_name.partition(".")
         joint, _, name = rest.rpartition(".")
         if head == prefix and joint:
-            found.setdefault(joint, {})[name] = unbounded(float(value))
+            found.setdefault(joint, {})[name] = from_ros_bound(float(value))
     return found
 
 
@@ -137,7 +137,7 @@ def _as_number(given: RosParameter, descriptor: ParameterDescriptor) -> RosParam
     return given
 
 
-def result(error: ArmDynamicsError | None) -> SetParametersResult:
+def set_parameters_result(error: ArmDynamicsError | None) -> SetParametersResult:
     """Success, or a refusal with the error's words."""
     return SetParametersResult(successful=error is None, reason=str(error or ""))
 
@@ -173,7 +173,7 @@ def require_declared(node: Node, *only: str) -> None:
             raise ConfigError(
                 f"{node.get_name()}: {name} is not a parameter; {suggest(name, siblings, 'known')}"
             )
-        near = get_close_matches(name, declared, n=1, cutoff=NEAR)
+        near = get_close_matches(name, declared, n=1, cutoff=SIMILAR_NAME_RATIO)
         if near:
             raise ConfigError(
                 f"{node.get_name()}: {name} is not a parameter; did you mean '{near[0]}'?"

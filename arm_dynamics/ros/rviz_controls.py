@@ -18,13 +18,13 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.ros import marker_messages, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import TRACKING, RemoteTour
-from arm_dynamics.ros.diagnostics import ARMS, Status, Throttle
+from arm_dynamics.ros.diagnostics import ARMS, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.display_goals import CONTROLLER, JointGoals, ToolGoals
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.frames import declare_frames
@@ -33,7 +33,7 @@ from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.ros_parameters import declare_live
 from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.tool_messages import Placed, read_pose
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
@@ -72,7 +72,7 @@ class RvizControlsNode(Node):
         declare_live(self, RELEASE, True, "move when the mouse button is released; false: by menu")
         self._header = Header(frame_id=self._frames.base)
         self._throttle = Throttle(self.get_logger())
-        self._status, self._words = Status(self.get_namespace()), Words(self)
+        self._status, self._words = DiagnosticsSummary(self.get_namespace()), Words(self)
         self._tracked: tuple[Vector, Vector, Vector] | None = None
         """Reference, its velocity, and the measured configuration (nv,) each."""
         self._led: Placed | None = None
@@ -107,7 +107,7 @@ class RvizControlsNode(Node):
             )
         ]
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """Serve twenty times a second until ``stop`` is set."""
         self._target.drag_tool(self._target.position, self._target.rotation)  # compiled now
         while not stop.wait(PERIOD):
@@ -126,7 +126,7 @@ class RvizControlsNode(Node):
         mode = self._mode()
         joints, led = self._tracked and self._tracked[0], self._led
         self._joints.look(joints if mode == TRACKING else None)
-        self._tool.look(frozen(led[0]) if led and mode == CONTROLLER else None)
+        self._tool.look(as_readonly(led[0]) if led and mode == CONTROLLER else None)
         if not self._busy:
             self._follow(mode)
         self._offer(mode)
@@ -228,8 +228,8 @@ class RvizControlsNode(Node):
     def _back(self) -> None:
         """Give the target up."""
         self._pending = False
-        self._joints.forget()
-        self._tool.forget()
+        self._joints.reset()
+        self._tool.reset()
 
     def _stop(self) -> None:
         """Bring the arm to rest under its controller."""
@@ -253,7 +253,7 @@ class RvizControlsNode(Node):
         reference, feedback = tracking.points[:2]
         rows: list[Any] = [reference.positions, reference.velocities, feedback.positions]
         if all(len(row) == self._arm.nv and all(map(isfinite, row)) for row in rows):
-            q, v, measured = (frozen(np.array(row)) for row in rows)
+            q, v, measured = (as_readonly(np.array(row)) for row in rows)
             self._tracked, self._received[TRACKING] = (q, v, measured), time.monotonic()
 
     def _note_reference(self, reference: PoseStamped) -> None:

@@ -16,8 +16,8 @@ from arm_dynamics.dynamics.kinematics import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.ros import marker_messages, qos
-from arm_dynamics.ros.diagnostics import STOPPED, Status
-from arm_dynamics.viewer.scene_stage import Reach
+from arm_dynamics.ros.diagnostics import STOPPED, DiagnosticsSummary
+from arm_dynamics.viewer.scene_stage import BoundingSphere
 
 APART = 0.02
 """Distance [rad or m] of a ghost from the arm below which it would only flicker inside it."""
@@ -55,9 +55,9 @@ class Words:
 class Scene:
     """Publishes ``~/markers`` and ``~/planned_path``, latched, when they change."""
 
-    def __init__(self, node: Node, arm: ArmModel, header: Header, reach: Reach) -> None:
+    def __init__(self, node: Node, arm: ArmModel, header: Header, reach: BoundingSphere) -> None:
         self._arm, self._header = arm, header
-        moved = set(link_poses(arm, arm.pose("initial"))) - {arm.base_frame}
+        moved = set(link_poses(arm, arm.configuration("initial"))) - {arm.base_frame}
         self._shapes = [shape for shape in visuals(arm) if shape.link in moved]
         self._at = reach.center + np.array([0.0, 0.0, 0.7 * reach.radius])
         self._height = reach.radius / 14
@@ -101,13 +101,13 @@ class Scene:
         return link_poses(self._arm, q)
 
 
-def status_words(status: Status) -> tuple[str, bool]:
+def status_words(status: DiagnosticsSummary) -> tuple[str, bool]:
     """Words on what is not well, and whether an emergency stop is engaged."""
     if status.stopped:
         return f"EMERGENCY STOP: {status.emergency.removeprefix(STOPPED).strip()}", True
     troubles = [
         f"{name}: {status.messages[name]}"
         for name in NODES
-        if name in status.messages and not status.well[name]
+        if name in status.messages and not status.ok[name]
     ]
     return "; ".join(troubles), False

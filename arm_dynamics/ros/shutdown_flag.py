@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class Stop:
+class ShutdownFlag:
     """Set once, asked often.
 
     Not a threading.Event: its lock deadlocks when a second signal comes while the handler of
@@ -35,7 +35,7 @@ class Stop:
         return self._asked
 
 
-def be_left_to_end() -> None:
+def ignore_further_signals() -> None:
     """Ignore further requests: Python takes its handlers away before it has ended."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -67,9 +67,9 @@ def _end(*_: object) -> None:
     os._exit(0)
 
 
-def stop_on_signals() -> Stop:
+def stop_on_signals() -> ShutdownFlag:
     """A request that SIGINT and SIGTERM make."""
-    stop = Stop()
+    stop = ShutdownFlag()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop.set)
     return stop

@@ -24,16 +24,16 @@ from arm_dynamics.cli.arm_options import (
 )
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.number_option import LARGEST, Number, port, seconds
+from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.child_processes import Children
+from arm_dynamics.ros.child_processes import ChildProcesses
 from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
 from arm_dynamics.ros.decode import listen
-from arm_dynamics.ros.demo_motion import INTERRUPTED, Tour
-from arm_dynamics.ros.diagnostics import RUN, Status, Throttle
-from arm_dynamics.ros.domain import LARGEST as LARGEST_DOMAIN
+from arm_dynamics.ros.demo_motion import INTERRUPTED, DemoMotion
+from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
+from arm_dynamics.ros.domain import MAX_DOMAIN_ID as LARGEST_DOMAIN
 from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
-from arm_dynamics.ros.shutdown_flag import Stop, be_left_to_end, stop_on_signals
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
 from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
 START_UP = 300.0
@@ -41,7 +41,7 @@ START_UP = 300.0
 for half a minute of processor time, of which a busy machine gives little."""
 NOTICE = 15.0
 """Time [s] after which, and again and again, it is said that the first command is waited for."""
-SILENCE = 10.0
+COMMAND_TIMEOUT = 10.0
 """Time [s] without a command to the arm after which a run that had begun is given up."""
 SLOW = 0.95
 """Real-time factor below which the status line states it."""
@@ -50,7 +50,7 @@ SLOW = 0.95
 def run(arguments: Sequence[str]) -> int:
     """Simulate until Ctrl-C (0) or the end of --duration (0 held, 1 not held)."""
     options = _parser().parse_args(arguments)
-    stop, children = stop_on_signals(), Children()
+    stop, children = stop_on_signals(), ChildProcesses()
     _check(options)
     # Everything here is one machine's business.
     os.environ.setdefault(RANGE, "LOCALHOST")
@@ -67,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
             return session.run(stop)
         finally:
             children.stop()
-            be_left_to_end()
+            ignore_further_signals()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--record", type=Path, metavar="FOLDER", help="write all of it down, for 'replay'")
     add(
         "--tolerance",
-        type=Number("--tolerance", 1e-9, LARGEST, "rad or m"),
+        type=Number("--tolerance", 1e-9, MAX_NUMBER, "rad or m"),
         default=0.01,
         help="largest joint error at the end [rad]",
     )
@@ -130,7 +130,7 @@ def _params_file(options: argparse.Namespace) -> Path | None:
     return options.gains or parameter_file(options.arm)
 
 
-def _start(children: Children, options: argparse.Namespace, run: str) -> None:
+def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
     ros = ["--ros-args", "-p", f"arm:={options.arm}", *_model(options)]
     params = _params_file(options)
     files = ["--params-file", str(params)] if params else []
@@ -160,7 +160,7 @@ def _model(options: argparse.Namespace) -> list[str]:
     """Locked joints, initial pose and payload, as ROS arguments."""
     words = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
     if options.pose != "initial":
-        start = build_arm(options).pose("initial").tolist()
+        start = build_arm(options).configuration("initial").tolist()
         words += ["-p", f"simulator:initial_positions:={start}"]
     if options.payload:
         nodes = ["simulator", *["joint_controller"] * options.payload_modeled]
@@ -178,22 +178,22 @@ def _given(options: argparse.Namespace, *names: str) -> list[str]:
 class _Session:
     """Prints how the run goes, and judges it at its end."""
 
-    def __init__(self, node: Node, children: Children, options: argparse.Namespace) -> None:
+    def __init__(self, node: Node, children: ChildProcesses, options: argparse.Namespace) -> None:
         self._node, self._children, self._options = node, children, options
         self.run_name = f"sim-{os.getpid()}-{time.time_ns():x}"
-        self._status = Status(node.get_namespace(), self.run_name)
+        self._status = DiagnosticsSummary(node.get_namespace(), self.run_name)
         refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
         motion = options.motion or ("hold" if options.headless else "tour")
-        self._tour = Tour(node, build_arm(options), running=motion == "tour")
+        self._tour = DemoMotion(node, build_arm(options), running=motion == "tour")
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
         self._notice = self._alive + NOTICE
 
-    def run(self, stop: Stop) -> int:
+    def run(self, stop: ShutdownFlag) -> int:
         """Watch until the end; the exit code."""
         while not stop.is_set():
             rclpy.spin_once(self._node, timeout_sec=0.05)
-            ended = self._children.ended()
+            ended = self._children.exited_process()
             if ended is not None:
                 print(f"{ended[0]} ended by itself with code {ended[1]}", flush=True)
                 return ended[1] or 1
@@ -215,7 +215,7 @@ class _Session:
         now = time.monotonic()
         if self._patience == START_UP and now > self._notice and not self._standing():
             self._notice = now + NOTICE
-            told, well = self._status.messages, self._status.well
+            told, well = self._status.messages, self._status.ok
             wrong = [f"{name}: {text}" for name, text in told.items() if not well[name]]
             why = "; ".join(wrong) or "the first start compiles, on a busy machine for minutes"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
@@ -228,7 +228,7 @@ class _Session:
         known = self._status.number("worst joint error [rad]") is not None
         running = known and (self._status.number("commands per second") or 0) > 0
         if running:
-            self._patience = SILENCE
+            self._patience = COMMAND_TIMEOUT
         if running or self._standing():
             self._alive = time.monotonic()
         return running or self._standing()
@@ -248,11 +248,11 @@ class _Session:
             said = self._status.messages.get("simulator", "paused")
             print(f"t {simulated:8.2f} s  time stands: {said}", flush=True)
             return
-        self._tour.go_on(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
+        self._tour.continue_motion(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
             f"\n  {name}: {text}"
             for name, text in self._status.messages.items()
-            if not self._status.well[name]
+            if not self._status.ok[name]
         )
         factor, missed = number("real-time factor") or 0.0, number("deadlines missed") or 0.0
         print(
@@ -266,7 +266,7 @@ class _Session:
     def _verdict(self) -> int:
         """0 when the arm is where it should be, 1 when not."""
         error = self._status.number("worst joint error [rad]")
-        well = all(self._status.well.values())
+        well = all(self._status.ok.values())
         held = error is not None and error <= self._options.tolerance and well
         shown = "no controller" if error is None else f"{error:.5f} rad"
         time_passed = self._status.values["simulated time [s]"]

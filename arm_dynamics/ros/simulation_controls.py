@@ -11,7 +11,7 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros.demo_motion import RemoteTour
-from arm_dynamics.ros.diagnostics import Status
+from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.display_goals import JointGoals
 from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.remote_fields import RemoteFields
@@ -34,7 +34,9 @@ class SimulationControls:
     an answer does so in the page's own threads.
     """
 
-    def __init__(self, node: Node, arm: ArmModel, page: ArmPage, status: Status) -> None:
+    def __init__(
+        self, node: Node, arm: ArmModel, page: ArmPage, status: DiagnosticsSummary
+    ) -> None:
         self._node, self._arm, self._page, self._status = node, arm, page, status
         self._pause = Remote(node, SetBool, "simulator/pause")
         self._reset = Remote(node, Trigger, "simulator/reset")
@@ -102,9 +104,9 @@ class SimulationControls:
         return said
 
     def _do_reset(self, goals: JointGoals) -> str:
-        goals.forget()
+        goals.reset()
         return f"reset: {self._reset.do()}"
 
     def _start_tour(self, goals: JointGoals) -> str:
-        goals.forget()
+        goals.reset()
         return self._tour.set(True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from rclpy.node import Node
 
 from arm_dynamics.control.config import node_parameters
-from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
@@ -36,18 +36,18 @@ def declared_simulation(
     configuration (nv,), and lasts while the simulation is compiled.
     """
     rate = declare_fixed(node, "rate", 500.0, "states published per simulated second [Hz]")
-    dt = scalar("dt [s]", declare_fixed(node, "dt", 1e-4, "step of the physics [s]"), above=0)
+    dt = check_float("dt [s]", declare_fixed(node, "dt", 1e-4, "step of the physics [s]"), above=0)
     method = declare_fixed(node, "integrator", "semi_implicit_euler", "integration method")
     start = declare_list(
         node, "initial_positions", "start pose; empty: the arm's own", read_only=True
     )
     timeout = declare_number(node, TIMEOUT.name, TIMEOUT, 0.1)
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
-    q = arm.check_position("initial q", start) if start else arm.pose("initial")
+    q = arm.check_position("initial q", start) if start else arm.configuration("initial")
     period = _period(rate, dt)
     with shown(q):
         simulation = Simulation(
-            arm, q=q, dt=dt, period=period, timeout=timeout, method=method, known=nominal
+            arm, q=q, dt=dt, period=period, timeout=timeout, integrator=method, nominal=nominal
         )
     return simulation, factor
 

@@ -7,7 +7,7 @@ from math import isnan
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from arm_dynamics.core.timing import Pacer, Rate, RoundTrip
+from arm_dynamics.core.timing import Pacer, RateMeter, RoundTrip
 from arm_dynamics.recording.queued_bag import QueuedBag
 from arm_dynamics.ros.diagnostics import (
     ERROR,
@@ -15,9 +15,9 @@ from arm_dynamics.ros.diagnostics import (
     STOPPED,
     TEMPERATURE,
     VOLTAGE,
-    Report,
+    StatusReport,
+    event_values,
     status,
-    tally,
 )
 from arm_dynamics.ros.pacing import ClockPacer
 from arm_dynamics.ros.simulation_services import SimulationServices
@@ -43,11 +43,11 @@ class SimulationReport:
     ) -> None:
         self._simulation, self._control, self._post = simulation, control, post
         self._pacer, self._round_trip, self._lockstep = pacer, round_trip, lockstep
-        self._factor, self._commands = Rate(), Rate()
+        self._factor, self._commands = RateMeter(), RateMeter()
         self._efforts: dict[str, str] = {}
         self._motors: MotorValues | None = None
 
-    def summary(self, stopped_by: str, conflict: str, queue: QueuedBag | None) -> Report:
+    def summary(self, stopped_by: str, conflict: str, queue: QueuedBag | None) -> StatusReport:
         """Summary of one second.
 
         ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
@@ -57,15 +57,15 @@ class SimulationReport:
         self._post(self._note_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",
-            "real-time factor": f"{self._factor.of(simulation.state.time):.3f}",
-            "commands per second": f"{self._commands.of(watch.accepted):.0f}",
+            "real-time factor": f"{self._factor.update(simulation.state.time):.3f}",
+            "commands per second": f"{self._commands.update(watch.accepted):.0f}",
             "round trip p50 / p99 [ms]": self._round_trip.summary(),
             "lockstep": str(self._lockstep).lower(),
             "deadlines missed": str(self._pacer.missed),
             "paused": str(paused).lower(),
             **(queue.values() if queue else {}),
             **self._efforts,
-            **tally(watch.events),
+            **event_values(watch.events),
         }
         trouble = "paused" if paused else "safe stop" if watch.stopping else ""
         trouble = "; ".join(filter(None, (trouble, conflict, queue.trouble if queue else "")))

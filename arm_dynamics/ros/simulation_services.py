@@ -12,7 +12,7 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.ros.loop_requests import Requests
+from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.ros_parameters import declare_list, declare_live, declare_number
 from arm_dynamics.simulation.simulation import Simulation
 
@@ -30,7 +30,7 @@ class SimulationServices:
         node: Node,
         simulation: Simulation,
         arm: ArmModel,
-        requests: Requests,
+        requests: LoopRequests,
         reset: Callable[[Vector], None],
         stopped: Callable[[], str],
     ) -> None:
@@ -39,7 +39,7 @@ class SimulationServices:
         self._stopped = stopped
         self.paused = False
         self.steps_left = 0
-        poses = ", ".join(arm.poses)
+        poses = ", ".join(arm.configurations)
         declare_live(node, "reset_pose", "initial", f"pose that ~/reset takes: {poses}")
         declare_list(node, "reset_positions", "positions that ~/reset takes; empty: the pose")
         declare_live(node, "step_count", 1, "control periods that ~/step lets pass")
@@ -55,11 +55,11 @@ class SimulationServices:
         node.create_service(Trigger, "~/push", self._push)
 
     @property
-    def standing(self) -> bool:
+    def is_time_stopped(self) -> bool:
         """Whether time stands still."""
         return self.paused and self.steps_left == 0
 
-    def passed(self) -> None:
+    def period_elapsed(self) -> None:
         """One control period has passed."""
         self.steps_left = max(0, self.steps_left - 1)
 
@@ -70,7 +70,7 @@ class SimulationServices:
     def check(self, values: Mapping[str, Any]) -> None:
         """Raise for a pose or positions that the arm does not have, and a count below 1."""
         if "reset_pose" in values:
-            self._arm.pose(str(values["reset_pose"]))
+            self._arm.configuration(str(values["reset_pose"]))
         if values.get("reset_positions"):
             self._arm.check_position("reset_positions", values["reset_positions"])
         count = values.get("step_count", 1)
@@ -111,7 +111,7 @@ class SimulationServices:
             q = (
                 self._arm.check_position("reset_positions", given)
                 if given
-                else self._arm.pose(name)
+                else self._arm.configuration(name)
             )
         except ArmDynamicsError as error:
             response.success, response.message = False, str(error)

@@ -19,19 +19,19 @@ from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.arm_parameters import changed_arm, concerns_arm, declare_arm, declared_model
-from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated
-from arm_dynamics.ros.command_topics import CommandTopics, declare_order
+from arm_dynamics.ros.arm_parameters import affects_arm, changed_arm, declare_arm, declared_model
+from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
+from arm_dynamics.ros.command_topics import CommandTopics, declare_voltage_order
 from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
-from arm_dynamics.ros.emergency_stop_interface import EmergencyStop
+from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.loop_requests import Requests
+from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.pacing import AnswerWait, declare_time_source
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm, sole_clock
-from arm_dynamics.ros.ros_parameters import declare_fixed, result
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulation_parameters import FACTOR, LIVE, TIMEOUT, declared_simulation
 from arm_dynamics.ros.simulation_report import SimulationReport
 from arm_dynamics.ros.simulation_services import SimulationServices
@@ -39,7 +39,7 @@ from arm_dynamics.ros.state_topics import StateTopics, initial_transforms
 from arm_dynamics.ros.tool_state import ToolTrace
 from arm_dynamics.simulation.plant import Plant
 
-PATIENCE = 1.0
+RECORDING_TIMEOUT = 1.0
 """Longest time [s] that simulated time stands for a full queue of the recording."""
 REPEAT = 0.1
 """Time [s] after which a state that got no answer in lockstep is published again."""
@@ -78,15 +78,19 @@ class SimulatorNode(Node):
         self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
-        order = declare_order(self, self._nominal.joint_names)
+        order = declare_voltage_order(self, self._nominal.joint_names)
         self._quiet_until = 0.0  # simulated time [s]
         self._commands = self._listen(order) if take_commands else None
         self._wait = AnswerWait(self.simulation, self._commands) if self._commands else None
-        self._requests = Requests()
-        self.emergency = EmergencyStop(self, self._requests, events, self._stand, self._go_on)
+        self._requests = LoopRequests()
+        self.emergency = EmergencyStopInterface(
+            self, self._requests, events, self._stand, self._go_on
+        )
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
-        self._capabilities.publish(simulated(self._nominal), period=self.simulation.period)
+        self._capabilities.publish(
+            simulated_capabilities(self._nominal), period=self.simulation.period
+        )
         self.control = SimulationServices(
             self, self.simulation, self._nominal, self._requests, self._reset_to, self._stopped
         )
@@ -124,14 +128,14 @@ class SimulatorNode(Node):
             order,
             self.round_trip,
             simulation.watch.events,
-            offer=self._offer,
+            submit=self._offer,
             restart=self._be_quiet,
             now=lambda: simulation.state.time,
         )
 
     def _offer(self, command: Command) -> None:
         if not self._quiet:
-            self.simulation.offer(command)
+            self.simulation.submit(command)
 
     @property
     def _quiet(self) -> bool:
@@ -166,7 +170,7 @@ class SimulatorNode(Node):
         self._stopped_by = ""
         return "running" if not self.control.paused else "paused"
 
-    def run(self, stop: Stop, advance: Advance | None = None) -> None:
+    def run(self, stop: ShutdownFlag, advance: Advance | None = None) -> None:
         """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         with self._recorded() as self._recording:
@@ -181,21 +185,21 @@ class SimulatorNode(Node):
         """A recording that waits for the disk, for a moment, only where nobody's time runs on."""
         if not self._record:
             return nullcontext()
-        patience = PATIENCE if self.lockstep or self.pacer.factor > 1 else 0.0
+        patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
         return Recorder(self.simulation, self._record, patience=patience)
 
     def _live(self, advance: Advance) -> None:
         """What is asked for, then one period, unless time stands."""
         self._requests.serve()
-        self.emergency.look()
-        if self._stopped_by or self.control.standing:
+        self.emergency.poll()
+        if self._stopped_by or self.control.is_time_stopped:
             time.sleep(0.01)
             self.pacer.restart()
         elif not self._shown or self._advanced(advance):
             self._shown = self.pacer.wait()
             self._say_ready()
             if self._shown:
-                self.control.passed()
+                self.control.period_elapsed()
             if self._shown and not self._quiet:
                 self.states.publish(self.simulation.state)
 
@@ -218,8 +222,8 @@ class SimulatorNode(Node):
         """One period, computed when the present state is answered, or in time for its end."""
         assert self._commands is not None
         assert self._wait is not None
-        left = self.pacer.left
-        answered = self._commands.take_until_answered(lambda: max(0.0, left() - self._cost))
+        left = self.pacer.time_left
+        answered = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
         self._wait.wait(self.pacer.factor, answered)
         started = time.monotonic()
         self.simulation.advance()
@@ -233,7 +237,7 @@ class SimulatorNode(Node):
             self.simulation.advance()
             return True
         until = time.monotonic() + REPEAT
-        if self._commands.take_until_answered(lambda: max(0.0, until - time.monotonic())):
+        if self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic())):
             self.simulation.advance()
             return True
         self.states.publish(self.simulation.state)
@@ -250,21 +254,21 @@ class SimulatorNode(Node):
             for own in LIVE:
                 if own.name in values:
                     own.check("simulator", values[own.name])
-            if concerns_arm(values):
+            if affects_arm(values):
                 self._change_arm(changed_arm(self._arm, values))
         except ArmDynamicsError as error:
-            return result(error)
+            return set_parameters_result(error)
         if FACTOR.name in values:
             self.pacer.factor = values[FACTOR.name]
         if TIMEOUT.name in values:
             self.simulation.watch.timeout = values[TIMEOUT.name]
-        return result(None)
+        return set_parameters_result(None)
 
     def _change_arm(self, arm: ArmModel) -> None:
         """Have ``arm`` simulated from the next instant on, if its time step allows it."""
         Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
         self._arm = arm
-        self._requests.post(lambda: self.simulation.use_arm(arm))
+        self._requests.post(lambda: self.simulation.set_arm(arm))
 
 
 def main() -> None:

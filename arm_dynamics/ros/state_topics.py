@@ -19,7 +19,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.dynamics.kinematics.frames import link_placements
@@ -124,5 +124,5 @@ def _message(
     message.header.frame_id, message.child_frame_id = frames.prefix + parent, frames.prefix + child
     at, turned = message.transform.translation, message.transform.rotation
     at.x, at.y, at.z = position.tolist()
-    turned.x, turned.y, turned.z, turned.w = quaternion_of(rotation).tolist()
+    turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(rotation).tolist()
     return message

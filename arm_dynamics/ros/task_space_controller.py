@@ -10,27 +10,27 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.controller_warm_up import rehearse
-from arm_dynamics.control.controllers.task_space_base import TaskController
-from arm_dynamics.control.monitors import ReachWatch
+from arm_dynamics.control.controller_warm_up import warm_up_controller
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
+from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.core.timing import LoopTiming, Rate
+from arm_dynamics.core.timing import LoopTiming, RateMeter
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.controller_parameters import (
-    LawModel,
+    ControllerModelParameters,
     changed_gains,
     declare_gains,
     show_gains,
 )
-from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, Report, Throttle, tally
+from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, StatusReport, Throttle, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.ros_parameters import declare_fixed, result
-from arm_dynamics.ros.shutdown_flag import Stop
-from arm_dynamics.ros.tool_state import ToolState
+from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
+from arm_dynamics.ros.tool_state import ToolStatePublisher
 from arm_dynamics.ros.tool_topics import ToolMotionParameters, ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
@@ -48,36 +48,36 @@ class TaskSpaceControllerNode(Node):
         self._nominal = declared_model(self)
         self.events = events = Events(Throttle(self.get_logger()).warn)
         self._driver = driver or TopicDriver(self._nominal, self, events)
-        self._capabilities = Capabilities(self, events, of_the_tool=True, timed=self._fit)
+        self._capabilities = Capabilities(self, events, task_space=True, timed=self._fit)
         self._law = self._build_law()
         self.loop = ControlLoop(self._driver, self._law, events)
         self._motion = ToolMotionParameters(self)
         frames = declare_frames(self, self._nominal)
         self._topics = ToolTopics(self, frames, self.loop, self._law, self._motion)
-        self._watch = ReachWatch(self._law, events)
-        self._state = ToolState(self, frames, self.loop, self._watch)
-        self._ticks, self._rate = 0, Rate()
+        self._watch = ReachabilityMonitor(self._law, events)
+        self._state = ToolStatePublisher(self, frames, self.loop, self._watch)
+        self._ticks, self._rate = 0, RateMeter()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
         self.add_post_set_parameters_callback(lambda _: show_gains(self, self._law))
 
-    def _build_law(self) -> TaskController:
+    def _build_law(self) -> TaskSpaceController:
         name = declare_fixed(
             self,
             "controller",
             "task_space",
             "law of the tool: task_space, resolved_rate, impedance",
         )
-        self._model = LawModel(self, self._nominal)
-        kind = task_law(name)
+        self._model = ControllerModelParameters(self, self._nominal)
+        kind = task_space_controller_class(name)
         with plugins.guarded("controllers", name):
             law = kind(self._nominal, declare_gains(self, kind(self._nominal)))
-        law.use_model(self._model.arm)
+        law.set_model(self._model.arm)
         self.get_logger().info(PREPARING)
-        rehearse(law)
+        warm_up_controller(law)
         return law
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """Answer every state until told to stop."""
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
@@ -86,14 +86,14 @@ class TaskSpaceControllerNode(Node):
 
     def tick(self) -> None:
         """One step of the control loop; none where the arm cannot follow the law."""
-        refusal = self._capabilities.refusal(type(self._law))
+        refusal = self._capabilities.incompatibility(type(self._law))
         if isinstance(self._driver, TopicDriver) and (self._capabilities.awaited or refusal):
-            self._driver.skip()
+            self._driver.discard_state()
             if not self._capabilities.awaited:
                 self.loop.events.report("law_refused", refusal)
         elif not refusal and self.loop.step() is not None:
             self._ticks += 1
-            self._watch.look()
+            self._watch.update()
 
     def _fit(self, timing: LoopTiming | None) -> None:
         """Gains that the arm's period and delay allow; none are in force while they are found.
@@ -122,25 +122,25 @@ class TaskSpaceControllerNode(Node):
                 self.loop.fit.take(gains)
             model = self._model.take(values)
             if model is not None:
-                self._law.use_model(model)
+                self._law.set_model(model)
             self._motion.take(motion)
         except ArmDynamicsError as error:
-            return result(error)
-        return result(None)
+            return set_parameters_result(error)
+        return set_parameters_result(None)
 
-    def _report(self) -> Report:
-        events, watch, rate = self.loop.events, self._watch, self._rate.of(self._ticks)
+    def _report(self) -> StatusReport:
+        events, watch, rate = self.loop.events, self._watch, self._rate.update(self._ticks)
         values = {
             "controller": type(self._law).__name__,
             "commands per second": f"{rate:.0f}",
             **self._tool_error(),
-            "distance [m]": f"{watch.distance:.6f}",
-            "farthest [m]": f"{watch.farthest:.6f}",
-            "weakest [m]": f"{watch.weakest:.6f}",
+            "distance [m]": f"{watch.reachability_error:.6f}",
+            "farthest [m]": f"{watch.max_reachability_error:.6f}",
+            "weakest [m]": f"{watch.min_singular_value:.6f}",
             "stalled": watch.stalled or "no",
-            **tally(events),
+            **event_values(events),
         }
-        refusal = self._capabilities.refusal(type(self._law)) or self.loop.fit.fault
+        refusal = self._capabilities.incompatibility(type(self._law)) or self.loop.fit.fault
         if refusal:
             return ERROR, refusal, values
         if rate <= 0:
@@ -148,7 +148,9 @@ class TaskSpaceControllerNode(Node):
         topics = self._driver if isinstance(self._driver, TopicDriver) else None
         if topics is not None and topics.publisher.conflict:
             return False, topics.publisher.conflict, values
-        words = ["out of reach"] * watch.out + ["near a singularity"] * watch.weak
+        words = ["out of reach"] * watch.out_of_reach + [
+            "near a singularity"
+        ] * watch.near_singularity
         words += [f"stalled: {watch.stalled}"] * bool(watch.stalled)
         return not words, ", ".join(words) or "running", values
 
@@ -162,13 +164,13 @@ class TaskSpaceControllerNode(Node):
         return {name: f"{error:.6f}" for name, error in zip(names, found, strict=True)}
 
 
-def task_law(name: str) -> type[TaskController]:
+def task_space_controller_class(name: str) -> type[TaskSpaceController]:
     """The law of the tool registered as ``name``; raises ConfigError for a law of the joints."""
-    law: type[object] = plugins.load("controllers", name)
-    if issubclass(law, TaskController):
+    law: type[object] = plugins.load_class("controllers", name)
+    if issubclass(law, TaskSpaceController):
         return law
     every = plugins.sound("controllers")
-    able = ", ".join(n for n, kind in every.items() if issubclass(kind, TaskController))
+    able = ", ".join(n for n, kind in every.items() if issubclass(kind, TaskSpaceController))
     raise ConfigError(f"controller '{name}' is a law of the joints: one of {able} is expected")
 
 

@@ -10,8 +10,8 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
-from arm_dynamics.core.rotations import quaternion_of, rotation_of
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
+from arm_dynamics.core.rotations import quaternion_from_rotation, rotation_from_quaternion
 from arm_dynamics.ros.conversions import to_seconds
 from arm_dynamics.ros.frames import Frames
 
@@ -49,7 +49,7 @@ def read_path(frames: Frames, message: Path) -> list[Placed]:
     return found
 
 
-def read_timetable(
+def read_timed_poses(
     frames: Frames, message: MultiDOFJointTrajectory
 ) -> tuple[list[float], list[Placed], list[list[float]] | None, float | None]:
     """Times [s] from the start, poses, twists (6,) where given, and the start [s]; None: now.
@@ -60,12 +60,12 @@ def read_timetable(
     _check_frame(frames, message.header)
     names = list(message.joint_names)
     if names != [frames.tool]:
-        raise TrajectoryRefused(f"joint_names {names}: the tool's frame alone is expected"
+        raise TrajectoryRejected(f"joint_names {names}: the tool's frame alone is expected"
                                 f" (['{frames.tool}'])")  # fmt: skip
     points = message.points
     for i, point in enumerate(points):
         if len(point.transforms) != 1:
-            raise TrajectoryRefused(f"point {i}: {len(point.transforms)} transforms, 1 expected")
+            raise TrajectoryRejected(f"point {i}: {len(point.transforms)} transforms, 1 expected")
     poses = [
         _placed(f"point {i}", p.transforms[0].translation, p.transforms[0].rotation)
         for i, p in enumerate(points)
@@ -79,7 +79,7 @@ def pose_message(position: Vector, rotation: Vector) -> Pose:
     message = Pose()
     at, turned = message.position, message.orientation
     at.x, at.y, at.z = position.tolist()
-    turned.x, turned.y, turned.z, turned.w = quaternion_of(rotation).tolist()
+    turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(rotation).tolist()
     return message
 
 
@@ -90,13 +90,13 @@ def _twists(points: list[Any]) -> list[list[float]] | None:
         return None
     for i, count in enumerate(given):
         if count != 1:
-            raise TrajectoryRefused(f"point {i}: {count} velocities; 1 for every point or none")
+            raise TrajectoryRejected(f"point {i}: {count} velocities; 1 for every point or none")
     return [[*_xyz(p.velocities[0].linear), *_xyz(p.velocities[0].angular)] for p in points]
 
 
 def _placed(name: str, at: Any, turned: Any) -> Placed:
     xyzw = [turned.x, turned.y, turned.z, turned.w]
-    return _xyz(at), rotation_of(f"{name}: quaternion", xyzw)
+    return _xyz(at), rotation_from_quaternion(f"{name}: quaternion", xyzw)
 
 
 def _xyz(message: Any) -> list[float]:

@@ -16,8 +16,8 @@ from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.monitors import ReachWatch
-from arm_dynamics.control.trajectories.transition_blend import task_of
+from arm_dynamics.control.monitors import ReachabilityMonitor
+from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import State, TaskReference
 from arm_dynamics.dynamics.kinematics import in_axes, pose, tool_position, twist
@@ -67,10 +67,12 @@ COLOURS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
 MISSED = (1.0, 0.5, 0.0)
 
 
-class ToolState:
+class ToolStatePublisher:
     """Publishes at 50 Hz what somebody listens to, under the stamps of the states."""
 
-    def __init__(self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachWatch) -> None:
+    def __init__(
+        self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachabilityMonitor
+    ) -> None:
         self._frames, self._loop, self._watch = frames, loop, watch
         self._pose = node.create_publisher(PoseStamped, "~/current_pose", 10)
         self._twist = node.create_publisher(TwistStamped, "~/current_twist", 10)
@@ -93,7 +95,7 @@ class ToolState:
             self._twist.publish(self._moving(head, state))
         asked = (self._reference, self._markers, self._wrench)
         if any(publisher.get_subscription_count() for publisher in asked):
-            task = task_of(self._loop.arm, reference)
+            task = to_task_reference(self._loop.arm, reference)
             self._wrench.publish(self._pushed(head, task, at[1]))
             wanted = pose_message(task.position, task.rotation)
             self._reference.publish(PoseStamped(header=head, pose=wanted))
@@ -122,7 +124,7 @@ class ToolState:
             end = [self._axis * (k == i) for k in range(3)]
             axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
             axes.colors += [_colour(colour)] * 2
-        missed.action = Marker.ADD if self._watch.out else Marker.DELETE
+        missed.action = Marker.ADD if self._watch.out_of_reach else Marker.DELETE
         for x, y, z in (tool.tolist(), task.position.tolist()):
             missed.points.append(Point(x=x, y=y, z=z))
             missed.colors.append(_colour(MISSED))

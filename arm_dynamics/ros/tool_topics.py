@@ -18,18 +18,23 @@ from rclpy.node import Node
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.controllers.task_space_base import TaskController
-from arm_dynamics.control.effort_check import check_wrench, checked
-from arm_dynamics.control.reference_generator import LEASH, ToolFollowing
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
+from arm_dynamics.control.effort_check import check_path, check_wrench
+from arm_dynamics.control.reference_generator import RESTART_THRESHOLD, CartesianReferenceGenerator
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.control.trajectories.online_trajectory import AtTwist, ToolGlide, ToolGoal, ToPose
+from arm_dynamics.control.trajectories.online_trajectory import (
+    CartesianTarget,
+    OnlineCartesianTrajectory,
+    TargetPose,
+    TargetTwist,
+)
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
-from arm_dynamics.control.trajectories.tool_splines import through, timed
-from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRefused
+from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
+from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference
 from arm_dynamics.ros import qos, tool_messages
-from arm_dynamics.ros.background_task import Aside, Pause
+from arm_dynamics.ros.background_task import BackgroundTask, Pause
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.ros_parameters import declare_number
@@ -88,16 +93,16 @@ class ToolTopics:
         node: Node,
         frames: Frames,
         loop: ControlLoop,
-        law: TaskController,
+        law: TaskSpaceController,
         motion: ToolMotionParameters,
     ) -> None:
         self._node, self._frames = node, frames
         self._loop, self._law, self._motion = loop, law, motion
-        self._following = ToolFollowing(law)
-        loop.following = self._following
+        self._following = CartesianReferenceGenerator(law)
+        loop.reference_generator = self._following
         effort = law.interface == "effort"
         self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
-        self._aside = Aside(self._refused)
+        self._aside = BackgroundTask(self._refused)
         self._subscriptions: dict[str, Any] = {}
         # A display that subscribed to ~/target_pose itself would be the one subscriber that
         # `ros2 topic pub --once` waits for.
@@ -130,7 +135,7 @@ class ToolTopics:
 
     def end(self) -> None:
         """Give up the check under way."""
-        self._aside.end()
+        self._aside.cancel()
 
     def _tell_publishers(self, topic: str) -> None:
         found = self._node.get_publishers_info_by_topic(topic)
@@ -142,12 +147,12 @@ class ToolTopics:
 
     def _pose(self, message: PoseStamped) -> None:
         position, rotation = tool_messages.read_pose(self._frames, message)
-        self._go(ToPose.of(self._loop.arm, position, rotation, self._motion.limits))
+        self._go(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
         self._target.publish(message)
 
     def _twist(self, message: TwistStamped) -> None:
         twist, motion = tool_messages.read_twist(self._frames, message), self._motion
-        self._go(AtTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
+        self._go(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
     def _wrench(self, message: WrenchStamped) -> None:
         wrench, (now, reference) = (
@@ -155,31 +160,33 @@ class ToolTopics:
             self._present(),
         )
         check_wrench(self._loop.arm, reference.q, wrench)
-        self._following.push(wrench, now + self._motion.timeout)
+        self._following.set_wrench(wrench, now + self._motion.timeout)
 
     def _path(self, message: Path) -> None:
         poses, limits = tool_messages.read_path(self._frames, message), self._motion.limits
         self._present()
-        self._consider("path", lambda: through(self._rest(), poses, limits), None)
+        self._consider("path", lambda: spline_through(self._rest(), poses, limits), None)
 
     def _timetable(self, message: MultiDOFJointTrajectory) -> None:
-        times, poses, twists, start = tool_messages.read_timetable(self._frames, message)
+        times, poses, twists, start = tool_messages.read_timed_poses(self._frames, message)
         self._present()
 
         def build() -> CartesianTrajectory:
-            return timed(self._rest(start), times, poses, twists)
+            return timed_spline(self._rest(start), times, poses, twists)
 
         self._consider("trajectory", build, start)
 
-    def _go(self, goal: ToolGoal) -> None:
+    def _go(self, goal: CartesianTarget) -> None:
         """Set out at the next tick: no goal is refused for where the arm can not follow."""
-        glide = ToolGlide.to(self._loop.arm, goal, *self._present())
-        self._aside.say(lambda: self._following.post(glide))
+        glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._present())
+        self._aside.run_now(lambda: self._following.queue(glide))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
         """Where the arm is led at present."""
         now, _ = self._present()
-        return CartesianTrajectory.rest(self._loop.arm, self._law.virtual.q, start or now)
+        return CartesianTrajectory.from_configuration(
+            self._loop.arm, self._law.clik.q, start or now
+        )
 
     def _consider(
         self, topic: str, build: Callable[[], CartesianTrajectory], start: float | None
@@ -189,10 +196,10 @@ class ToolTopics:
         def work(pause: Pause) -> Callable[[], None]:
             possible = self._possible(build, pause)
             return lambda: self._loop.follow(
-                possible if start is not None else replace(possible, begin=self._present()[0])
+                possible if start is not None else replace(possible, start_time=self._present()[0])
             )
 
-        self._aside.begin(topic, work)
+        self._aside.start(topic, work)
 
     def _possible(
         self, build: Callable[[], CartesianTrajectory], pause: Pause
@@ -200,11 +207,13 @@ class ToolTopics:
         """A motion from where the arm is by the end of its check: one in motion moves on."""
         for _ in range(ATTEMPTS):
             trajectory = build()
-            entered = trajectory.after(self._present()[0], Reference.hold(trajectory.posture))
-            found = checked(self._law.arm, entered, self._limit, pause)
-            if math.dist(self._rest().position, trajectory.position) <= LEASH:
+            entered = trajectory.starting_from(
+                self._present()[0], Reference.hold(trajectory.posture)
+            )
+            found = check_path(self._law.arm, entered, self._limit, pause)
+            if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
                 return replace(found, entry=None)  # the loop enters it anew
-        raise TrajectoryRefused(
+        raise TrajectoryRejected(
             "the tool moved on each time while this way was checked from where it was: send it"
             " once the tool rests"
         )
@@ -213,5 +222,5 @@ class ToolTopics:
         """Time and reference of the latest tick."""
         latest = self._loop.latest
         if latest is None:
-            raise TrajectoryRefused("no state of the arm has come yet: nothing to start from")
+            raise TrajectoryRejected("no state of the arm has come yet: nothing to start from")
         return latest[0].time, latest[1]

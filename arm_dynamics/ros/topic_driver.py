@@ -10,7 +10,7 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import LoopTiming
@@ -25,7 +25,7 @@ from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
 
 
-class Output(Protocol):
+class CommandSink(Protocol):
     """Where commands go."""
 
     def publish(self, command: Command) -> None:
@@ -39,14 +39,14 @@ class TopicDriver(Driver):
     takes positions is for whoever has its motors to say.
     """
 
-    also: tuple[str, ...] = ("position",)
+    extra_interfaces: tuple[str, ...] = ("position",)
 
     def __init__(
         self,
         arm: ArmModel,
         node: Node,
         events: Events,
-        output: Output | None = None,
+        output: CommandSink | None = None,
         capabilities: Capabilities | None = None,
     ) -> None:
         """``capabilities`` say when position servos were taken up, and what holds them."""
@@ -96,7 +96,7 @@ class TopicDriver(Driver):
             self._collect()
         return self._newest is not None
 
-    def skip(self) -> None:
+    def discard_state(self) -> None:
         """Let a state pass unread."""
         self._newest = None
 
@@ -130,6 +130,6 @@ class TopicDriver(Driver):
         """The arm was taken up again, or is held without a command, or is commanded again."""
         before, self._servos = self._servos, servos
         if before is not None and servos is not None and servos[0] != before[0]:
-            self.begun += 1
+            self.command_epoch += 1
         goals = [] if servos is None else [servos[1].get(name, nan) for name in self._names]
-        self._held = frozen(goals) if goals and np.isfinite(goals).all() else None
+        self._held = as_readonly(goals) if goals and np.isfinite(goals).all() else None

@@ -15,11 +15,11 @@ from rclpy.node import Node
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
-from arm_dynamics.control.goals.goals import Goals
+from arm_dynamics.control.goals.goals import GoalHandler
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.conversions import doubles, to_seconds
+from arm_dynamics.ros.conversions import to_double_array, to_seconds
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.follow_joint_trajectory import FollowJointTrajectoryServer
 from arm_dynamics.ros.ros_parameters import by_joint, declare_live, declare_number
@@ -76,7 +76,7 @@ class TrajectoryInterfaces:
     ) -> None:
         """``interruption`` returns why no state of the arm can come, "" if one can."""
         self._loop = loop
-        self._goals = Goals(loop)
+        self._goals = GoalHandler(loop)
         self._parameters = ConstraintParameters(node, loop.arm)
         self._server = FollowJointTrajectoryServer(node, frame, self._goals, interruption)
         self.configure({})
@@ -97,10 +97,10 @@ class TrajectoryInterfaces:
 
     def observe(self) -> None:
         """Judge the tick that just ended."""
-        self._goals.observe()
+        self._goals.update()
 
     def _scale(self, message: SpeedScalingFactor) -> None:
-        self._loop.following.clock.ask(message.factor)
+        self._loop.reference_generator.clock.set_factor(message.factor)
 
     def _query(
         self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
@@ -109,13 +109,13 @@ class TrajectoryInterfaces:
         state = self._loop.state
         try:
             time = to_seconds(request.time) or (0.0 if state is None else state.time)
-            reference = self._loop.following.at(time)
+            reference = self._loop.reference_generator.at(time)
         except ArmDynamicsError as error:
             response.success, response.message = False, str(error)
             return response
         response.success, response.message = True, f"reference at {time:.6g} s"
         response.name = list(self._loop.arm.joint_names)
-        response.position = doubles(reference.q)
-        response.velocity = doubles(reference.v)
-        response.acceleration = doubles(reference.a)
+        response.position = to_double_array(reference.q)
+        response.velocity = to_double_array(reference.v)
+        response.acceleration = to_double_array(reference.a)
         return response

@@ -11,27 +11,27 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import State
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.decode import listen
-from arm_dynamics.ros.diagnostics import SUPPLY, TEMPERATURE, VOLTAGE, Status, Throttle
+from arm_dynamics.ros.diagnostics import SUPPLY, TEMPERATURE, VOLTAGE, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.joint_state_serialization import JointStateReader
 from arm_dynamics.ros.mailbox import Mailbox, Taken
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulation_controls import SimulationControls
 from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30
 
 
-def known(effort: Vector) -> Vector | None:
+def known_efforts(effort: Vector) -> Vector | None:
     """The efforts, or None where the arm does not tell them."""
     return effort if all(map(isfinite, effort)) else None
 
@@ -52,7 +52,7 @@ class ViewerNode(Node):
         self._states = Mailbox(self, JointState, "joint_states", qos.INCOMING)
         self._publisher = OnePublisher(self, self._throttle.warn, kind="state_publisher")
         self._reader = JointStateReader()
-        self._status = Status(self.get_namespace())
+        self._status = DiagnosticsSummary(self.get_namespace())
         self._reference: Vector | None = None
         self._newest: State | None = None
         for kind, topic, take, profile in (
@@ -67,7 +67,7 @@ class ViewerNode(Node):
         )
         self.get_logger().info(f"the arm is shown at {self.page.url}")
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """Show the newest state thirty times a second until told to stop."""
         while not stop.wait(PERIOD):
             self._emergency.look()
@@ -100,7 +100,7 @@ class ViewerNode(Node):
 
     def _show(self, state: State) -> None:
         try:
-            status, effort = self._status.shown(), known(state.tau)
+            status, effort = self._status.status_values(), known_efforts(state.tau)
             motors, names = self._status.motors, self._arm.joint_names
             self.page.show(
                 state.q, state.v, effort, status, self._reference, time=state.time,
@@ -112,7 +112,7 @@ class ViewerNode(Node):
     def _note_reference(self, message: JointTrajectory) -> None:
         reference = message.points[0].positions if message.points else []
         if len(reference) == self._arm.nv and all(isfinite(value) for value in reference):
-            self._reference = frozen(reference)
+            self._reference = as_readonly(reference)
 
 
 def main() -> None:

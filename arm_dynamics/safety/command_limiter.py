@@ -24,7 +24,7 @@ from arm_dynamics.core.compiled_math import (
     minimum,
     where,
 )
-from arm_dynamics.core.small_matrices import solve_positive
+from arm_dynamics.core.small_matrices import solve_spd
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
@@ -33,7 +33,7 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 
 
 @compiled_for(NUMBER, NUMBER, NUMBER, NUMBER)
-def derated_share(temperature: float, start: float, hottest: float, least: float) -> float:
+def derating_scale(temperature: float, start: float, hottest: float, least: float) -> float:
     """s = clip(1 - (1 - least) (T - start) / (hottest - start), least, 1).
 
     Temperatures [°C]; 1 for a motor that does not tell its own (NaN).
@@ -44,7 +44,7 @@ def derated_share(temperature: float, start: float, hottest: float, least: float
 
 FADE = 0.1
 """Share of a velocity limit over which efforts that speed a joint up are faded out."""
-LARGEST_STEP = 0.5
+MAX_STEP = 0.5
 """Most that the damper may take of a joint's speed in one cycle: beyond 1 it would swing."""
 
 BRAKING = 0.02
@@ -52,19 +52,19 @@ BRAKING = 0.02
 
 
 @compiled
-def speed_brake(inertia: float, dt: float) -> float:
+def overspeed_damping(inertia: float, dt: float) -> float:
     """B = m / BRAKING,  B <= LARGEST_STEP m / dt [N·m·s/rad]."""
-    return minimum(inertia / BRAKING, LARGEST_STEP * inertia / maximum(dt, 1e-6))
+    return minimum(inertia / BRAKING, MAX_STEP * inertia / maximum(dt, 1e-6))
 
 
 @compiled
-def room_share(room: float, zone: float) -> float:
+def distance_scale(room: float, zone: float) -> float:
     """s = clip(room / zone, 0, 1), of the way that is left; without a zone 1 up to the limit."""
     return where(zone > 0.0, clip(room / maximum(zone, 1e-12), 0.0, 1.0), where(room > 0, 1.0, 0.0))
 
 
 @compiled
-def zone_damping(inertia: float, push: float, speed: float, zone: float, dt: float) -> float:
+def soft_limit_damping(inertia: float, push: float, speed: float, zone: float, dt: float) -> float:
     """D = m r + k / r,  k = u / z,  r = max(V / z, sqrt(k / m)),  D <= LARGEST_STEP m / dt.
 
     With u (1 - x / z) pushing on, x the way into the zone,  m x'' + D x' + k x = k z  has the
@@ -75,11 +75,11 @@ def zone_damping(inertia: float, push: float, speed: float, zone: float, dt: flo
     stiffness = push / maximum(zone, 1e-12)
     root = maximum(speed / maximum(zone, 1e-12), math.sqrt(stiffness / inertia))
     wanted = inertia * root + stiffness / root
-    return where(zone > 0.0, minimum(wanted, LARGEST_STEP * inertia / maximum(dt, 1e-6)), 0.0)
+    return where(zone > 0.0, minimum(wanted, MAX_STEP * inertia / maximum(dt, 1e-6)), 0.0)
 
 
 @compiled
-def faded_effort(
+def soft_limited_effort(
     wanted: float,
     weight: float,
     v: float,
@@ -105,9 +105,9 @@ def faded_effort(
     return weight + share * push - where(ahead < 1.0, damping, 0.0) * v - brake * over
 
 
-LARGEST_SPEED = 100.0
+MAX_VELOCITY = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
-LONGEST = 0.05
+MAX_PERIOD = 0.05
 """Longest time [s] that a change of a command is reckoned over: a host that stood still."""
 LOWER, UPPER, SPEED, EFFORT = 0, 1, 2, 3
 
@@ -123,45 +123,47 @@ def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, NUMBER, NUMBER, VECTOR_OUT)
-def fade_efforts(
+def soft_limit_efforts(
     wanted: Vector, q: Vector, v: Vector, weight: Vector, M: Vector, table: Vector,
     zone: float, dt: float, out: Vector,
 ) -> None:  # fmt: skip
-    """``faded_effort`` of every joint, into ``out`` (nv,).
+    """``soft_limited_effort`` of every joint, into ``out`` (nv,).
 
     D <= m / dt and B <= LARGEST_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
     is above 1.5 then, however the joints are coupled (column sums); dampers are unstable from 2.
     """
-    inverse = solve_positive(M, np.eye(q.size))
+    inverse = solve_spd(M, np.eye(q.size))
     for i in range(q.size):
         coupled = 0.0
         for j in range(q.size):
             coupled += abs(inverse[i, j])
         push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (coupled * maximum(dt, 1e-6))
-        damping = minimum(zone_damping(M[i, i], push, table[SPEED, i], zone, dt), most)
-        below = room_share(q[i] - table[LOWER, i], zone)
-        above = room_share(table[UPPER, i] - q[i], zone)
-        speed, brake = table[SPEED, i], minimum(speed_brake(M[i, i], dt), LARGEST_STEP * most)
-        out[i] = faded_effort(wanted[i], weight[i], v[i], below, above, speed, damping, brake)
+        damping = minimum(soft_limit_damping(M[i, i], push, table[SPEED, i], zone, dt), most)
+        below = distance_scale(q[i] - table[LOWER, i], zone)
+        above = distance_scale(table[UPPER, i] - q[i], zone)
+        speed, brake = table[SPEED, i], minimum(overspeed_damping(M[i, i], dt), MAX_STEP * most)
+        out[i] = soft_limited_effort(
+            wanted[i], weight[i], v[i], below, above, speed, damping, brake
+        )
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, NUMBER, VECTOR_OUT)
-def bound_efforts(
+def clamp_efforts(
     wanted: Vector, last: Vector, temperature: Vector, table: Vector, hot: Vector, step: float,
     out: Vector,
 ) -> None:  # fmt: skip
     """τ = clip(clip(τ*, ±s(T) τmax), last ± step τmax) of every joint, into ``out`` (nv,)."""
     for i in range(wanted.size):
         limit = table[EFFORT, i]
-        share = derated_share(temperature[i], hot[0], hot[1], hot[2])
+        share = derating_scale(temperature[i], hot[0], hot[1], hot[2])
         held = clip(wanted[i], -share * limit, share * limit)
         out[i] = clip(held, last[i] - step * limit, last[i] + step * limit)
 
 
-class Limits:
+class CommandLimiter:
     """Keeps commands within an arm's limits; remembers what was sent last.
 
-    Efforts change by no more than ``effort_rate`` limits a second, whatever else is wanted:
+    Efforts change by no more than ``max_effort_rate`` limits a second, whatever else is wanted:
     derating and the soft zone come before. A position goal moves no faster than the velocity
     limit, and from beyond a position limit inward alone; a velocity fades toward a position limit.
     """
@@ -171,10 +173,12 @@ class Limits:
         self.arm = arm
         self.settings = s = settings
         self._late = reaction_time(LoopTiming(1.0, delay))
-        speed = s.velocity_share * np.minimum(arm.velocity_limit, LARGEST_SPEED)
-        self.table = np.array([arm.lower, arm.upper, speed, s.effort_share * arm.effort_limit])
+        speed = s.velocity_limit_scale * np.minimum(arm.velocity_limit, MAX_VELOCITY)
+        self.table = np.array(
+            [arm.lower, arm.upper, speed, s.effort_limit_scale * arm.effort_limit]
+        )
         self.last: Vector = np.zeros(arm.nv)
-        self._hot = np.array([s.derate_from, s.hottest, s.derate_to])
+        self._hot = np.array([s.derating_temperature, s.max_temperature, s.derating_min_scale])
         self._apply = {"effort": self._effort, "position": self._position, "velocity": self._speed}
 
     def start(self, value: Vector) -> None:
@@ -185,30 +189,30 @@ class Limits:
         self, interface: str, wanted: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
     ) -> Vector:
         """What may be sent instead of ``wanted`` (nv,), dt [s] after the last."""
-        dt = min(max(dt, 0.0), LONGEST)
+        dt = min(max(dt, 0.0), MAX_PERIOD)
         self.last = self._apply[interface](wanted, q, v, temperature, dt)
         return self.last
 
     def effort_bound(self, temperature: Vector) -> Vector:
         """s(T) τmax (nv,) [N·m]."""
-        shares = [derated_share(t, *self._hot.tolist()) for t in temperature.tolist()]
+        shares = [derating_scale(t, *self._hot.tolist()) for t in temperature.tolist()]
         bound: Vector = np.array(shares) * self.table[EFFORT]
         return bound
 
-    def carried(self, q: Vector, temperature: Vector) -> Vector:
+    def gravity_effort(self, q: Vector, temperature: Vector) -> Vector:
         """clip(g(q), ±s(T) τmax) (nv,) [N·m]."""
         bound = self.effort_bound(temperature)
         held: Vector = np.minimum(np.maximum(gravity(self.arm, q), -bound), bound)
         return held
 
     def _effort(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
-        out, zone = np.empty(q.size), self.settings.soft_zone
+        out, zone = np.empty(q.size), self.settings.soft_limit_zone
         if near_limits(q, v, self.table, zone):
             weight, M = gravity(self.arm, q), mass_matrix(self.arm, q)
-            fade_efforts(wanted, q, v, weight, M, self.table, zone, self._late * dt, out)
+            soft_limit_efforts(wanted, q, v, weight, M, self.table, zone, self._late * dt, out)
             wanted = out
-        step = self.settings.effort_rate * dt
-        bound_efforts(wanted, self.last, warm, self.table, self._hot, step, out)
+        step = self.settings.max_effort_rate * dt
+        clamp_efforts(wanted, self.last, warm, self.table, self._hot, step, out)
         return out
 
     def _position(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
@@ -221,15 +225,17 @@ class Limits:
 
     def _speed(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
         out = np.empty(q.size)
-        fade_speeds(wanted, q, self.table, self.settings.soft_zone, out)
+        soft_limit_velocities(wanted, q, self.table, self.settings.soft_limit_zone, out)
         return out
 
 
 @compiled_for(VECTOR, VECTOR, MATRIX, NUMBER, VECTOR_OUT)
-def fade_speeds(wanted: Vector, q: Vector, table: Vector, zone: float, out: Vector) -> None:
+def soft_limit_velocities(
+    wanted: Vector, q: Vector, table: Vector, zone: float, out: Vector
+) -> None:
     """v = clip(v*, -s_below V, s_above V), s the share of room left, into ``out`` (nv,)."""
     for i in range(q.size):
-        below = room_share(q[i] - table[LOWER, i], zone)
-        above = room_share(table[UPPER, i] - q[i], zone)
+        below = distance_scale(q[i] - table[LOWER, i], zone)
+        above = distance_scale(table[UPPER, i] - q[i], zone)
         speed = table[SPEED, i]
         out[i] = minimum(maximum(wanted[i], -below * speed), above * speed)

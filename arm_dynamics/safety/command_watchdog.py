@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from arm_dynamics.core.arrays import frozen, scalar
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.arrays import as_readonly, check_float
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import INTERFACES, Command, State, require_command
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.safety.controlled_stop import SafeStop, Stop
+from arm_dynamics.safety.controlled_stop import ControlledStop, StopMotion
 from arm_dynamics.safety.events import Events
 
 UNITS = {"effort": "N·m", "voltage": "V", "position": "rad", "velocity": "rad/s"}
@@ -22,14 +22,19 @@ UNITS = {"effort": "N·m", "voltage": "V", "position": "rad", "velocity": "rad/s
 class Guard:
     """Refuses what is not finite, clamps what is beyond the limits, counts both."""
 
-    def __init__(self, arm: ArmModel, events: Events, also: Collection[str] = ()) -> None:
-        """``also`` are interfaces taken by other means than the arm's actuators."""
+    def __init__(
+        self, arm: ArmModel, events: Events, extra_interfaces: Collection[str] = ()
+    ) -> None:
+        """``extra_interfaces`` are interfaces taken by other means than the arm's actuators."""
         self.arm = arm
         self.events = events
         self._limits = {
-            interface: frozen([a.command_limit(a.taken(interface)) for a in arm.actuators])
+            interface: as_readonly(
+                [a.command_limit(a.resolve_interface(interface)) for a in arm.actuators]
+            )
             for interface in INTERFACES
-            if interface in also or all(a.taken(interface) in a.interfaces for a in arm.actuators)
+            if interface in extra_interfaces
+            or all(a.resolve_interface(interface) in a.interfaces for a in arm.actuators)
         }
 
     def check_state(self, state: State) -> bool:
@@ -57,7 +62,7 @@ class Guard:
         except (InvalidValue, UnknownName) as error:
             text = str(error) if source is None else f"{source()}: {error}"
             self.events.report("command_refused", text)
-            raise CommandRefused(text) from error
+            raise CommandRejected(text) from error
         return self._within_limits(checked)
 
     def _require_taken(self, interface: str) -> None:
@@ -73,7 +78,7 @@ class Guard:
         if not (np.abs(command.value) > limit).any():
             return command
         joint = int(np.argmax(np.abs(command.value) - limit))
-        interface = self.arm.actuators[joint].taken(command.interface)
+        interface = self.arm.actuators[joint].resolve_interface(command.interface)
         self.events.report(
             f"{interface}_clamped",
             f"joint '{self.arm.joint_names[joint]}': {interface} {command.value[joint]:.4g}"
@@ -83,7 +88,7 @@ class Guard:
         return Command.checked(command.interface, value, self.arm.nv, command.stamp)
 
 
-class CommandWatch:
+class CommandWatchdog:
     """Accepts commands, refuses bad ones, and stops the arm when they no longer come.
 
     A refused command does not renew the watch: the last good one decays as if nothing had
@@ -97,18 +102,18 @@ class CommandWatch:
         events: Events | None = None,
         *,
         also: Collection[str] = (),
-        stop: Callable[[State], Stop] | None = None,
+        stop: Callable[[State], StopMotion] | None = None,
     ) -> None:
         """``also`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
         self.arm = arm
-        self.timeout = scalar("command timeout [s]", timeout, above=0)
+        self.timeout = check_float("command timeout [s]", timeout, above=0)
         self.events = events or Events()
         self.accepted = 0
         self._guard = Guard(arm, self.events, also)
         self._accepted: Command | None = None
         self._since = 0.0
-        self._stop: Stop | None = None
-        self._begin = stop or (lambda state: SafeStop(self.arm, state, state.tau))
+        self._stop: StopMotion | None = None
+        self._begin = stop or (lambda state: ControlledStop(self.arm, state, state.tau))
 
     @property
     def stopping(self) -> bool:
@@ -124,17 +129,17 @@ class CommandWatch:
         """How long ago [s] the command in force came; 0 without one."""
         return 0.0 if self._accepted is None else now - self._since
 
-    def offer(self, command: Command, now: float) -> bool:
+    def submit(self, command: Command, now: float) -> bool:
         """Take a command that arrived at ``now`` [s]; False when it was refused."""
         try:
             self._accepted = self._guard.check_command(command)
-        except CommandRefused:
+        except CommandRejected:
             return False
         self._since, self._stop = now, None
         self.accepted += 1
         return True
 
-    def refuse(self, message: str) -> None:
+    def reject(self, message: str) -> None:
         """Count a command that could not even be read."""
         self.events.report("command_refused", message)
 

@@ -22,17 +22,17 @@ RAMP = 0.02
 """Time [s] over which the last command gives way to the stop."""
 BANDWIDTH = 20.0
 """Natural frequency [rad/s] that holds the stopping path against model error."""
-FASTEST = 100.0
+MAX_BANDWIDTH = 100.0
 """Highest natural frequency [rad/s] that a control period of some milliseconds allows."""
 REACTION = 0.8
 """Fraction of 1 / T that is the largest stable rate of a loop of period T, with a margin."""
 LATE = 1.4
 """Factor on the delay: (1 + LATE d) T is the period of a loop as fast, but without delay."""
-GRIP = 0.4
+STIFFNESS_PER_EFFORT_LIMIT = 0.4
 """Stiffness per effort limit [1/rad]: a light wrist must hold a load it knows nothing of."""
 
 
-class SafeStop:
+class ControlledStop:
     """A ramped stop with gravity held.
 
     Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
@@ -40,7 +40,7 @@ class SafeStop:
     blended from the last command over RAMP. T is shortened per joint so that the path ends
     short of its limit. A joint that goes where it is told is held at q0.
     K = w² M_ii, or GRIP of the effort limit where that is more and not
-    faster than FASTEST, and no faster than ``largest_rate``; D = 1.6 sqrt(K M_ii).
+    faster than FASTEST, and no faster than ``max_loop_bandwidth``; D = 1.6 sqrt(K M_ii).
     Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
     """
 
@@ -64,10 +64,13 @@ class SafeStop:
         self._times = self._stop_times(state)
         M = mass_matrix(arm, state.q)
         m = np.diag(M)
-        stiff = np.maximum(BANDWIDTH**2 * m, np.minimum(GRIP * arm.effort_limit, FASTEST**2 * m))
-        self._K = np.minimum(stiff, largest_rate(M, timing) ** 2 * m)
+        stiff = np.maximum(
+            BANDWIDTH**2 * m,
+            np.minimum(STIFFNESS_PER_EFFORT_LIMIT * arm.effort_limit, MAX_BANDWIDTH**2 * m),
+        )
+        self._K = np.minimum(stiff, max_loop_bandwidth(M, timing) ** 2 * m)
         self._D = 1.6 * np.sqrt(self._K * m)
-        self._told = np.array([actuator.prescribes for actuator in arm.actuators])
+        self._told = np.array([actuator.prescribes_motion for actuator in arm.actuators])
         forced = MIXED if self._told.any() else "effort"
         self._interface = "position" if self._told.all() else forced
 
@@ -100,7 +103,7 @@ def reaction_time(timing: LoopTiming) -> float:
     return (1 + LATE * timing.delay) * timing.period
 
 
-def largest_rate(M: Vector, timing: LoopTiming) -> float:
+def max_loop_bandwidth(M: Vector, timing: LoopTiming) -> float:
     """w = REACTION / (λ (1 + LATE d) T) [rad/s],  λ the largest eigenvalue of M⁻¹ diag(M).
 
     Gains K = w² M_ii, D = 1.6 w M_ii are stable in a loop of period T [s] whose commands come d
@@ -121,7 +124,7 @@ SAG = 0.1
 """Way [rad] that a position servo may stand behind its goal under its load."""
 
 
-class Stop(Protocol):
+class StopMotion(Protocol):
     """One stop, from the state that it began at."""
 
     def command(self, state: State) -> Command:
@@ -131,13 +134,13 @@ class Stop(Protocol):
         """Where the stop means the arm to be at ``time`` [s]: q and v, each (nv,)."""
 
 
-class Damp:
-    """τ = -D v,  D = ``damping`` at the start: the arm sinks slowly under its weight."""
+class DampedStop:
+    """τ = -D v,  D = ``stop_damping`` at the start: the arm sinks slowly under its weight."""
 
     def __init__(self, arm: ArmModel, state: State, timing: LoopTiming = UNTIMED) -> None:
         self.arm = arm
         self._start = state
-        self._D = damping(arm, state, timing)
+        self._D = stop_damping(arm, state, timing)
 
     def command(self, state: State) -> Command:
         """Efforts (nv,) [N·m]."""
@@ -148,14 +151,14 @@ class Damp:
         return self._start.q, np.zeros(self.arm.nv)
 
 
-class Ramp:
-    """``SafeStop`` until RAMP_ENDS, then gravity held without stiffness: τ = g(q) - D v."""
+class RampedStop:
+    """``ControlledStop`` until RAMP_ENDS, then gravity held without stiffness: τ = g(q) - D v."""
 
     def __init__(self, arm: ArmModel, state: State, timing: LoopTiming = UNTIMED) -> None:
         self.arm = arm
         self._start = state
-        self._stop = safe_stop(arm, state, state.tau, timing)
-        self._D = damping(arm, state, timing)
+        self._stop = bounded_controlled_stop(arm, state, state.tau, timing)
+        self._D = stop_damping(arm, state, timing)
 
     def command(self, state: State) -> Command:
         """Efforts (nv,) [N·m]."""
@@ -168,7 +171,7 @@ class Ramp:
         return self._stop.path(time)
 
 
-class HoldPosition:
+class PositionHold:
     """Goals stay where they were sent last, no further than SAG from where the arm is.
 
     A servo that carries a weight stands a little behind its goal; one that is blocked, far.
@@ -188,7 +191,7 @@ class HoldPosition:
         return self._start.q, self._rest
 
 
-class HoldStill:
+class VelocityRampDown:
     """v = v0 e^(-s / STOP_TIME): the last velocity goals decay."""
 
     def __init__(self, arm: ArmModel, state: State, goal: Vector) -> None:
@@ -204,38 +207,44 @@ class HoldStill:
         return self._start.q + self._goal * STOP_TIME * (1 - decay), self._goal * decay
 
 
-def begin_stop(
+def make_stop(
     policy: str,
     interface: str,
     arm: ArmModel,
     state: State,
     last: Vector,
     timing: LoopTiming = UNTIMED,
-) -> Stop:
+) -> StopMotion:
     """The stop of ``policy`` on ``interface``, from ``state`` after the ``last`` command (nv,).
 
     ``timing`` is that of the loop: gains are no higher than is stable.
     """
     if interface == "position":
-        return HoldPosition(arm, state, last)
+        return PositionHold(arm, state, last)
     if interface == "velocity":
-        return HoldStill(arm, state, last)
+        return VelocityRampDown(arm, state, last)
     if policy == "damp":
-        return Damp(arm, state, timing)
-    return Ramp(arm, state, timing) if policy == "ramp" else safe_stop(arm, state, last, timing)
+        return DampedStop(arm, state, timing)
+    return (
+        RampedStop(arm, state, timing)
+        if policy == "ramp"
+        else bounded_controlled_stop(arm, state, last, timing)
+    )
 
 
-def damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
-    """D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w the ``largest_rate`` of the loop."""
+def stop_damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
+    """D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w the ``max_loop_bandwidth`` of the loop."""
     M = mass_matrix(arm, state.q)
-    found: Vector = np.diag(M) * min(1 / STOP_TIME, largest_rate(M, timing))
+    found: Vector = np.diag(M) * min(1 / STOP_TIME, max_loop_bandwidth(M, timing))
     return found
 
 
-def safe_stop(arm: ArmModel, state: State, last: Vector, timing: LoopTiming) -> SafeStop:
+def bounded_controlled_stop(
+    arm: ArmModel, state: State, last: Vector, timing: LoopTiming
+) -> ControlledStop:
     """One that leads no joint back that begins beyond its limit: a hand may be in between."""
     bounds = np.minimum(arm.lower, state.q), np.maximum(arm.upper, state.q)
-    return SafeStop(arm, state, last, bounds, timing)
+    return ControlledStop(arm, state, last, bounds, timing)
 
 
 def require_policy(policy: str, interface: str) -> None:

@@ -8,17 +8,17 @@ Disable = Callable[[Collection[int]], Collection[int]]
 """Asks motors by id for torque off; those that confirm it."""
 
 
-class TorqueOff:
+class TorqueOffRequest:
     """Motors by id that must still confirm that they apply no torque."""
 
     def __init__(self) -> None:
         self.pending: frozenset[int] = frozenset()
 
-    def ask(self, ids: Collection[int]) -> None:
+    def request(self, ids: Collection[int]) -> None:
         """Have these confirm, once more if they did before."""
         self.pending |= frozenset(ids)
 
-    def cycle(self, disable: Disable) -> None:
+    def send(self, disable: Disable) -> None:
         """Ask once, through a bus's ``disable``; those that confirm are done."""
         if self.pending:
             done = frozenset(disable(sorted(self.pending)))
@@ -27,12 +27,12 @@ class TorqueOff:
     def until_confirmed(self, disable: Disable, tries: int) -> None:
         """Ask up to ``tries`` times at once."""
         for _ in range(tries):
-            self.cycle(disable)
+            self.send(disable)
             if not self.pending:
                 break
 
 
-class EmergencyStop:
+class EmergencyStopLatch:
     """Latched from any thread; released by ``release`` alone."""
 
     def __init__(self) -> None:
@@ -66,6 +66,6 @@ class EmergencyStop:
         return not self.source
 
 
-def still_on(enabled: Mapping[int, bool | None]) -> frozenset[int]:
+def motors_with_torque(enabled: Mapping[int, bool | None]) -> frozenset[int]:
     """Motors that say that they apply torque."""
     return frozenset(id for id, on in enabled.items() if on)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Listener = Callable[[str, str], None]
-LONGEST = 500
+MAX_MESSAGE_LENGTH = 500
 """Characters of a message that are kept: it may repeat what somebody sent."""
 PERIOD = 1.0
 """Time [s] in which one message of a kind is logged at most, BURST of those in SINGLE."""
@@ -62,8 +62,8 @@ class Events:
 
     def report(self, kind: str, message: str) -> None:
         """Count one event of ``kind`` and pass it on."""
-        if len(message) > LONGEST:
-            message = f"{message[:LONGEST]}... ({len(message)} characters)"
+        if len(message) > MAX_MESSAGE_LENGTH:
+            message = f"{message[:MAX_MESSAGE_LENGTH]}... ({len(message)} characters)"
         self.counts[kind] += 1
         self.latest[kind] = message
         try:
@@ -99,7 +99,7 @@ class Trip:
         return f"{owner}{self.kind}{numbers}{said} at {self.time:.3f} s"
 
     @property
-    def passes(self) -> bool:
+    def self_clearing(self) -> bool:
         """Whether it goes by itself with its cause; the others latch until a reset."""
         return self.kind in LINK
 
@@ -120,18 +120,18 @@ class Trips:
     def __iter__(self) -> Iterator[Trip]:
         return iter(tuple(self._held.values()))
 
-    def holds(self, kind: str) -> bool:
+    def is_active(self, kind: str) -> bool:
         """Whether a trip of ``kind`` holds."""
         return any(held == kind for held, _ in self._held)
 
     @property
     def latched(self) -> tuple[Trip, ...]:
         """Those that wait for a reset."""
-        return tuple(trip for trip in self if not trip.passes)
+        return tuple(trip for trip in self if not trip.self_clearing)
 
-    def pass_by(self) -> None:
+    def clear_self_clearing(self) -> None:
         """Let go of those that pass with their cause."""
-        self._held = {key: trip for key, trip in self._held.items() if not trip.passes}
+        self._held = {key: trip for key, trip in self._held.items() if not trip.self_clearing}
 
     def clear(self) -> None:
         """Let go of all."""

@@ -26,12 +26,12 @@ from arm_dynamics.core.compiled_math import (
 
 Flags = NDArray[np.bool_]
 
-LET_GO = 0.5
+FADE_AGE = 0.5
 """Age [s] from which an unseen joint's effort fades; at twice this age it is none."""
 
 
 @compiled_for(VECTOR, NUMBER, NUMBER, COUNT, VECTOR_OUT, COUNTS_OUT, *[FLAGS_OUT] * 3)
-def renew(
+def update_freshness(
     times: Vector, now: float, longest: float, cycles: int, time: Vector, missed: Vector,
     new: Flags, stale: Flags, silent: Flags,
 ) -> bool:  # fmt: skip
@@ -69,10 +69,10 @@ class Freshness:
         self.complete = False
         """Whether no joint is silent."""
 
-    def take(self, times: Vector, now: float) -> Flags:
+    def update(self, times: Vector, now: float) -> Flags:
         """One cycle's times (nv,) [s], NaN where no answer came; which of them are new."""
         new, longest = np.empty(times.size, np.bool_), self.silent_time
-        self.complete = renew(
+        self.complete = update_freshness(
             times, now, longest, self.silent_cycles, self.time, self.missed,
             new, self.stale, self.silent,
         )  # fmt: skip
@@ -83,9 +83,9 @@ class Freshness:
         """Time [s] of the newest reading; -inf before any."""
         return float(self.time.max())
 
-    def trust(self, now: float) -> Vector:
+    def confidence(self, now: float) -> Vector:
         """clip(2 - age / LET_GO, 0, 1) (nv,): how far an effort may rest on the last reading."""
-        share: Vector = np.minimum(np.maximum(2 - self.age(now) / LET_GO, 0), 1)
+        share: Vector = np.minimum(np.maximum(2 - self.age(now) / FADE_AGE, 0), 1)
         return share
 
     def age(self, now: float) -> Vector:
@@ -93,14 +93,14 @@ class Freshness:
         return now - self.time
 
 
-FASTEST = 3.0
+MAX_VELOCITY_RATIO = 3.0
 """Speed, in velocity limits, that a joint cannot have."""
-SLACK = 0.05
+POSITION_TOLERANCE = 0.05
 """Way [rad or m] that is believed whatever the time between two readings."""
 
 
 @compiled_for(*[VECTOR] * 5, VECTOR_OUT, VECTOR, FLAGS_OUT)
-def doubt(
+def find_implausible(
     time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, held: Vector,
     speed: Vector, out: Flags,
 ) -> bool:  # fmt: skip
@@ -114,7 +114,7 @@ def doubt(
         out[i] = False
         if isfinite(time[i]):
             way = abs(q[i] - last[i])
-            far = way > speed[i] * max(time[i] - last_time[i], 0.0) + SLACK
+            far = way > speed[i] * max(time[i] - last_time[i], 0.0) + POSITION_TOLERANCE
             confirmed = abs(q[i] - held[i]) <= way  # nearer to what was held back
             out[i] = (far or abs(v[i]) > speed[i]) and isfinite(last[i]) and not confirmed
             held[i] = q[i] if out[i] else nan
@@ -122,24 +122,26 @@ def doubt(
     return some > 0
 
 
-class Plausibility:
+class PlausibilityFilter:
     """Doubts |q - q'| > 3 V (t - t') + SLACK and |v| > 3 V for joints of velocity limits V."""
 
     def __init__(self, velocity_limit: Vector) -> None:
         """``velocity_limit`` (nv,) [rad/s or m/s]."""
         size = velocity_limit.size
-        self._speed: Vector = FASTEST * velocity_limit
+        self._speed: Vector = MAX_VELOCITY_RATIO * velocity_limit
         self.held: Vector = np.full(size, nan)
         """What was held back (nv,), NaN for nothing."""
         self.doubted: Flags = np.zeros(size, bool)
         """Joints (nv,) whose reading was held back this cycle."""
         self.any = False
 
-    def sift(self, time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector) -> Vector:
+    def filter(self, time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector) -> Vector:
         """The times (nv,) [s] of readings to believe, NaN for none and for those held back.
 
         Joints (nv,) have answered at ``time`` with q and v, and had ``last`` at ``last_time``.
         """
-        self.any = doubt(time, q, v, last_time, last, self.held, self._speed, self.doubted)
+        self.any = find_implausible(
+            time, q, v, last_time, last, self.held, self._speed, self.doubted
+        )
         believed: Vector = np.where(self.doubted, nan, time) if self.any else time
         return believed

@@ -9,7 +9,7 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import MATRIX, VECTOR, compiled_for
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.safety.command_limiter import LOWER, SPEED, UPPER, Limits
+from arm_dynamics.safety.command_limiter import LOWER, SPEED, UPPER, CommandLimiter
 from arm_dynamics.safety.events import Trip
 from arm_dynamics.safety.feedback_checks import Flags
 from arm_dynamics.safety.safety_settings import SafetySettings
@@ -26,18 +26,18 @@ def within(q: Vector, v: Vector, warm: Vector, table: Vector, margins: Vector) -
     return bad == 0
 
 
-class Judgement:
+class LimitMonitor:
     """Finds trips in what the joints tell; NaN, for what is not told, never trips."""
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
         self.arm = arm
         self.settings = s = settings
-        self.table = Limits(arm, settings).table
-        self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.hottest])
+        self.table = CommandLimiter(arm, settings).table
+        self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.max_temperature])
         self._behind: Vector = np.full(arm.nv, np.inf)
         self._outside = False  # whether a joint is being led back
 
-    def faults(
+    def check_faults(
         self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()
     ) -> list[Trip]:
         """Motors that tripped by themselves, and those that lost their torque."""
@@ -51,7 +51,7 @@ class Judgement:
             found += [Trip("torque_lost", n, 0, 1, "", time) for n in off]
         return found
 
-    def limits(self, time: float, q: Vector, v: Vector, temperature: Vector) -> list[Trip]:
+    def check_limits(self, time: float, q: Vector, v: Vector, temperature: Vector) -> list[Trip]:
         """Joints (nv,) beyond a limit of position, speed or temperature."""
         if self._outside:
             self._narrow(q)
@@ -59,12 +59,14 @@ class Judgement:
             return []
         return list(self._beyond(time, q, v, temperature))
 
-    def following(self, time: float, q: Vector, goal: Vector) -> list[Trip]:
+    def check_following_error(self, time: float, q: Vector, goal: Vector) -> list[Trip]:
         """Joints that were too far from their goal (nv,) [rad] for too long."""
         s, error = self.settings, np.abs(goal - q)
-        self._behind = np.where(error > s.following_error, np.minimum(self._behind, time), np.inf)
-        late = _where(time - self._behind > s.following_time)
-        limit = s.following_error
+        self._behind = np.where(
+            error > s.max_following_error, np.minimum(self._behind, time), np.inf
+        )
+        late = _where(time - self._behind > s.following_error_timeout)
+        limit = s.max_following_error
         return [self._trip("following_error", i, error[i], limit, "rad", time) for i in late]
 
     def restart(self, q: Vector) -> None:
@@ -73,7 +75,7 @@ class Judgement:
         lower = clip(q, q_min - take_up, q_min), and the same above: what is gained is not lost
         again, and further out trips.
         """
-        arm, way = self.arm, self.settings.take_up
+        arm, way = self.arm, self.settings.limit_recovery_margin
         self._behind = np.full(arm.nv, np.inf)
         self.table[LOWER] = np.minimum(np.maximum(q, arm.lower - way), arm.lower)
         self.table[UPPER] = np.maximum(np.minimum(q, arm.upper + way), arm.upper)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import NUMBER, VECTOR, VECTOR_OUT, compiled_for, maximum
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Trip
@@ -23,7 +23,7 @@ WINDOW = 1.0
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR_OUT, VECTOR_OUT)
-def count_turns(effort: Vector, end: Vector, side: Vector, turns: Vector) -> float:
+def count_effort_reversals(effort: Vector, end: Vector, side: Vector, turns: Vector) -> float:
     """Count joints whose effort is at the other ``end`` (nv,) than before; the largest count."""
     most = 0.0
     for i in range(effort.size):
@@ -35,7 +35,7 @@ def count_turns(effort: Vector, end: Vector, side: Vector, turns: Vector) -> flo
     return most
 
 
-class Swinging:
+class OscillationMonitor:
     """Trips a loop whose gains are too high for its delay.
 
     It swings at a few hertz with all that the motors have, and below the limit of velocity, where
@@ -43,8 +43,8 @@ class Swinging:
     """
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
-        self.arm, self.most = arm, settings.swing_turns
-        self._end = frozen(END * settings.effort_share * arm.effort_limit)
+        self.arm, self.most = arm, settings.max_effort_reversals
+        self._end = as_readonly(END * settings.effort_limit_scale * arm.effort_limit)
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
@@ -53,12 +53,12 @@ class Swinging:
         self._side: Vector = np.zeros(self.arm.nv)
         self._turns: Vector = np.zeros(self.arm.nv)
 
-    def look(self, time: float, effort: Vector) -> list[Trip]:
-        """Joints whose efforts (nv,) [N·m] turned ``swing_turns`` times within WINDOW."""
+    def update(self, time: float, effort: Vector) -> list[Trip]:
+        """Joints whose efforts (nv,) [N·m] turned ``max_effort_reversals`` times within WINDOW."""
         if time - self._since > WINDOW:
             self._since = time
             self._turns[:] = 0.0
-        if count_turns(effort, self._end, self._side, self._turns) < self.most:
+        if count_effort_reversals(effort, self._end, self._side, self._turns) < self.most:
             return []
         said = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
         return [
@@ -74,7 +74,7 @@ GRACE = 0.25
 """Time [s] that each stage of a stop has to brake the arm before reversals count."""
 REVERSALS = 2
 """Reversals of one joint, in one stage of a stop, that are an oscillation."""
-KEPT = 0.8
+MIN_PEAK_RATIO = 0.8
 """Share of a swing's peak speed that the next one has at least, or the swing decays quickly."""
 PAUSE = 0.5
 """Time [s] without a reversal after which the count starts again: a push, not an oscillation."""
@@ -97,7 +97,7 @@ def count_reversals(
         at = 1.0 * (v[i] >= fast) - 1.0 * (v[i] <= -fast)
         if at != 0.0:
             if at == -side[i]:
-                turned = 1.0 * (peak[i] >= KEPT * before[i])
+                turned = 1.0 * (peak[i] >= MIN_PEAK_RATIO * before[i])
                 count[i] += turned
                 new = maximum(new, turned)
                 before[i], peak[i] = peak[i], 0.0

@@ -8,19 +8,19 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 
 
-def own_states(arm: ArmModel) -> list[slice]:
+def actuator_state_slices(arm: ArmModel) -> list[slice]:
     """Where in z each joint's own states are."""
     ends = np.cumsum([len(actuator.states) for actuator in arm.actuators]).tolist()
     return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def compiled_states(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
+def compiled_state_entries(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
     """Entries of z that the compiled laws keep, with the slot and the joint of each."""
-    own = own_states(arm)
+    own = actuator_state_slices(arm)
     found = [
         (k, slot, i)
         for i, actuator in enumerate(arm.actuators)
-        for k, slot in zip(range(own[i].start, own[i].stop), actuator.slots, strict=False)
+        for k, slot in zip(range(own[i].start, own[i].stop), actuator.kernel_slots, strict=False)
     ]
     kept, slots, joints = np.array(found, dtype=int).reshape(-1, 3).T
     return kept, (slots, joints)
@@ -28,6 +28,6 @@ def compiled_states(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
 
 def update_groups(arm: ArmModel) -> tuple[Vector, ...]:
     """Entries of z by group, in order; those of prescribed joints move with the joint."""
-    every = [(s.group, a.prescribes) for a in arm.actuators for s in a.states]
+    every = [(s.group, a.prescribes_motion) for a in arm.actuators for s in a.states]
     numbers = sorted({group for group, prescribed in every if not prescribed})
     return tuple(np.array([k for k, e in enumerate(every) if e == (n, False)]) for n in numbers)

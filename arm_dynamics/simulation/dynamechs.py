@@ -40,17 +40,17 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.argument_checks import names
-from arm_dynamics.core.arrays import Vector, scalar, vector
+from arm_dynamics.core.argument_checks import check_names
+from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.compiled_math import compiled, sign, where
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.dynamics.tree import Tree, eliminate, joint_transform, matvec, tree
-from arm_dynamics.model.arm_argument import given_arm
+from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.actuators.winding import brush_voltage
-from arm_dynamics.simulation.end_stops import stop_effort
+from arm_dynamics.simulation.end_stops import end_stop_effort
 
 CONTROLLED = ("R2", "R3", "R5")
 """Joints whose gains were searched."""
@@ -69,7 +69,7 @@ ROWS = 25
 
 
 @compiled
-def motor(
+def motor_torque(
     voltage: float, load: float, velocity: float, flag: float,
     kt: float, ke: float, resistance: float, drop: float, half: float, dry: float, viscous: float,
 ) -> tuple[float, float]:  # fmt: skip
@@ -90,7 +90,7 @@ def motor(
 
 
 @compiled
-def advance(x: Vector, dt: float) -> None:
+def advance_published_step(x: Vector, dt: float) -> None:
     """Steps 1 and 2 and the torque LIMIT of the joints' limits; x (ROWS, nv), in place."""
     for i in range(x.shape[1]):
         x[Q, i] += dt * x[V, i]
@@ -99,7 +99,7 @@ def advance(x: Vector, dt: float) -> None:
         x[V, i] = where(turned, 0.0, x[V, i])
         x[FLAG, i] = where(turned, 1.0, x[FLAG, i])
         x[PREVIOUS, i] = x[V, i]
-        x[LIMIT, i] = stop_effort(
+        x[LIMIT, i] = end_stop_effort(
             x[Q, i], x[V, i], x[LOWER, i], x[UPPER, i], x[STIFFNESS, i], x[DAMPING, i]
         )
 
@@ -107,7 +107,7 @@ def advance(x: Vector, dt: float) -> None:
 @compiled
 def joint_torque(x: Vector, i: int, load: float) -> tuple[float, float]:
     """τ* = T + τ_limit of joint i under ``load`` [N·m] in addition to its limit, and its flag."""
-    torque, flag = motor(
+    torque, flag = motor_torque(
         x[VOLTAGE, i], load + x[LIMIT, i], x[V, i], x[FLAG, i],
         x[KT, i], x[KE, i], x[RESISTANCE, i], x[DROP, i], x[HALF, i], x[DRY, i], x[VISCOUS, i],
     )  # fmt: skip
@@ -185,7 +185,7 @@ def accelerate(body: Tree, x: Vector) -> None:
 
 
 @compiled
-def control(x: Vector) -> float:
+def published_control_step(x: Vector) -> float:
     """V = P e + I Σ e with e = target - q of the ACTIVE joints; returns Σ |e| over them [rad]."""
     total = 0.0
     for i in range(x.shape[1]):
@@ -210,7 +210,7 @@ class Dynamechs:
     """
 
     def __init__(self, arm: ArmModel) -> None:
-        _require_plain_motors(given_arm(arm))
+        _require_plain_motors(check_arm(arm))
         self.arm = arm
         self.rows = constants(arm)
         self._body = tree(bodies(arm), arm.gravity)
@@ -236,7 +236,7 @@ class Dynamechs:
 
     def call(self, dt: float) -> None:
         """One call on the rows, in place."""
-        advance(self.rows, dt)
+        advance_published_step(self.rows, dt)
         accelerate(self._body, self.rows)
 
 
@@ -260,17 +260,17 @@ def objective(
     Source: the gain search published with the arm (Nelder-Mead over this function).
     """
     plant = Dynamechs(arm)
-    dt = scalar("dt [s]", dt, above=0)
-    calls = round(scalar("duration [s]", duration, lower=dt) / dt)
-    x, columns = plant.rows, [arm.index(joint) for joint in names("joints", joints)]
-    x[Q] = x[TARGET] = arm.pose("initial")
+    dt = check_float("dt [s]", dt, above=0)
+    calls = round(check_float("duration [s]", duration, lower=dt) / dt)
+    x, columns = plant.rows, [arm.index(joint) for joint in check_names("joints", joints)]
+    x[Q] = x[TARGET] = arm.configuration("initial")
     x[ACTIVE, columns] = 1.0
-    x[GAIN_P, columns] = vector("p", p, len(joints))
-    x[GAIN_I, columns] = vector("i", np.zeros(len(joints)) if i is None else i, len(joints))
+    x[GAIN_P, columns] = check_vector("p", p, len(joints))
+    x[GAIN_I, columns] = check_vector("i", np.zeros(len(joints)) if i is None else i, len(joints))
     total = 0.0
     for _ in range(calls):
         plant.call(dt)
-        error = control(x)
+        error = published_control_step(x)
         if not error <= LOST_ERROR:  # also when it is no number any more
             return LOST
         total += error

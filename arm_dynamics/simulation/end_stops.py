@@ -6,7 +6,7 @@ from arm_dynamics.core.compiled_math import compiled, where
 
 
 @compiled
-def stop_effort(
+def end_stop_effort(
     q: float, v: float, lower: float, upper: float, stiffness: float, damping: float
 ) -> float:
     """Effort of a damped spring beyond a limit, zero between the limits.

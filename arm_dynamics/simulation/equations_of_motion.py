@@ -13,14 +13,18 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.state import Command, require_command
 from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
-from arm_dynamics.simulation.actuator_states import compiled_states, own_states, update_groups
-from arm_dynamics.simulation.end_stops import stop_effort
+from arm_dynamics.simulation.actuator_states import (
+    actuator_state_slices,
+    compiled_state_entries,
+    update_groups,
+)
+from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import force_response, viscous_effort
 
 
@@ -29,16 +33,16 @@ class JointEfforts:
     """M(q) v̇ + C(q, v) v + g(q) = applied + viscous + stop + dry,  -forward <= dry <= backward.
 
     Each (nv,) [N·m], read-only. ``computed`` is what the command asks of the actuators, before
-    supply, current, temperature and gear limit it; ``applied`` is what they give. ``forward``
-    and ``backward`` are the largest dry friction against forward and against backward motion.
+    supply, current, temperature and gear limit it; ``applied`` is what they give. ``dry_friction_forward``
+    and ``dry_friction_backward`` are the largest dry friction against forward and against backward motion.
     """
 
     computed: Vector
     applied: Vector
     viscous: Vector
     stop: Vector
-    forward: Vector
-    backward: Vector
+    dry_friction_forward: Vector
+    dry_friction_backward: Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +53,7 @@ class MotorValues:
     temperature: Vector
 
 
-class ArmMotion:
+class EquationsOfMotion:
     """M(q) v̇ + C(q, v) v + g(q) = tau(command, v, z) + friction + stops,  ż = n - λ z.
 
     Holds one command and scratch memory, no state of the arm. Not thread-safe.
@@ -59,19 +63,19 @@ class ArmMotion:
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
         self.groups = update_groups(arm)
-        self.prescribed, self._free, self.rubbing = _kinds(arm)
-        self.rubs = bool(self.rubbing.any())
-        self.rubs_inside = any(a.rubs_inside for a in arm.actuators)
+        self.prescribed, self._free, self.dry_friction_joints = _kinds(arm)
+        self.has_dry_friction = bool(self.dry_friction_joints.any())
+        self.has_internal_friction = any(a.has_internal_friction for a in arm.actuators)
         self._decay = np.zeros(arm.na)
         self._data = arm.model.createData()
         self._settling = pin.Model(arm.model) if arm.na else arm.model
-        self._rows = x = row.pack(arm.joints, arm.actuators)
+        self._rows = x = row.pack_joint_table(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._effort = x[row.EFFORT]
         self._dynamics = (arm.model, self._data, self._q, self._v, self._tau)
-        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel == 0]
-        self._own = own_states(arm)
-        self._kept, (slots, joints) = compiled_states(arm)
+        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel_id == 0]
+        self._own = actuator_state_slices(arm)
+        self._kept, (slots, joints) = compiled_state_entries(arm)
         self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
         self._act, self._rate, self._source, self._before = (
             (first + slots) * arm.nv + joints
@@ -86,9 +90,9 @@ class ArmMotion:
         effort: Vector = self._effort.copy()
         return effort
 
-    def use(self, command: Command) -> None:
+    def set_command(self, command: Command) -> None:
         """From here on the command is this one."""
-        self._interfaces = [a.taken(command.interface) for a in self.arm.actuators]
+        self._interfaces = [a.resolve_interface(command.interface) for a in self.arm.actuators]
         self._rows[row.COMMAND] = command.value
         self._rows[row.BY_VOLTAGE] = [taken == "voltage" for taken in self._interfaces]
 
@@ -100,24 +104,24 @@ class ArmMotion:
         a: Vector = pin.aba(*self._dynamics)
         return a
 
-    def settled_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+    def implicit_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """(M + dt D)⁻¹ M v̇: with what currents relaxed over dt brake, D, taken at the new speed."""
         self._drive(q, v, z)
-        _, winding = self.braking(q, v, z, dt)
+        _, winding = self.step_damping(q, v, z, dt)
         if self.prescribed:
             return self._constrained(q, v, dt * winding)
         self._settling.armature = self.arm.model.armature + dt * winding
         a: Vector = pin.aba(self._settling, self._data, q, v, self._tau).copy()
         return a
 
-    def braking(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
+    def step_damping(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
         """-∂tau/∂v (nv,) [N·m·s/rad] within a step: of everything, of winding currents alone."""
         self._load(q, v, z)
         x = self._rows
         x[row.BRAKING] = 0.0
         for i in self._given:
-            x[row.BRAKING, i] = self.arm.actuators[i].electric_damping
-        row.joint_braking(x, dt)
+            x[row.BRAKING, i] = self.arm.actuators[i].back_emf_damping
+        row.joint_step_damping(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
     def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
@@ -126,38 +130,40 @@ class ArmMotion:
         Returns whether q and v were finite and still are.
         """
         x, dynamics = self._rows, self._dynamics
-        if not row.start(x, q, v):
+        if not row.set_state_and_evaluate(x, q, v):
             return False
         for _ in range(steps - 1):
             row.kick_drift_drive(x, pin.aba(*dynamics), dt)
         return row.kick_drift_end(x, pin.aba(*dynamics), dt, q, v)
 
-    def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """λ and n of the actuators' own states, (na,) each."""
         self._load(q, v, z)
-        row.joint_rates(self._rows)
+        row.joint_act_dot_terms(self._rows)
         self._decay, source = np.zeros(z.size), np.zeros(z.size)
         decay = self._decay
         decay[self._kept], source[self._kept] = self._flat[self._rate], self._flat[self._source]
         for i in self._given:
             own = self._own[i]
-            decay[own], source[own] = self.arm.actuators[i].rates(*self._asked(i, z))
+            decay[own], source[own] = self.arm.actuators[i].act_dot_terms(*self._asked(i, z))
         return decay, source
 
-    def dry(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def dry_friction_bounds(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Largest dry friction (nv,) [N·m] against forward and against backward motion."""
         self._drive(q, v, z)  # the gear's loss depends on the effort
-        return self.dry_at(v)
+        return self.dry_friction_bounds_at(v)
 
-    def dry_at(self, speed: Vector) -> tuple[Vector, Vector]:
-        """As ``dry``, at ``speed`` (nv,) and with the efforts as last evaluated."""
+    def dry_friction_bounds_at(self, speed: Vector) -> tuple[Vector, Vector]:
+        """As ``dry_friction_bounds``, at ``speed`` (nv,) and with the efforts as last evaluated."""
         x = self._rows
         x[row.V] = speed
         x[row.FORWARD] = x[row.BACKWARD] = 0.0
         for i in self._given:
-            bounds = self.arm.actuators[i].dry(float(speed[i]), float(x[row.EFFORT, i]))
+            bounds = self.arm.actuators[i].dry_friction_bounds(
+                float(speed[i]), float(x[row.EFFORT, i])
+            )
             x[row.FORWARD, i], x[row.BACKWARD, i] = bounds
-        row.joint_dry(x)
+        row.joint_dry_friction(x)
         x[row.FORWARD, self.prescribed] = x[row.BACKWARD, self.prescribed] = 0.0
         return x[row.FORWARD].copy(), x[row.BACKWARD].copy()
 
@@ -178,20 +184,20 @@ class ArmMotion:
         response[free] = force_response(mass[free], implicit[f], braking[f], terms, dt)
         return response
 
-    def put_stops(self, lower: Vector, upper: Vector) -> None:
+    def set_end_stops(self, lower: Vector, upper: Vector) -> None:
         """Let the stops' springs begin at other positions than the joints' limits, (nv,) each."""
         self._rows[row.LOWER], self._rows[row.UPPER] = lower, upper
 
-    def rub_inside(self, before: Vector, z: Vector, dt: float) -> None:
+    def apply_internal_friction(self, before: Vector, z: Vector, dt: float) -> None:
         """Dry friction over dt [s] on actuators' own states, z ``before`` the step; in place."""
         x = self._flat
         x[self._act], x[self._before] = z[self._kept], before[self._kept]
-        row.joint_rotors(self._rows, dt)
+        row.apply_rotor_friction(self._rows, dt)
         z[self._kept] = x[self._act]
         for i in self._given:
             own, actuator = self._own[i], self.arm.actuators[i]
-            if actuator.rubs_inside:
-                z[own] = actuator.rub(before[own], z[own], self._decay[own], dt)
+            if actuator.has_internal_friction:
+                z[own] = actuator.apply_internal_friction(before[own], z[own], self._decay[own], dt)
 
     def efforts(self, q: Vector, v: Vector, z: Vector) -> JointEfforts:
         """What acts on the joints in this state."""
@@ -200,12 +206,12 @@ class ArmMotion:
         applied = x[row.EFFORT].copy()
         viscous = [viscous_effort(*pair) for pair in zip(v, x[row.VISCOUS], strict=True)]
         computed = [
-            applied[i] if a.prescribes else a.computed_effort(*self._asked(i, z))
+            applied[i] if a.prescribes_motion else a.computed_effort(*self._asked(i, z))
             for i, a in enumerate(self.arm.actuators)
         ]
-        stop = [stop_effort(*(float(n) for n in x[row.STOP, i])) for i in range(v.size)]
-        every = (computed, applied, viscous, stop, *self.dry_at(v))
-        return JointEfforts(*(frozen(effort) for effort in every))
+        stop = [end_stop_effort(*(float(n) for n in x[row.STOP, i])) for i in range(v.size)]
+        every = (computed, applied, viscous, stop, *self.dry_friction_bounds_at(v))
+        return JointEfforts(*(as_readonly(effort) for effort in every))
 
     def motors(self, q: Vector, v: Vector, z: Vector) -> MotorValues:
         """Voltages and temperatures of the motors in this state."""
@@ -215,9 +221,9 @@ class ArmMotion:
             interface, told, _, speed, own = self._asked(i, z)
             voltage.append(actuator.voltage(interface, told, speed, own))
             temperature.append(actuator.temperature(own))
-        return MotorValues(frozen(voltage), frozen(temperature))
+        return MotorValues(as_readonly(voltage), as_readonly(temperature))
 
-    def prescribe(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+    def step_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """Set off the joints that go where they are told; return where they end (np,).
 
         v_p = (q_p⁺ - q_p) / dt, and the others get the jump's impulse: M_ff Δv_f = -M_fp Δv_p.
@@ -225,7 +231,7 @@ class ArmMotion:
         p, f, before, goals = self.prescribed, self._free, v.copy(), []
         for i in p:
             told, own = float(self._rows[row.COMMAND, i]), self._own[i]
-            goal, z[own] = self.arm.actuators[i].move(told, float(q[i]), z[own], dt)
+            goal, z[own] = self.arm.actuators[i].prescribed_motion(told, float(q[i]), z[own], dt)
             v[i] = (goal - q[i]) / dt
             goals.append(goal)
         jump = v[p] - before[p]
@@ -266,11 +272,11 @@ class ArmMotion:
         return self._interfaces[i], told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
 
 
-def require_taken(arm: ArmModel, command: Command) -> Command:
+def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
     """Return ``command``, checked; raises CommandRefused, or UnknownName naming the joint."""
     given = require_command(command)
     for actuator in arm.actuators:
-        if actuator.taken(given.interface) not in actuator.interfaces:
+        if actuator.resolve_interface(given.interface) not in actuator.interfaces:
             kind = f"interface of joint '{actuator.joint}'"
             raise UnknownName(kind, given.interface, actuator.interfaces)
     return Command.checked(given.interface, given.value, arm.nv, given.stamp)
@@ -278,8 +284,10 @@ def require_taken(arm: ArmModel, command: Command) -> Command:
 
 def _kinds(arm: ArmModel) -> tuple[list[int], list[int], NDArray[np.bool_]]:
     """Joints that go where they are told, the others, and which of these rub."""
-    prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes]
-    free = [i for i, a in enumerate(arm.actuators) if not a.prescribes]
-    rubbing = np.zeros(arm.nv, dtype=bool)
-    rubbing[free] = [arm.joints[i].friction > 0 or arm.actuators[i].rubs for i in free]
-    return prescribed, free, rubbing
+    prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes_motion]
+    free = [i for i, a in enumerate(arm.actuators) if not a.prescribes_motion]
+    dry_friction_joints = np.zeros(arm.nv, dtype=bool)
+    dry_friction_joints[free] = [
+        arm.joints[i].friction > 0 or arm.actuators[i].has_dry_friction for i in free
+    ]
+    return prescribed, free, dry_friction_joints

@@ -16,19 +16,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import Vector, frozen, scalar
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State, require_state
 from arm_dynamics.dynamics.kinematics import tool_position
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.dynamechs import Dynamechs
 from arm_dynamics.simulation.plant import Plant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class StateVectorParts:
     """What a state vector is made of, read-only; ``stiction`` is 1 where a joint sticks, else 0."""
 
     q: Vector
@@ -40,7 +40,7 @@ class Parts:
     act: Vector
 
 
-def size(arm: ArmModel) -> int:
+def state_vector_size(arm: ArmModel) -> int:
     """Length of the arm's state vector, 5n + 3 + na."""
     return 5 * arm.nv + 3 + arm.na
 
@@ -54,8 +54,8 @@ def entry_names(arm: ArmModel) -> tuple[str, ...]:
     return (*motion, *tool, *memory, *arm.act_names)
 
 
-@takes_arm
-def split(arm: ArmModel, vector: ArrayLike) -> Parts:
+@requires_arm
+def split_state_vector(arm: ArmModel, vector: ArrayLike) -> StateVectorParts:
     """The parts of a state vector.
 
     Raises InvalidValue for a wrong length, saying of what the right one is made, and for an
@@ -63,19 +63,19 @@ def split(arm: ArmModel, vector: ArrayLike) -> Parts:
     """
     x, n = _checked(arm, vector), arm.nv
     memory = x[3 * n + 3 : 5 * n + 3]
-    return Parts(
+    return StateVectorParts(
         x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 3 * n + 3],
         memory[0::2], memory[1::2], x[5 * n + 3 :],
     )  # fmt: skip
 
 
-def join(arm: ArmModel, parts: Parts) -> Vector:
+def join_state_vector(arm: ArmModel, parts: StateVectorParts) -> Vector:
     """The state vector (5n + 3 + na,) of its parts, read-only."""
     memory = np.column_stack((parts.stiction, parts.previous)).ravel()
-    return frozen(np.concatenate((parts.q, parts.v, parts.a, parts.tool, memory, parts.act)))
+    return as_readonly(np.concatenate((parts.q, parts.v, parts.a, parts.tool, memory, parts.act)))
 
 
-@takes_arm
+@requires_arm
 def pack_state(arm: ArmModel, state: State) -> Vector:
     """The state vector (5n + 3 + na,) of an arm's state, read-only.
 
@@ -89,34 +89,39 @@ def pack_state(arm: ArmModel, state: State) -> Vector:
             f"state has {state.q.size} positions, {state.v.size} velocities and {state.act.size}"
             f" actuator states; arm '{arm.name}' has {n} joints and {arm.na} actuator states"
         )
-    act = state.act if state.act.size else arm.held_act(state.q, arm.initial_act)
+    act = state.act if state.act.size else arm.hold_act(state.q, arm.initial_act)
     still, tool = np.zeros(n), np.zeros(3)
-    parts = Parts(state.q, state.v, still, tool, still, state.v, act)
-    split(arm, join(arm, parts))  # every entry is looked at before the tool is
-    return join(
-        arm, Parts(state.q, state.v, still, tool_position(arm, state.q), still, state.v, act)
+    parts = StateVectorParts(state.q, state.v, still, tool, still, state.v, act)
+    split_state_vector(
+        arm, join_state_vector(arm, parts)
+    )  # every entry is looked at before the tool is
+    return join_state_vector(
+        arm,
+        StateVectorParts(state.q, state.v, still, tool_position(arm, state.q), still, state.v, act),
     )
 
 
-@takes_arm
+@requires_arm
 def unpack_state(arm: ArmModel, vector: ArrayLike, time: float = 0.0) -> State:
     """The arm's state at ``time`` [s] from a state vector (5n + 3 + na,).
 
     The applied effort is not in the vector: it is unknown (NaN). Raises InvalidValue as
-    ``split`` does.
+    ``split_state_vector`` does.
     """
-    parts = split(arm, vector)
-    unknown = frozen(np.full(arm.nv, np.nan))
-    time = scalar("time [s]", time)
-    return State(time, frozen(parts.q), frozen(parts.v), unknown, frozen(parts.act))
+    parts = split_state_vector(arm, vector)
+    unknown = as_readonly(np.full(arm.nv, np.nan))
+    time = check_float("time [s]", time)
+    return State(time, as_readonly(parts.q), as_readonly(parts.v), unknown, as_readonly(parts.act))
 
 
 def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
     try:
-        x = frozen(vector)
+        x = as_readonly(vector)
     except InvalidValue as error:
-        raise InvalidValue(f"state vector: {size(arm)} numbers are expected") from error
-    if x.shape != (size(arm),):
+        raise InvalidValue(
+            f"state vector: {state_vector_size(arm)} numbers are expected"
+        ) from error
+    if x.shape != (state_vector_size(arm),):
         raise InvalidValue(f"state vector: shape {x.shape} given, {_composition(arm)}")
     if not np.isfinite(x).all():
         index = int(np.flatnonzero(~np.isfinite(x))[0])
@@ -129,7 +134,7 @@ def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
 def _composition(arm: ArmModel) -> str:
     n, own = arm.nv, f" + {arm.na} states of the actuators" if arm.na else ""
     return (
-        f"({size(arm)},) expected for arm '{arm.name}': {n} positions + {n} velocities + {n}"
+        f"({state_vector_size(arm)},) expected for arm '{arm.name}': {n} positions + {n} velocities + {n}"
         f" accelerations + 3 of the tool + 2 · {n} (stiction flag, previous velocity){own}"
     )
 
@@ -138,8 +143,8 @@ __all__ = ["COMPATIBILITY", "forward_model", "pack_state", "unpack_state"]
 
 COMPATIBILITY = ("dynamechs",)
 """Published programs whose step can be had instead, artefacts included."""
-METHOD = "semi_implicit_euler"
-KEPT = 8
+INTEGRATOR = "semi_implicit_euler"
+PLANT_CAPACITY = 8
 """Plants that each thread keeps for its next call."""
 
 
@@ -147,21 +152,21 @@ class _Plants(threading.local):
     """This thread's plants: they hold scratch memory, which no two threads may share."""
 
     def __init__(self) -> None:
-        self.of = lru_cache(maxsize=KEPT)(Plant)
-        self.dynamechs_of = lru_cache(maxsize=KEPT)(Dynamechs)
+        self.of = lru_cache(maxsize=PLANT_CAPACITY)(Plant)
+        self.dynamechs_of = lru_cache(maxsize=PLANT_CAPACITY)(Dynamechs)
 
 
 _plants = _Plants()
 
 
-@takes_arm
+@requires_arm
 def forward_model(
     arm: ArmModel,
     state: ArrayLike,
     voltages: ArrayLike,
     dt: float,
     *,
-    method: str = METHOD,
+    integrator: str = INTEGRATOR,
     interface: str = "voltage",
     compatibility: str | None = None,
 ) -> Vector:
@@ -170,7 +175,7 @@ def forward_model(
     ``state`` is the flat vector (5n + 3 + na,) of this module, ``voltages``
     (n,) one command a joint on ``interface``: "voltage" [V] or "effort" [N·m]; dt [s].
     Calling it again and again is what ``Simulation`` does, bit for bit, for every integration
-    ``method``. In the result q̈ = (q̇⁺ - q̇) / dt is the acceleration of the step just taken, the
+    ``integrator``. In the result q̈ = (q̇⁺ - q̇) / dt is the acceleration of the step just taken, the
     stiction flag is 1 where dry friction holds the joint at rest, and the previous velocity is
     the one that came in; none of the three is read.
 
@@ -183,41 +188,47 @@ def forward_model(
     number of voltages or one that is not finite; UnknownName for a method, interface or
     compatibility that does not exist.
     """
-    before = split(arm, state)
-    dt = scalar("dt [s]", dt, above=0)
+    before = split_state_vector(arm, state)
+    dt = check_float("dt [s]", dt, above=0)
     command = Command.checked(interface, voltages, arm.nv)
-    method = expect(str, "method", method)
+    integrator = check_type(str, "integrator", integrator)
     if compatibility is None:
-        return _step(arm, before, command, dt, method)
+        return _step(arm, before, command, dt, integrator)
     if compatibility not in COMPATIBILITY:
         raise UnknownName("compatibility", compatibility, COMPATIBILITY)
-    if (method, interface) != (METHOD, "voltage"):
+    if (integrator, interface) != (INTEGRATOR, "voltage"):
         raise InvalidValue(
             f"compatibility '{compatibility}' takes voltages and has its own method;"
-            f" method '{method}' with interface '{interface}' given: leave both out"
+            f" method '{integrator}' with interface '{interface}' given: leave both out"
         )
     return _published_step(arm, before, command.value, dt)
 
 
-def _step(arm: ArmModel, before: Parts, command: Command, dt: float, method: str) -> Vector:
+def _step(
+    arm: ArmModel, before: StateVectorParts, command: Command, dt: float, integrator: str
+) -> Vector:
     start = State(0.0, before.q, before.v, np.full(arm.nv, np.nan), before.act)
-    after = _plants.of(arm, method).step(start, command, dt)
+    after = _plants.of(arm, integrator).step(start, command, dt)
     held = _rubbing(arm) & (after.v == 0.0)
     a, tool = (after.v - before.v) / dt, tool_position(arm, after.q)
-    return join(arm, Parts(after.q, after.v, a, tool, held, before.v, after.act))
+    return join_state_vector(
+        arm, StateVectorParts(after.q, after.v, a, tool, held, before.v, after.act)
+    )
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=PLANT_CAPACITY)
 def _rubbing(arm: ArmModel) -> NDArray[np.bool_]:
     """Which joints feel dry friction (nv,)."""
     pairs = zip(arm.joints, arm.actuators, strict=True)
-    return np.array([joint.friction > 0 or actuator.rubs for joint, actuator in pairs])
+    return np.array([joint.friction > 0 or actuator.has_dry_friction for joint, actuator in pairs])
 
 
-def _published_step(arm: ArmModel, before: Parts, voltages: Vector, dt: float) -> Vector:
+def _published_step(arm: ArmModel, before: StateVectorParts, voltages: Vector, dt: float) -> Vector:
     q, v, a, stiction, previous = _plants.dynamechs_of(arm).step(
         before.q, before.v, before.a, before.stiction, before.previous, voltages, dt
     )
     if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
         raise InvalidValue(f"the motion left the finite numbers with dt = {dt:g} s: use a smaller")
-    return join(arm, Parts(q, v, a, tool_position(arm, q), stiction, previous, before.act))
+    return join_state_vector(
+        arm, StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
+    )

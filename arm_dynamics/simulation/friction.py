@@ -20,7 +20,7 @@ def viscous_effort(v: float, coefficient: float) -> float:
 
 
 @compiled
-def stribeck_level(v: float, coulomb: float, stiction: float, stribeck: float) -> float:
+def stribeck_friction(v: float, coulomb: float, stiction: float, stribeck: float) -> float:
     """Dry friction [N·m] at speed v: f = fc + (fs - fc) exp(-(v / vs)²), fs where at rest.
 
     v, vs [rad/s]; coulomb fc, stiction fs [N·m], taken as at least fc.
@@ -51,7 +51,9 @@ def force_response(
 
 
 @compiled
-def dry_velocity(v: Vector, inverse_mass: Vector, forward: Vector, backward: Vector) -> Vector:
+def velocity_after_dry_friction(
+    v: Vector, inverse_mass: Vector, forward: Vector, backward: Vector
+) -> Vector:
     """Velocity after dry friction took what it may in one step.
 
     v+ = v + W λ,  -f_i dt <= λ_i <= b_i dt,  λ_i = -f_i dt where v+_i > 0, b_i dt where < 0,

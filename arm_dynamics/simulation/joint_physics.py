@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.compiled_math import compiled, finite
+from arm_dynamics.core.compiled_math import compiled, is_finite
 from arm_dynamics.model.arm_model import Joint
 from arm_dynamics.simulation.actuators.actuator import Actuator
 from arm_dynamics.simulation.actuators.dc_motor_equations import (
     ROTOR,
-    dc_motor_braking,
-    dc_motor_dry,
+    dc_motor_act_dot_terms,
+    dc_motor_dry_friction,
     dc_motor_effort,
-    dc_motor_rates,
-    winding_braking,
+    dc_motor_step_damping,
+    winding_damping,
 )
 from arm_dynamics.simulation.actuators.dc_motor_equations import (
     rotor_after_friction as dc_motor_rotor,
 )
 from arm_dynamics.simulation.actuators.ideal import ideal_effort
-from arm_dynamics.simulation.end_stops import stop_effort
+from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import viscous_effort
 from arm_dynamics.simulation.integrators.euler_and_verlet import kick_drift
 
@@ -38,12 +38,12 @@ BRAKING, WINDING = 24, 25
 """-∂tau/∂v within a step, of everything and of winding currents alone."""
 LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(26, 34)
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
-"""Rows of what ``stop_effort`` takes, in its order."""
+"""Rows of what ``end_stop_effort`` takes, in its order."""
 SLOTS = 4
 ROWS = CONSTANTS + 25
 
 
-def pack(
+def pack_joint_table(
     joints: Sequence[Joint], actuators: Sequence[Actuator], dtype: type[Any] = float
 ) -> Vector:
     """Array (ROWS, nv) with every constant of the joints and their actuators filled in."""
@@ -53,8 +53,8 @@ def pack(
         rows[STOP_STIFFNESS, i], rows[STOP_DAMPING, i] = joint.stop_stiffness, joint.stop_damping
         rows[VISCOUS, i] = joint.damping + actuator.viscous_friction
         rows[DRY, i] = joint.friction
-        rows[KERNEL, i] = actuator.kernel
-        packed = actuator.packed()
+        rows[KERNEL, i] = actuator.kernel_id
+        packed = actuator.kernel_constants()
         rows[CONSTANTS : CONSTANTS + len(packed), i] = packed
     return rows
 
@@ -76,17 +76,17 @@ def joint_efforts(x: Vector) -> None:
             by_voltage, own = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i]
             x[EFFORT, i] = dc_motor_effort(by_voltage, x[COMMAND, i], v, own, c)
         lower, upper, stiffness = x[LOWER, i], x[UPPER, i], x[STOP_STIFFNESS, i]
-        stop = stop_effort(q, v, lower, upper, stiffness, x[STOP_DAMPING, i])
+        stop = end_stop_effort(q, v, lower, upper, stiffness, x[STOP_DAMPING, i])
         x[TAU, i] = x[EFFORT, i] + viscous_effort(v, x[VISCOUS, i]) + stop
 
 
 @compiled
-def start(x: Vector, q: Vector, v: Vector) -> bool:
+def set_state_and_evaluate(x: Vector, q: Vector, v: Vector) -> bool:
     """Q = q, V = v, then ``joint_efforts``; whether q and v (nv,) are finite."""
     for i in range(q.size):  # slices would bring three seconds of compilation
         x[Q, i], x[V, i] = q[i], v[i]
     joint_efforts(x)
-    return finite(q) and finite(v)
+    return is_finite(q) and is_finite(v)
 
 
 @compiled
@@ -102,22 +102,22 @@ def kick_drift_end(x: Vector, a: Vector, dt: float, q: Vector, v: Vector) -> boo
     for i in range(q.size):
         q[i], v[i] = x[Q, i], x[V, i]
     kick_drift(q, v, a, dt)
-    return finite(q) and finite(v)
+    return is_finite(q) and is_finite(v)
 
 
 @compiled
-def joint_rates(x: Vector) -> None:
+def joint_act_dot_terms(x: Vector) -> None:
     """Fill RATE and SOURCE of the actuators' own states from V, ACT and COMMAND."""
     for i in range(x.shape[1]):
         if x[KERNEL, i] == 2:
             by_voltage, own = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i]
             rate, source = x[RATE : RATE + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
             c = x[CONSTANTS:, i]
-            dc_motor_rates(by_voltage, x[COMMAND, i], x[V, i], own, c, rate, source)
+            dc_motor_act_dot_terms(by_voltage, x[COMMAND, i], x[V, i], own, c, rate, source)
 
 
 @compiled
-def joint_braking(x: Vector, dt: float) -> None:
+def joint_step_damping(x: Vector, dt: float) -> None:
     """Fill BRAKING and WINDING for a step of dt [s] from Q, V, ACT and COMMAND.
 
     Actuators without a compiled law have their BRAKING filled in beforehand.
@@ -126,17 +126,17 @@ def joint_braking(x: Vector, dt: float) -> None:
         q, v, motor, winding = x[Q, i], x[V, i], x[BRAKING, i], 0.0
         if x[KERNEL, i] == 2:
             by_voltage, own, c = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
-            winding = winding_braking(by_voltage, x[COMMAND, i], v, own, c, dt)
-            motor = dc_motor_braking(by_voltage, x[COMMAND, i], v, own, c, dt)
+            winding = winding_damping(by_voltage, x[COMMAND, i], v, own, c, dt)
+            motor = dc_motor_step_damping(by_voltage, x[COMMAND, i], v, own, c, dt)
         lower, upper = x[LOWER, i], x[UPPER, i]
         stiffness, damping = x[STOP_STIFFNESS, i], x[STOP_DAMPING, i]
-        stop = stop_effort(q, 0.0, lower, upper, stiffness, damping)
-        stop -= stop_effort(q, 1.0, lower, upper, stiffness, damping)  # linear in v
+        stop = end_stop_effort(q, 0.0, lower, upper, stiffness, damping)
+        stop -= end_stop_effort(q, 1.0, lower, upper, stiffness, damping)  # linear in v
         x[BRAKING, i], x[WINDING, i] = motor - viscous_effort(1.0, x[VISCOUS, i]) + stop, winding
 
 
 @compiled
-def joint_dry(x: Vector) -> None:
+def joint_dry_friction(x: Vector) -> None:
     """Fill FORWARD and BACKWARD, the largest dry friction each way, from V and EFFORT.
 
     Actuators without a compiled law have theirs filled in beforehand; the joint's is added.
@@ -144,14 +144,14 @@ def joint_dry(x: Vector) -> None:
     for i in range(x.shape[1]):
         if x[KERNEL, i] == 2:
             v, effort, c = x[V, i], x[EFFORT, i], x[CONSTANTS:, i]
-            x[FORWARD, i] = dc_motor_dry(1.0, v, effort, c)
-            x[BACKWARD, i] = dc_motor_dry(-1.0, v, effort, c)
+            x[FORWARD, i] = dc_motor_dry_friction(1.0, v, effort, c)
+            x[BACKWARD, i] = dc_motor_dry_friction(-1.0, v, effort, c)
         x[FORWARD, i] += x[DRY, i]
         x[BACKWARD, i] += x[DRY, i]
 
 
 @compiled
-def joint_rotors(x: Vector, dt: float) -> None:
+def apply_rotor_friction(x: Vector, dt: float) -> None:
     """Dry friction on rotors that gear play parts from their joints: ACT after dt [s].
 
     From ACT after the smooth step, BEFORE at its start and RATE as last filled in.

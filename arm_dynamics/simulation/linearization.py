@@ -12,13 +12,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
 from arm_dynamics.dynamics.rigid_body import gravity
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.equations_of_motion import ArmMotion, require_taken
+from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion, check_command_interfaces
 from arm_dynamics.simulation.friction import viscous_effort
 
 STEP = 2.0**-17
@@ -40,7 +40,7 @@ class Linearization:
     dt: float | None = None
 
 
-@takes_arm
+@requires_arm
 def linearize(
     arm: ArmModel, state: State, command: Command, dt: float | None = None
 ) -> Linearization:
@@ -56,23 +56,23 @@ def linearize(
     Sources: J. Carpentier and N. Mansard, RSS XIV (2018), for the derivatives of ABA; C. Van
     Loan, IEEE Trans. Automatic Control 23 (1978), for the step.
     """
-    motion = smooth_motion(arm)
-    command, state = require_taken(arm, command), require_state(state)
-    motion.use(command)
-    q, v = vector("state q", state.q, arm.nv), vector("state v", state.v, arm.nv)
-    z = vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
-    dt = None if dt is None else scalar("dt [s]", dt, above=0)
+    motion = smooth_dynamics(arm)
+    command, state = check_command_interfaces(arm, command), require_state(state)
+    motion.set_command(command)
+    q, v = check_vector("state q", state.q, arm.nv), check_vector("state v", state.v, arm.nv)
+    z = check_vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
+    dt = None if dt is None else check_float("dt [s]", dt, above=0)
     A, B = _continuous(motion, q, v, z, command)
-    motion.use(command)
-    decay = motion.rates(q, v, z)[0] if arm.na else np.zeros(0)
+    motion.set_command(command)
+    decay = motion.act_dot_terms(q, v, z)[0] if arm.na else np.zeros(0)
     if dt is not None:
-        A, B = held_step(A, B, dt)
+        A, B = zero_order_hold(A, B, dt)
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
         raise InvalidValue("A and B leave the finite numbers: a smaller state or dt is expected")
-    return Linearization(arm, frozen(A), frozen(B), frozen(decay), dt)
+    return Linearization(arm, as_readonly(A), as_readonly(B), as_readonly(decay), dt)
 
 
-def held_step(A: Vector, B: Vector, dt: float) -> tuple[Vector, Vector]:
+def zero_order_hold(A: Vector, B: Vector, dt: float) -> tuple[Vector, Vector]:
     """e^(A dt) and ∫ e^(A s) ds B: the exact step of ẏ = A y + B u with u held."""
     n, m = B.shape
     both = np.zeros((n + m, n + m))
@@ -99,19 +99,19 @@ def _exponential(X: Vector) -> Vector:
     return result
 
 
-@takes_arm
-def smooth_motion(arm: ArmModel) -> ArmMotion:
+@requires_arm
+def smooth_dynamics(arm: ArmModel) -> EquationsOfMotion:
     """The arm's equations with its stops off; raises InvalidValue for joints that are placed."""
-    motion = ArmMotion(arm)
+    motion = EquationsOfMotion(arm)
     if motion.prescribed:
         name = arm.joint_names[motion.prescribed[0]]
         raise InvalidValue(f"joint '{name}' goes where its actuator puts it: nothing to linearize")
-    motion.put_stops(np.full(arm.nv, -np.inf), np.full(arm.nv, np.inf))
+    motion.set_end_stops(np.full(arm.nv, -np.inf), np.full(arm.nv, np.inf))
     return motion
 
 
 def _continuous(
-    motion: ArmMotion, q: Vector, v: Vector, z: Vector, command: Command
+    motion: EquationsOfMotion, q: Vector, v: Vector, z: Vector, command: Command
 ) -> tuple[Vector, Vector]:
     """A and B by rows q̇ = v, v̇, ż."""
     arm, nv = motion.arm, motion.arm.nv
@@ -120,7 +120,7 @@ def _continuous(
     viscous = [
         j.damping + a.viscous_friction for j, a in zip(arm.joints, arm.actuators, strict=True)
     ]
-    effort, rate = drive_slopes(motion, q, v, z, command)
+    effort, rate = actuator_jacobians(motion, q, v, z, command)
     effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # a linear law
     tau = motion.effort + [viscous_effort(x, b) for x, b in zip(v.tolist(), viscous, strict=True)]
     data = arm.model.createData()
@@ -136,8 +136,8 @@ def _continuous(
     return A, B
 
 
-def drive_slopes(
-    motion: ArmMotion, q: Vector, v: Vector, z: Vector, command: Command
+def actuator_jacobians(
+    motion: EquationsOfMotion, q: Vector, v: Vector, z: Vector, command: Command
 ) -> tuple[Vector, Vector]:
     """∂τ/∂x (nv, m) and ∂ż/∂x (na, m) of the actuators alone, x = (q, v, z, u), m entries."""
     nv, x = q.size, np.concatenate([q, v, z, command.value])
@@ -146,26 +146,26 @@ def drive_slopes(
     def response(k: int, shift: float) -> Vector:
         near = x.copy()
         near[k] += shift
-        return drive_response(motion, near, z.size, command.interface)
+        return actuator_response(motion, near, z.size, command.interface)
 
     for k in range(x.size):
         h = STEP * max(1.0, abs(x[k]))
         slopes[:, k] = (response(k, h) - response(k, -h)) / (2 * h)
-    motion.use(command)
+    motion.set_command(command)
     motion.acceleration(q, v, z)
     return slopes[:nv], slopes[nv:]
 
 
-def drive_response(motion: ArmMotion, x: Vector, na: int, interface: str) -> Vector:
+def actuator_response(motion: EquationsOfMotion, x: Vector, na: int, interface: str) -> Vector:
     """The actuators' effort and ż at x = (q, v, z, u)."""
     nv = motion.arm.nv
     q, v, z, u = np.split(x, [nv, 2 * nv, 2 * nv + na])
-    motion.use(Command(interface, u))
+    motion.set_command(Command(interface, u))
     motion.acceleration(q, v, z)
     if not na:
         return motion.effort
     effort = motion.effort
-    decay, source = motion.rates(q, v, z)
+    decay, source = motion.act_dot_terms(q, v, z)
     return np.concatenate([effort, source - decay * z])
 
 
@@ -174,14 +174,16 @@ HELD = 1e-9
 """Largest share of the weight by which a pose may be missed that is called held."""
 
 
-@takes_arm
-def holding(arm: ArmModel, q: ArrayLike, interface: str = "effort") -> tuple[State, Command]:
+@requires_arm
+def find_equilibrium(
+    arm: ArmModel, q: ArrayLike, interface: str = "effort"
+) -> tuple[State, Command]:
     """The state at rest at ``q`` and the command under which it stays there.
 
     Raises InvalidValue where no command of the actuators holds the pose, such as beyond a
     supply's reach, or with gear play, where the joint is loose.
     """
-    position, motion = arm.check_position("pose", q), smooth_motion(arm)
+    position, motion = arm.check_position("pose", q), smooth_dynamics(arm)
     weight, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
     x, v = np.concatenate([np.zeros(nv), z]), np.zeros(nv)
     scale = np.abs(weight).max() + 1.0
@@ -201,15 +203,15 @@ def holding(arm: ArmModel, q: ArrayLike, interface: str = "effort") -> tuple[Sta
 
 
 def _miss(
-    motion: ArmMotion, interface: str, q: Vector, x: Vector, weight: Vector
+    motion: EquationsOfMotion, interface: str, q: Vector, x: Vector, weight: Vector
 ) -> tuple[Vector, Vector]:
     """What is missing of τ = g and ż = 0 at x = (u, z), and its slope."""
     nv = q.size
     u, z, v = x[:nv], x[nv:], np.zeros(nv)
     command = Command(interface, u)
-    effort, rate = drive_slopes(motion, q, v, z, command)
+    effort, rate = actuator_jacobians(motion, q, v, z, command)
     order = np.r_[2 * nv + z.size : 3 * nv + z.size, 2 * nv : 2 * nv + z.size]
     slope = np.concatenate([effort, rate])[:, order]
-    value = drive_response(motion, np.concatenate([q, v, z, u]), z.size, interface)
+    value = actuator_response(motion, np.concatenate([q, v, z, u]), z.size, interface)
     value[:nv] -= weight
     return value, slope

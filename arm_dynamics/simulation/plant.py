@@ -8,22 +8,22 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector, whole
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.compiled_math import all_finite
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import MIXED, NO_STATES, Command, State, require_state
 from arm_dynamics.dynamics.kinematics import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
-from arm_dynamics.model.arm_argument import given_arm
+from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import (
-    ArmMotion,
+    EquationsOfMotion,
     JointEfforts,
     MotorValues,
-    require_taken,
+    check_command_interfaces,
 )
-from arm_dynamics.simulation.friction import dry_velocity
-from arm_dynamics.simulation.integrators import integrator
+from arm_dynamics.simulation.friction import velocity_after_dry_friction
+from arm_dynamics.simulation.integrators import find_integrator
 
 RUNAWAY = 1e6
 """Speed [rad/s] at which a motion on its way out of the finite numbers is called lost."""
@@ -38,11 +38,11 @@ class Plant:
     is a function of its arguments.
     """
 
-    def __init__(self, arm: ArmModel, method: str = "semi_implicit_euler") -> None:
-        self.arm = given_arm(arm)
-        self.integrator = integrator(method)
-        self._motion = ArmMotion(arm)
-        self._rubs = self._motion.rubs and not self.integrator.resolves_dry_friction
+    def __init__(self, arm: ArmModel, integrator: str = "semi_implicit_euler") -> None:
+        self.arm = check_arm(arm)
+        self.integrator = find_integrator(integrator)
+        self._motion = EquationsOfMotion(arm)
+        self._rubs = self._motion.has_dry_friction and not self.integrator.resolves_dry_friction
         self._smooth = self._motion.plain and not self._rubs
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._command, self._shape = NO_COMMAND, (arm.nv,)
@@ -71,8 +71,8 @@ class Plant:
         steps, and when the motion leaves the finite numbers.
         """
         if not (type(dt) is float and 0 < dt < inf and type(steps) is int and steps > 0):
-            dt = scalar("dt [s]", dt, above=0)
-            steps = whole("steps", steps, lower=1)
+            dt = check_float("dt [s]", dt, above=0)
+            steps = check_int("steps", steps, lower=1)
         if state is not self._after:  # its own last result needs no look
             self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
@@ -116,10 +116,10 @@ class Plant:
 
         v⁺ = v + M(q)⁻¹ J(q)ᵀ p; joints with prescribed motion keep their speed.
         """
-        generalized = jacobian(self.arm, state.q)[:3].T @ vector("impulse", impulse, 3)
+        generalized = jacobian(self.arm, state.q)[:3].T @ check_vector("impulse", impulse, 3)
         generalized[self._motion.prescribed] = 0.0
         change = self._motion.inverse_mass(state.q) @ generalized
-        return replace(state, v=frozen(state.v + change))
+        return replace(state, v=as_readonly(state.v + change))
 
     def require_stable(self, q: Vector, dt: float) -> None:
         """Refuse damping that a time step of dt [s] cannot follow at ``q``.
@@ -128,12 +128,12 @@ class Plant:
         as the method does not take them implicitly; teeth of a gear with play swing on their own.
         Raises InvalidValue naming the joint, its damping or teeth, and the most that is allowed.
         """
-        dt = scalar("dt [s]", dt, above=0)
-        if self.integrator.implicit == "everything":
+        dt = check_float("dt [s]", dt, above=0)
+        if self.integrator.implicit_damping == "everything":
             return
         parts = list(zip(self.arm.joints, self.arm.actuators, strict=True))
         damping = np.array([j.damping + a.step_damping(dt) for j, a in parts])
-        if self.integrator.implicit == "windings":
+        if self.integrator.implicit_damping == "windings":
             damping -= [a.winding_damping(dt) for a in self.arm.actuators]
         allowed = 2 * np.diag(mass_matrix(self.arm, q)) / dt
         for i in np.flatnonzero(damping >= allowed):
@@ -166,14 +166,14 @@ class Plant:
     def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """One time step, in place."""
         motion = self._motion
-        goals = motion.prescribe(q, v, z, dt) if motion.prescribed else None
-        before = z.copy() if motion.rubs_inside else z
+        goals = motion.step_prescribed_motion(q, v, z, dt) if motion.prescribed else None
+        before = z.copy() if motion.has_internal_friction else z
         if not self._rubs:
             self.integrator.advance(motion, q, v, z, dt)
         else:
             self._instant_with_dry_friction(q, v, z, dt)
-        if motion.rubs_inside:
-            motion.rub_inside(before, z, dt)
+        if motion.has_internal_friction:
+            motion.apply_internal_friction(before, z, dt)
         if goals is not None:
             q[motion.prescribed] = goals
 
@@ -183,17 +183,21 @@ class Plant:
         self.integrator.advance(self._motion, q, v, z, dt)
         if np.isfinite(v).all():
             # A joint that was at rest, or turns round, must break away: speed 0 counts.
-            forward, backward = self._motion.dry_at(np.where(before * v > 0, before, 0.0))
-            rubbed = dry_velocity(v, response, dt * forward, dt * backward)
-            q += self.integrator.late_force * dt * (rubbed - v)
+            forward, backward = self._motion.dry_friction_bounds_at(
+                np.where(before * v > 0, before, 0.0)
+            )
+            rubbed = velocity_after_dry_friction(v, response, dt * forward, dt * backward)
+            q += self.integrator.drift_fraction * dt * (rubbed - v)
             v[:] = rubbed
             stuck = (before == 0) & (rubbed == 0)
             q[stuck] = start[stuck]
 
     def _response(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """What a constant force does to the speeds in one step of the method, per impulse."""
-        implicit, explicit = self.integrator.split(*self._motion.braking(q, v, z, dt))
-        return self._motion.force_response(q, implicit, explicit, self.integrator.response, dt)
+        implicit, explicit = self.integrator.split_damping(*self._motion.step_damping(q, v, z, dt))
+        return self._motion.force_response(
+            q, implicit, explicit, self.integrator.force_response_terms, dt
+        )
 
     def _own_states(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest
@@ -226,7 +230,7 @@ class Plant:
             )
 
     def _accept_command(self, command: Command) -> None:
-        self._motion.use(require_taken(self.arm, command))
+        self._motion.set_command(check_command_interfaces(self.arm, command))
         self._command = command if isinstance(command.value, np.ndarray) else NO_COMMAND
 
     def _name_the_lost(self, state: State, dt: float, steps: int) -> None:

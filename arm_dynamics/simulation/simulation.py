@@ -8,19 +8,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_command
 from arm_dynamics.core.timing import UNTIMED, LoopTiming, StepClock
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.safety.command_watchdog import CommandWatch
-from arm_dynamics.safety.controlled_stop import SafeStop
+from arm_dynamics.safety.command_watchdog import CommandWatchdog
+from arm_dynamics.safety.controlled_stop import ControlledStop
 from arm_dynamics.simulation.equations_of_motion import JointEfforts, MotorValues
 from arm_dynamics.simulation.plant import Plant
 
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 """Time steps within one control period: seconds in which nothing else is answered."""
 
 SHORT = 2e-3
@@ -46,16 +46,16 @@ class Simulation:
         dt: float = 1e-4,
         period: float = 2e-3,
         timeout: float = 0.1,
-        method: str = "semi_implicit_euler",
-        known: ArmModel | None = None,
+        integrator: str = "semi_implicit_euler",
+        nominal: ArmModel | None = None,
     ) -> None:
-        """``known`` is the arm as the watch's safe stop believes it to be; default: the same."""
-        self.steps = whole_steps(period, dt, MOST_STEPS)
-        self.plant = Plant(arm, method)
+        """``nominal`` is the arm as the watch's safe stop believes it to be; default: the same."""
+        self.steps = steps_per_period(period, dt, MAX_STEPS)
+        self.plant = Plant(arm, integrator)
         self.dt = float(dt)
-        believed = arm if known is None else require_same_joints("known", known, arm)
-        self.watch = CommandWatch(believed.with_gravity(arm.gravity), timeout, stop=self._stop)
-        self.state = self._at_rest(arm.pose("initial") if q is None else q, v, 0.0)
+        believed = arm if nominal is None else require_same_joints("nominal", nominal, arm)
+        self.watch = CommandWatchdog(believed.with_gravity(arm.gravity), timeout, stop=self._stop)
+        self.state = self._at_rest(arm.configuration("initial") if q is None else q, v, 0.0)
         self._clock = StepClock()
         self._command: Command | None = None
         self._impulse: Vector | None = None
@@ -72,13 +72,13 @@ class Simulation:
         """Control period [s]."""
         return self.steps * self.dt
 
-    def offer(self, command: Command) -> bool:
+    def submit(self, command: Command) -> bool:
         """Take a new command; False, and an event, when it was rejected.
 
         Servos clamp it to their present limits, also where it equals their last command.
         Raises InvalidValue for what is no Command.
         """
-        if not self.watch.offer(require_command(command), self.state.time):
+        if not self.watch.submit(require_command(command), self.state.time):
             return False
         if self.arm.na:
             act = self.arm.resent_act(command.value, self.state.act)
@@ -92,7 +92,7 @@ class Simulation:
         if self._impulse is not None:
             before, self._impulse = self.plant.struck(before, self._impulse), None
         if self.watch.stopping and before.act.size:
-            before = replace(before, act=self.arm.held_act(before.q, before.act))
+            before = replace(before, act=self.arm.hold_act(before.q, before.act))
         end = self._clock.after(before.time, self.dt, self.steps)
         self.state = self.plant.step(before, command, self.dt, self.steps, end=end)
         self._command = command
@@ -108,7 +108,7 @@ class Simulation:
         """Voltages and temperatures of the motors now; None before any period."""
         return None if self._command is None else self.plant.motors(self.state, self._command)
 
-    def use_arm(self, arm: ArmModel) -> None:
+    def set_arm(self, arm: ArmModel) -> None:
         """Go on with a changed arm (payload, gravity, motor constants) in the same state.
 
         Own states of actuators go on by name, new ones from rest. The watch is told of the
@@ -119,7 +119,9 @@ class Simulation:
         if arm.act_names != self.arm.act_names:
             held = dict(zip(self.arm.act_names, self.state.act.tolist(), strict=True))
             rest = zip(arm.act_names, arm.initial_act.tolist(), strict=True)
-            self.state = replace(self.state, act=frozen([held.get(name, x) for name, x in rest]))
+            self.state = replace(
+                self.state, act=as_readonly([held.get(name, x) for name, x in rest])
+            )
         self.plant = Plant(arm, self.plant.integrator.name)
         self.watch.arm = self.watch.arm.with_gravity(arm.gravity)
 
@@ -129,7 +131,7 @@ class Simulation:
         Raises InvalidValue where it would change a joint's speed by more than HARDEST_PUSH, or
         none at all.
         """
-        p = vector("impulse", impulse, 3)
+        p = check_vector("impulse", impulse, 3)
         change = np.abs(self.plant.struck(self.state, p).v - self.state.v)
         i = int(np.argmax(change))
         if not change[i] <= HARDEST_PUSH:
@@ -152,14 +154,14 @@ class Simulation:
         struck = [self.plant.struck(self.state, p).v for p in np.eye(3)]
         changes = np.abs(np.array(struck) - self.state.v).max(axis=1)
         i = int(np.argmax(changes))
-        return frozen(np.eye(3)[i] / changes[i] if changes[i] > 0 else np.zeros(3))
+        return as_readonly(np.eye(3)[i] / changes[i] if changes[i] > 0 else np.zeros(3))
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """Put the arm at rest at ``q`` (default: its initial pose).
 
         One period passes, so that no two states carry the same time.
         """
-        position = self.arm.pose("initial") if q is None else q
+        position = self.arm.configuration("initial") if q is None else q
         time = self._clock.after(self.state.time, self.dt, self.steps)
         self.state, self._impulse = self._at_rest(position, v, time), None
         self.watch.restart()
@@ -167,18 +169,18 @@ class Simulation:
 
     def set_time(self, time: float) -> None:
         """Go on from ``time`` [s] in the same state; the command in force ends."""
-        self.state = replace(self.state, time=scalar("time [s]", time))
+        self.state = replace(self.state, time=check_float("time [s]", time))
         self.watch.restart()
 
-    def _stop(self, state: State) -> SafeStop:
+    def _stop(self, state: State) -> ControlledStop:
         """Return a stop whose gains are stable at the control period."""
         timing = UNTIMED if self.period <= SHORT else LoopTiming(self.period)
-        return SafeStop(self.watch.arm, state, state.tau, timing=timing)
+        return ControlledStop(self.watch.arm, state, state.tau, timing=timing)
 
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)
-        speed = vector("initial v", [0.0] * position.size if v is None else v, position.size)
-        own = self.arm.held_act(position, self.arm.initial_act)
+        speed = check_vector("initial v", [0.0] * position.size if v is None else v, position.size)
+        own = self.arm.hold_act(position, self.arm.initial_act)
         return State.of(position, speed, self._holding(position), time, own)
 
     def _holding(self, q: Vector) -> Vector:
@@ -187,10 +189,10 @@ class Simulation:
         return np.clip(gravity(self.arm, q), -limit, limit)
 
 
-def whole_steps(period: float, dt: float, most: float = 1e9) -> int:
+def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:
     """period / dt as a whole number; raises InvalidValue when it is none or above ``most``."""
-    dt = scalar("dt [s]", dt, above=0)
-    period = scalar("period [s]", period, lower=dt)
+    dt = check_float("dt [s]", dt, above=0)
+    period = check_float("period [s]", period, lower=dt)
     if not period / dt <= most:
         raise InvalidValue(
             f"period {period:g} s is {period / dt:.3g} steps of dt {dt:g} s;"

@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.dynamics.kinematics import chain_points
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.dynamics.kinematics import joint_origins
 from arm_dynamics.dynamics.rigid_body import kinetic_energy, potential_energy
 from arm_dynamics.model.arm_model import ArmModel
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class MotionRecord:
     """Samples of a motion: time (n,) [s]; q [rad], v [rad/s], tau [N·m], each (n, nv)."""
 
     arm: ArmModel
@@ -27,29 +27,29 @@ class Trace:
     def kinetic(self) -> Vector:
         """T(q, v) (n,) [J]."""
         pairs = zip(self.q, self.v, strict=True)
-        return frozen([kinetic_energy(self.arm, q, v) for q, v in pairs])
+        return as_readonly([kinetic_energy(self.arm, q, v) for q, v in pairs])
 
     @cached_property
     def potential(self) -> Vector:
         """U(q) (n,) [J]."""
-        return frozen([potential_energy(self.arm, q) for q in self.q])
+        return as_readonly([potential_energy(self.arm, q) for q in self.q])
 
     @property
     def energy(self) -> Vector:
         """T + U (n,) [J]."""
-        return frozen(self.kinetic + self.potential)
+        return as_readonly(self.kinetic + self.potential)
 
     @cached_property
     def points(self) -> Vector:
         """Origins of the joints and of the tool (n, nv + 1, 3) [m]."""
-        return frozen([chain_points(self.arm, q) for q in self.q])
+        return as_readonly([joint_origins(self.arm, q) for q in self.q])
 
     @property
     def tool(self) -> Vector:
         """Positions of the tool (n, 3) [m]."""
-        return frozen(self.points[:, -1])
+        return as_readonly(self.points[:, -1])
 
     def work(self, power: Vector) -> Vector:
         """∫ power dt (n,) [J] of ``power`` (n,) [W] by the trapezoidal rule."""
         mean = (power[1:] + power[:-1]) / 2
-        return frozen(np.concatenate([[0.0], np.cumsum(mean * np.diff(self.time))]))
+        return as_readonly(np.concatenate([[0.0], np.cumsum(mean * np.diff(self.time))]))

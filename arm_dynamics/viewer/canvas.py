@@ -11,10 +11,10 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.viewer import layout
 from arm_dynamics.viewer.controls import Controls
-from arm_dynamics.viewer.drawing import ArmDrawing, ToolTrace
+from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine
 from arm_dynamics.viewer.emergency import EmergencyPanel
 from arm_dynamics.viewer.feedback import Feedback
-from arm_dynamics.viewer.plot import History, JointPlot, Sample
+from arm_dynamics.viewer.plot import History, HistorySample, JointPlot
 from arm_dynamics.viewer.scene_stage import page_reach, set_stage
 from arm_dynamics.viewer.skeleton import Skeleton
 from arm_dynamics.viewer.table import status_html, table_html
@@ -47,7 +47,7 @@ class Canvas:
         set_stage(server, sphere)
         self._arm = ArmDrawing(server.scene, "/arm", urdf, skeleton)
         self._ghost = ArmDrawing(server.scene, "/reference", urdf, skeleton, ghost=True)
-        self.trace = ToolTrace(server.scene, chain, sphere.radius / 500)
+        self.trace = ToolPathLine(server.scene, chain, sphere.radius / 500)
         self._gui, self._initial = server.gui, initial
         self.feedback = Feedback(server.gui, order=layout.STATUS - 0.5)
         self.emergency = on_emergency and EmergencyPanel(
@@ -62,7 +62,9 @@ class Canvas:
         self._panel_due = 0.0
         self._arm.show(initial.tolist())
 
-    def draw(self, sample: Sample, status: Mapping[str, str], history: History) -> float | None:
+    def draw(
+        self, sample: HistorySample, status: Mapping[str, str], history: History
+    ) -> float | None:
         """Show ``sample``; return the seconds until the panel may follow, None if it did."""
         self._arm.show(sample.q.tolist())
         self._show_ghost(sample)
@@ -91,7 +93,7 @@ class Canvas:
             )
         return self.controls
 
-    def _show_ghost(self, sample: Sample) -> None:
+    def _show_ghost(self, sample: HistorySample) -> None:
         reference = sample.reference
         apart = reference is not None and np.abs(reference - sample.q).max(initial=0.0) > APART
         if reference is not None and apart:

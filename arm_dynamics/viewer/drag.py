@@ -12,23 +12,23 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.dynamics.kinematics import link_poses, pose, tool_position
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     TOLERANCE,
-    descend,
     nearest_reachable,
+    solve_from,
 )
 from arm_dynamics.dynamics.kinematics.pose_target import PoseTarget
 from arm_dynamics.dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.links import unit_axis
-from arm_dynamics.model.xml_source import parse
+from arm_dynamics.model.xml_source import parse_xml
 
 RESTARTS = 3
 """Of the inverse kinematics for each step of a drag: it starts at the step before."""
-JUMP = 0.8
+JUMP_THRESHOLD = 0.8
 """Change of a joint [rad or m] in one step of a drag that leads to another configuration."""
 STALLED = 1e-6
 """Share of its cost by which a step of the descent must lower it."""
@@ -50,9 +50,9 @@ class Handle:
 
 def handles(arm: ArmModel) -> tuple[Handle, ...]:
     """Return a handle for every joint of ``arm`` that may move."""
-    nodes, found = Robot(parse(arm.urdf)).joints, []
+    nodes, found = Robot(parse_xml(arm.urdf)).joints, []
     for index, joint in enumerate(arm.joints):
-        child = nodes[joint.name].first("child")
+        child = nodes[joint.name].find("child")
         aligned = _with_x(np.array(unit_axis(nodes[joint.name])))
         if child is not None and joint.lower < joint.upper:
             link, slides = child.get("link") or "", joint.kind == "prismatic"
@@ -71,16 +71,16 @@ class DragTarget:
         self.axes = controlled_axes(arm)
         """Which of x, y, z, rx, ry, rz the tool can be dragged along, about."""
         self.handles = handles(arm)
-        self.set(arm.pose("initial"))
+        self.set(arm.configuration("initial"))
 
     def set(self, q: ArrayLike) -> None:
         """Put the target at ``q`` (nv,), the tool's pose with it."""
-        self.q = frozen(np.clip(q, self._arm.lower, self._arm.upper))
+        self.q = as_readonly(np.clip(q, self._arm.lower, self._arm.upper))
         self.position, self.rotation = pose(self._arm, self.q)
 
     def set_tool(self, position: ArrayLike, rotation: ArrayLike) -> None:
         """Put the tool's pose at ``position`` (3,) [m] and ``rotation`` (3, 3), joints apart."""
-        self.position, self.rotation = frozen(position), frozen(rotation)
+        self.position, self.rotation = as_readonly(position), as_readonly(rotation)
 
     def drag_joint(self, handle: Handle, position: ArrayLike, rotation: ArrayLike) -> None:
         """Move a joint by what its handle was moved to ``position`` [m], ``rotation`` (3, 3).
@@ -110,9 +110,9 @@ class DragTarget:
         found = nearest_reachable(
             self._arm, self.position, turned, start=self.q, weights=weights, restarts=RESTARTS
         )
-        if np.abs(found.q - self.q).max() > JUMP:
+        if np.abs(found.q - self.q).max() > JUMP_THRESHOLD:
             target = PoseTarget.of(self.position, turned, weights)
-            found = descend(self._arm, target, self.q, TOLERANCE, STALLED)
+            found = solve_from(self._arm, target, self.q, TOLERANCE, STALLED)
         self.q = found.q
 
     def settle(self) -> None:
@@ -127,10 +127,10 @@ class DragTarget:
     def path_from(self, q: Vector) -> Vector:
         """Positions (n, 3) [m] of the tool as the joints go straight from ``q`` to the target."""
         steps = np.linspace(0.0, 1.0, POINTS)
-        return frozen([tool_position(self._arm, q + s * (self.q - q)) for s in steps])
+        return as_readonly([tool_position(self._arm, q + s * (self.q - q)) for s in steps])
 
 
 def _with_x(axis: Vector) -> Vector:
     """Return the rotation (3, 3) of least angle whose first column is the unit vector ``axis``."""
     turned: Vector = pin.Quaternion.FromTwoVectors(np.array([1.0, 0.0, 0.0]), axis).matrix()
-    return frozen(turned)
+    return as_readonly(turned)

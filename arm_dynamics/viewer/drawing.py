@@ -20,7 +20,7 @@ import numpy as np
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.model.mesh_files import find_mesh
-from arm_dynamics.viewer.plot import RATE, WINDOW, History, Sample
+from arm_dynamics.viewer.plot import RATE, WINDOW, History, HistorySample
 from arm_dynamics.viewer.skeleton import Link, Skeleton, Triple, tip
 
 MISSING = f"the browser view needs viser and yourdfpy: {to_install('viewer')}"
@@ -53,7 +53,7 @@ GAMMA = 2.2  # browsers take the colours of lines as linear light
 MAX_POINTS = int(WINDOW * RATE) + 1
 
 
-class ToolTrace:
+class ToolPathLine:
     """Line segments through the tool's positions, at least ``spacing`` [m] apart."""
 
     def __init__(self, scene: Any, chain: tuple[Link, ...], spacing: float) -> None:
@@ -105,7 +105,7 @@ class ToolTrace:
         if not self._line.visible:
             self._line.visible = True
 
-    def _append(self, sample: Sample) -> None:
+    def _append(self, sample: HistorySample) -> None:
         point = tip(self._chain, sample.q.tolist())
         if not self._points or dist(point, self._points[-1][1]) >= self._spacing:
             self._points.append((sample.time, point))

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
 
 
 def reported(name: str, values: ArrayLike, size: int) -> Vector:
     """Return ``values`` (size,) read-only; NaN stands for a motor that reports none."""
-    given = frozen(values)
-    vector(name, np.where(np.isnan(given), 0.0, given), size)
+    given = as_readonly(values)
+    check_vector(name, np.where(np.isnan(given), 0.0, given), size)
     return given
 
 

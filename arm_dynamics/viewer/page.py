@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import vector
+from arm_dynamics.core.arrays import check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
 from arm_dynamics.viewer.controls import Controls
@@ -21,7 +21,7 @@ from arm_dynamics.viewer.emergency import EmergencyPanel
 from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.given import checked_limits, reported
 from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
-from arm_dynamics.viewer.plot import History, Sample
+from arm_dynamics.viewer.plot import History, HistorySample
 from arm_dynamics.viewer.server import open_server, quiet
 from arm_dynamics.viewer.sliders import Target
 
@@ -33,7 +33,7 @@ START = clock.monotonic()
 class Shown(NamedTuple):
     """What show() was last given."""
 
-    sample: Sample
+    sample: HistorySample
     status: Mapping[str, str]
 
 
@@ -61,16 +61,16 @@ class ArmPage:
         host: str = "127.0.0.1",
         interactive: bool = False,
         initial: ArrayLike | None = None,
-        on_emergency: Callable[[], None] | None = None,
+        on_emergency_stop: Callable[[], None] | None = None,
     ) -> None:
         """Start the page; ``limits`` [rad or m] may be infinite, ``folder`` holds meshes.
 
-        Where ``on_emergency`` is given, a red button calls it, in a thread of the page.
+        Where ``on_emergency_stop`` is given, a red button calls it, in a thread of the page.
         """
         self.joint_names = tuple(joint_names)
         self._size = size = len(self.joint_names)
         ranges = checked_limits(self.joint_names, limits)
-        start = vector("initial", [0.0] * size if initial is None else initial, size)
+        start = check_vector("initial", [0.0] * size if initial is None else initial, size)
         visuals = load_visuals(urdf, folder)
         self._server = open_server(title, host, port)
         self._host = host
@@ -91,7 +91,7 @@ class ArmPage:
                 tool_frame=tool_frame,
                 initial=start,
                 interactive=interactive,
-                on_emergency=on_emergency,
+                on_emergency=on_emergency_stop,
             )
         except BaseException:
             self.close()
@@ -126,12 +126,12 @@ class ArmPage:
         of the motors can be plotted; NaN stands for a motor that reports none. Raises InvalidValue
         for a wrong length or another non-finite entry, and nothing else.
         """
-        sample = Sample(
+        sample = HistorySample(
             clock.monotonic() - START if time is None else float(time),
-            vector("q", q, self._size),
-            None if v is None else vector("v", v, self._size),
-            None if effort is None else vector("effort", effort, self._size),
-            None if reference is None else vector("reference", reference, self._size),
+            check_vector("q", q, self._size),
+            None if v is None else check_vector("v", v, self._size),
+            None if effort is None else check_vector("effort", effort, self._size),
+            None if reference is None else check_vector("reference", reference, self._size),
             None if voltage is None else reported("voltage", voltage, self._size),
             None if temperature is None else reported("temperature", temperature, self._size),
         )
@@ -153,7 +153,7 @@ class ArmPage:
         Raises InvalidValue on a page that is view-only, and for a wrong length.
         """
         controls = self._required("set_target")
-        controls.sliders.set(vector("target", target, self._size).tolist())
+        controls.sliders.set(check_vector("target", target, self._size).tolist())
 
     def set_range(self, joint: str, lower: float, upper: float) -> None:
         """Let a joint's slider and the table's bar run from ``lower`` to ``upper`` [rad or m].
@@ -184,7 +184,7 @@ class ArmPage:
 
     @property
     def emergency(self) -> EmergencyPanel | None:
-        """The emergency stop on the page, where ``on_emergency`` was given."""
+        """The emergency stop on the page, where ``on_emergency_stop`` was given."""
         return self._canvas.emergency
 
     @property

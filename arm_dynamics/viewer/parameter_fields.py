@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.table import short
@@ -104,7 +104,7 @@ class ParameterFields:
             if text == self._accepted[field]:
                 return
             try:
-                number = scalar(f"{owner}: {label}", _read(text))
+                number = check_float(f"{owner}: {label}", _read(text))
                 self._accept(owner, label, number)
             except ArmDynamicsError as error:
                 self._feedback.rejected(error)

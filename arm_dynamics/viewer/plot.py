@@ -18,7 +18,7 @@ WINDOW = 10.0  # [s]
 RATE = 30.0  # [1/s]
 
 
-class Sample(NamedTuple):
+class HistorySample(NamedTuple):
     """One state shown: time [s]; the rest of shape (n,), or None.
 
     Entries of ``voltage`` [V] and ``temperature`` [°C] are NaN for motors that report none.
@@ -37,9 +37,9 @@ class History:
     """The samples of the last ``WINDOW`` seconds, at most ``RATE`` of them a second."""
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=int(WINDOW * RATE) + 1)
+        self._samples: deque[HistorySample] = deque(maxlen=int(WINDOW * RATE) + 1)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: HistorySample) -> None:
         """Keep ``sample``; a time that went back starts the history anew."""
         if self._samples:
             elapsed = sample.time - self._samples[-1].time
@@ -49,7 +49,7 @@ class History:
                 return
         self._samples.append(sample)
 
-    def __iter__(self) -> Iterator[Sample]:
+    def __iter__(self) -> Iterator[HistorySample]:
         """Yield the samples within the window before the newest, oldest first."""
         samples = tuple(self._samples)  # another thread may add meanwhile
         return (s for s in samples if s.time >= samples[-1].time - WINDOW)
@@ -106,7 +106,7 @@ class JointPlot:
         times = np.array([sample.time for sample in samples])
         self._chart.data = (times, *values.T)
 
-    def _offer(self, sample: Sample) -> None:
+    def _offer(self, sample: HistorySample) -> None:
         """Offer what the motors report, once they do."""
         reported = {VOLTAGE: sample.voltage, TEMPERATURE: sample.temperature}
         for quantity, values in reported.items():
@@ -125,7 +125,7 @@ def _labels(units: Sequence[str]) -> tuple[str, ...]:
     return (*texts, f"error [{position}]", VOLTAGE, TEMPERATURE)
 
 
-def _values(sample: Sample, pick: int, size: int) -> Vector:
+def _values(sample: HistorySample, pick: int, size: int) -> Vector:
     error = None if sample.reference is None else sample.reference - sample.q
     every = (sample.q, sample.v, sample.effort, error, sample.voltage, sample.temperature)
     value = every[pick]

@@ -11,10 +11,10 @@ import yaml
 
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.dynamics.kinematics import chain_points
+from arm_dynamics.dynamics.kinematics import joint_origins
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.viewer.scene_stage import VIEW, Reach, arm_reach
+from arm_dynamics.viewer.scene_stage import VIEW, BoundingSphere, arm_reach
 
 TEMPLATE = "arm.rviz"
 FIELD_OF_VIEW = 45 * pi / 180
@@ -59,7 +59,7 @@ def rviz_config(arm: ArmModel, frame_prefix: str = "") -> str:
             f"frame_prefix = '{frame_prefix}': RViz finds no link behind it; expected a prefix that"
             f" ends in '/', such as '{frame_prefix.rstrip('_')}/'"
         )
-    text = (resources.folder("config") / TEMPLATE).read_text(encoding="utf-8")
+    text = (resources.resource_folder("config") / TEMPLATE).read_text(encoding="utf-8")
     config: dict[str, Any] = yaml.safe_load(text)
     manager, sphere = config["Visualization Manager"], arm_reach(arm)
     fixed = manager["Global Options"]
@@ -82,13 +82,13 @@ def axes_length(arm: ArmModel) -> float:
 
 def link_length(arm: ArmModel) -> float:
     """Return the mean distance [m] from joint to joint, and to the tool, where they are apart."""
-    points = chain_points(arm, arm.pose("initial"))
+    points = joint_origins(arm, arm.configuration("initial"))
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     apart = steps[steps > 0.02 * steps.sum()]
     return float(apart.mean()) if apart.size else arm_reach(arm).radius
 
 
-def _view(sphere: Reach) -> dict[str, Any]:
+def _view(sphere: BoundingSphere) -> dict[str, Any]:
     """Of the orbiting camera."""
     distance = sphere.camera_distance(tan(FIELD_OF_VIEW / 2))
     x, y, z = VIEW.tolist()
@@ -102,7 +102,7 @@ def _view(sphere: Reach) -> dict[str, Any]:
     }
 
 
-def _sizes(kind: str, sphere: Reach, axes: float) -> Mapping[str, Any]:
+def _sizes(kind: str, sphere: BoundingSphere, axes: float) -> Mapping[str, Any]:
     """Properties of a display that depend on the size of the arm [m]."""
     size = sphere.radius
     arrows = {"Head Length": size / 20, "Head Radius": size / 30}

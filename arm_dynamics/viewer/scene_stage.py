@@ -18,20 +18,20 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.kinematics import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.viewer.skeleton import Pose, Skeleton
+from arm_dynamics.viewer.skeleton import ScenePose, Skeleton
 from arm_dynamics.viewer.sliders import slider_range
 
 VIEW = np.array([0.80, -1.0, 0.52]) / np.linalg.norm([0.80, -1.0, 0.52])
 """Direction from the arm to the camera."""
 FILLED = 0.86
 """Radius of the sphere in view, as a fraction of that of the reach: few poses come to its edge."""
-SMALLEST = 1e-3
+MIN_RADIUS = 1e-3
 """Least radius [m] of the reach: of an arm without any extent."""
 POSES = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class BoundingSphere:
     """A sphere around most of the places the arm gets to, and the floor below it [m]."""
 
     center: Vector
@@ -43,12 +43,12 @@ class Reach:
         return FILLED * self.radius / sin(atan(half))
 
 
-def reach(
+def reach_sphere(
     placed: Callable[[Vector], Vector],
     base: Vector,
     limits: Sequence[tuple[float, float]],
     initial: Vector,
-) -> Reach:
+) -> BoundingSphere:
     """Return the sphere around an arm's points in configurations drawn within ``limits``.
 
     It contains the ``initial`` configuration, and all but 2 % of the points at each end of each
@@ -76,8 +76,8 @@ def reach(
     upright = high[2] - floor > 0.2 * np.ptp(points[:, 2])
     low[2] = max(low[2], floor) if upright else low[2]
     low, high = np.minimum(low, start.min(axis=0)), np.maximum(high, start.max(axis=0))
-    radius = max(float(np.linalg.norm(high - low) / 2), SMALLEST)
-    return Reach((low + high) / 2, radius, float(floor))
+    radius = max(float(np.linalg.norm(high - low) / 2), MIN_RADIUS)
+    return BoundingSphere((low + high) / 2, radius, float(floor))
 
 
 class ArmPoints:
@@ -104,11 +104,11 @@ class ArmPoints:
         return {link: self._local[link] @ turned.T + at for link, (at, turned) in poses}
 
 
-def arm_reach(arm: ArmModel) -> Reach:
+def arm_reach(arm: ArmModel) -> BoundingSphere:
     """Return the reach of ``arm``."""
-    points, initial = ArmPoints(arm), arm.pose("initial")
+    points, initial = ArmPoints(arm), arm.configuration("initial")
     limits = [(joint.lower, joint.upper) for joint in arm.joints]
-    return reach(points.placed, points.base(initial), limits, initial)
+    return reach_sphere(points.placed, points.base(initial), limits, initial)
 
 
 FIELD_OF_VIEW = 40 * pi / 180
@@ -121,11 +121,11 @@ Corners = Mapping[str, Vector]
 
 def page_reach(
     skeleton: Skeleton, limits: Sequence[tuple[float, float]], initial: Vector, urdf: Any
-) -> Reach:
+) -> BoundingSphere:
     """Return the reach of the visible geometry of a URDF that yourdfpy has loaded."""
     corners = _corners(skeleton, urdf)
     poses = partial(_placed, skeleton, corners)
-    return reach(poses, _base(skeleton, corners, initial), limits, initial)
+    return reach_sphere(poses, _base(skeleton, corners, initial), limits, initial)
 
 
 def _corners(skeleton: Skeleton, urdf: Any) -> Corners:
@@ -157,7 +157,7 @@ def _base(skeleton: Skeleton, corners: Corners, q: Vector) -> Vector:
     return np.concatenate([_applied(poses[name], corners[name]) for name in fixed])
 
 
-def _applied(pose: Pose, points: Vector) -> Vector:
+def _applied(pose: ScenePose, points: Vector) -> Vector:
     """position + R points, (n, 3) each."""
     w, u = pose.wxyz[0], np.array(pose.wxyz[1:])
     turned = np.cross(u, points)
@@ -165,7 +165,7 @@ def _applied(pose: Pose, points: Vector) -> Vector:
     return moved
 
 
-def set_stage(server: Any, sphere: Reach) -> None:
+def set_stage(server: Any, sphere: BoundingSphere) -> None:
     """Add floor, grid and light to ``server``, and aim every page's camera at ``sphere``."""
     scene, size = server.scene, sphere.radius
     cell = 10.0 ** np.round(np.log10(size / 3))
@@ -197,13 +197,13 @@ def _light(scene: Any, size: float) -> None:
     )
 
 
-def _aim_upright(camera: Any, sphere: Reach) -> None:
+def _aim_upright(camera: Any, sphere: BoundingSphere) -> None:
     """Aim at ``sphere`` on a screen that is higher than wide, where the panel is below."""
     if camera.aspect < 1:
         _aim(camera, sphere, camera.aspect)
 
 
-def _aim(camera: Any, sphere: Reach, aspect: float) -> None:
+def _aim(camera: Any, sphere: BoundingSphere, aspect: float) -> None:
     """Have ``sphere`` fill a screen of width / height = ``aspect``, or its free part."""
     half = tan(FIELD_OF_VIEW / 2)
     free = FREE if aspect < 1 else 1.0

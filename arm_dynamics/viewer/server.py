@@ -42,7 +42,7 @@ POLICY = (
     "form-action 'none'",
     "frame-ancestors 'none'",
 )
-LARGEST = 64 * 1024
+MAX_MESSAGE_SIZE = 64 * 1024
 """Bytes of a browser's message; a camera's place takes some 300."""
 HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
@@ -64,7 +64,9 @@ def served_with_headers() -> Iterator[None]:
     serve = module.serve
 
     def bounded(*arguments: Any, **options: Any) -> Any:
-        return serve(*arguments, **{**options, "process_response": _add, "max_size": LARGEST})
+        return serve(
+            *arguments, **{**options, "process_response": _add, "max_size": MAX_MESSAGE_SIZE}
+        )
 
     module.serve = bounded
     try:
@@ -80,7 +82,7 @@ def _add(_connection: Any, request: Any, response: Any) -> None:
 
 
 LOG = logging.getLogger(__name__)
-LONGEST = 100
+MAX_TEXT_LENGTH = 100
 """Characters of a text field."""
 
 
@@ -133,8 +135,8 @@ def _fault(value: Any, present: Any) -> str:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return "" if number and isfinite(value) else "expected a finite number"
     if isinstance(present, str):
-        text = isinstance(value, str) and len(value) <= LONGEST
-        return "" if text else f"expected a text of at most {LONGEST} characters"
+        text = isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH
+        return "" if text else f"expected a text of at most {MAX_TEXT_LENGTH} characters"
     return "this control has no value to set"
 
 

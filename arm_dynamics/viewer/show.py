@@ -29,8 +29,8 @@ def open_page(
         title=arm.name,
         port=port,
         interactive=interactive,
-        initial=arm.pose("initial"),
-        on_emergency=on_emergency,
+        initial=arm.configuration("initial"),
+        on_emergency_stop=on_emergency,
     )
 
 
@@ -66,7 +66,7 @@ def show(
     """
     page = open_page(arm, port, interactive=interactive)
     try:
-        page.show(arm.pose("initial") if q is None else q)
+        page.show(arm.configuration("initial") if q is None else q)
     except BaseException:
         page.close()
         raise

@@ -22,15 +22,15 @@ Triple = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
 
-class Pose(NamedTuple):
+class ScenePose(NamedTuple):
     """``x_parent = position + R(wxyz) x_local``; position in m, wxyz a unit quaternion."""
 
     position: Triple = (0.0, 0.0, 0.0)
     wxyz: Quaternion = (1.0, 0.0, 0.0, 0.0)
 
-    def __matmul__(self, other: Pose) -> Pose:
+    def __matmul__(self, other: ScenePose) -> ScenePose:
         """Return this pose followed by ``other``: T = T_self T_other."""
-        return Pose(self.apply(other.position), product(self.wxyz, other.wxyz))
+        return ScenePose(self.apply(other.position), quaternion_product(self.wxyz, other.wxyz))
 
     def apply(self, point: Triple) -> Triple:
         """Return ``position + R point``."""
@@ -38,7 +38,7 @@ class Pose(NamedTuple):
         return (self.position[0] + x, self.position[1] + y, self.position[2] + z)
 
 
-def product(a: Quaternion, b: Quaternion) -> Quaternion:
+def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
     """Return the Hamilton product a b."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
@@ -62,7 +62,7 @@ def rotate(wxyz: Quaternion, point: Triple) -> Triple:
     )
 
 
-def about(axis: Triple, angle: float) -> Quaternion:
+def axis_angle_quaternion(axis: Triple, angle: float) -> Quaternion:
     """Return the rotation by ``angle`` [rad] about the unit vector ``axis``."""
     s = sin(angle / 2)
     return (cos(angle / 2), s * axis[0], s * axis[1], s * axis[2])
@@ -78,22 +78,25 @@ class Link:
 
     name: str
     parent: str
-    origin: Pose
+    origin: ScenePose
     kind: str = "fixed"
     axis: Triple = (1.0, 0.0, 0.0)
     index: int | None = None
     multiplier: float = 1.0
     offset: float = 0.0
 
-    def pose(self, q: Sequence[float]) -> Pose:
+    def pose(self, q: Sequence[float]) -> ScenePose:
         """Return the link's pose in its parent: ``origin``, then the joint's own motion."""
         if self.index is None or self.kind == "fixed":
             return self.origin
         value = self.multiplier * q[self.index] + self.offset
         if self.kind in TURNING:
-            return Pose(self.origin.position, product(self.origin.wxyz, about(self.axis, value)))
+            return ScenePose(
+                self.origin.position,
+                quaternion_product(self.origin.wxyz, axis_angle_quaternion(self.axis, value)),
+            )
         x, y, z = self.axis
-        return self.origin @ Pose((value * x, value * y, value * z))
+        return self.origin @ ScenePose((value * x, value * y, value * z))
 
 
 class Skeleton:
@@ -111,9 +114,9 @@ class Skeleton:
         links = [_link(joint, index) for joint in urdf.joint_map.values()]
         self.links = tuple(_outwards(self.base, links))
 
-    def poses(self, q: Sequence[float]) -> dict[str, Pose]:
+    def poses(self, q: Sequence[float]) -> dict[str, ScenePose]:
         """Return every link's pose in the base frame."""
-        placed = {self.base: Pose()}
+        placed = {self.base: ScenePose()}
         for link in self.links:
             placed[link.name] = placed[link.parent] @ link.pose(q)
         return placed
@@ -138,14 +141,14 @@ def tip(chain: Sequence[Link], q: Sequence[float]) -> Triple:
     return point
 
 
-def pose_of(matrix: Any) -> Pose:
+def pose_of(matrix: Any) -> ScenePose:
     """Return the pose of a homogeneous 4x4 ``matrix``; None is the identity."""
     if matrix is None:
-        return Pose()
+        return ScenePose()
     array = np.asarray(matrix, dtype=float)
     x, y, z, w = Rotation.from_matrix(array[:3, :3]).as_quat().tolist()
     px, py, pz = array[:3, 3].tolist()
-    return Pose((px, py, pz), (w, x, y, z))
+    return ScenePose((px, py, pz), (w, x, y, z))
 
 
 def _link(joint: Any, index: dict[str, int]) -> Link:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import degrees, isfinite
 
-from arm_dynamics.viewer.plot import Sample, color
+from arm_dynamics.viewer.plot import HistorySample, color
 
 STYLE = (
     "font:12px/1.55 ui-monospace,'DejaVu Sans Mono',monospace;font-variant-numeric:tabular-nums;"
@@ -26,14 +26,14 @@ LEGEND = (
     " &nbsp;<span style='color:#ff5c5c'>&#9644;</span> at a limit</div>"
 )
 """What the bars below the rows mean."""
-LONGEST = 12
+MAX_NAME_LENGTH = 12
 """Characters of a joint's name that the panel shows."""
 
 
 def short(name: str) -> str:
     """Return ``name``, of a long one beginning and end without "_joint"; a tooltip has it whole."""
-    text = name if len(name) <= LONGEST else name.removesuffix("_joint")
-    return text if len(text) <= LONGEST else f"{text[:4]}…{text[5 - LONGEST :]}"
+    text = name if len(name) <= MAX_NAME_LENGTH else name.removesuffix("_joint")
+    return text if len(text) <= MAX_NAME_LENGTH else f"{text[:4]}…{text[5 - MAX_NAME_LENGTH :]}"
 
 
 def status_html(status: Mapping[str, str]) -> str:
@@ -49,7 +49,7 @@ def status_html(status: Mapping[str, str]) -> str:
 def table_html(
     names: Sequence[str],
     limits: Sequence[tuple[float, float]],
-    sample: Sample,
+    sample: HistorySample,
     units: Sequence[str] = (),
 ) -> str:
     """Return the joints' table; columns that the sample does not have are left out."""
@@ -74,7 +74,7 @@ def table_html(
 
 
 def _row(
-    i: int, name: str, limits: tuple[float, float], sample: Sample, units: Sequence[str]
+    i: int, name: str, limits: tuple[float, float], sample: HistorySample, units: Sequence[str]
 ) -> str:
     q = float(sample.q[i])
     cells = [f"{q:+.4f}"]

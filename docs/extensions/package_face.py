@@ -6,15 +6,18 @@ PACKAGES that exports it. The other pages link to that description.
 
 import inspect
 import re
+import sys
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from reprlib import repr as short
 from typing import get_origin
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.inspect import TypeAliasForwardRef
 
@@ -64,13 +67,25 @@ def description(package: str, name: str, value: object) -> list[str]:
     """Return the reStructuredText that describes one exported object."""
     if inspect.ismodule(value):
         return [f".. automodule:: {value.__name__}", ""]
-    if get_origin(value) is not None:  # an alias such as tuple[float, ...]
-        kind = "autodata"
-    elif inspect.isclass(value):
+    if get_origin(value) is None and inspect.isclass(value):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
-    else:
-        kind = "autofunction" if callable(value) and hasattr(value, "__name__") else "autodata"
-    return [f".. {kind}:: {package}.{name}", ""]
+        return [f".. {kind}:: {package}.{name}", ""]
+    compiled = getattr(value, "py_func", value)
+    if get_origin(value) is None and inspect.isroutine(inspect.unwrap(compiled)):
+        return [f".. autofunction:: {package}.{name}", ""]
+    shown = short(value) if get_origin(value) is None else str(value)
+    comment = [f"   {line}" for line in data_comment(name, value)]
+    return [f".. py:data:: {package}.{name}", f"   :value: {shown}", "", *comment, ""]
+
+
+def data_comment(name: str, value: object) -> list[str]:
+    """Return the docstring below the assignment of a constant or of a type alias."""
+    for module in [m for key, m in sys.modules.items() if key.startswith("arm_dynamics")]:
+        if vars(module).get(name) is value and getattr(module, "__file__", None):
+            comment = ModuleAnalyzer.for_module(module.__name__).find_attr_docs().get(("", name))
+            if comment:
+                return comment
+    return []
 
 
 class PackageFace(SphinxDirective):

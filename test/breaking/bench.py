@@ -20,9 +20,9 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.hardware.driver import Status
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
@@ -30,7 +30,7 @@ SWING = (0.12, -0.12, 0.12)
 """How far the joints swing about START [rad]."""
 BEAT = 0.4
 """Time of one way [s]."""
-SAFETY = SafetySettings(soft_zone=0.05)
+SAFETY = SafetySettings(soft_limit_zone=0.05)
 
 
 class Spoilt(Controller):
@@ -92,9 +92,9 @@ class Bench:
         """A program that has just begun, on the same port."""
         maker, arm = self.maker, self.maker.arm
         self.port.close()
-        wiring = read_wiring(arm)
-        bus = plugins.load("drivers", maker.driver)(wiring.motors, wiring.settings, self.port)
-        self.driver = MotorArm(arm, bus, interface=maker.interface, safety=self.safety)
+        wiring = read_hardware_info(arm)
+        bus = plugins.load_class("drivers", maker.driver)(wiring.motors, wiring.settings, self.port)
+        self.driver = MotorBusDriver(arm, bus, interface=maker.interface, safety=self.safety)
         law = "position" if maker.interface == "position" else "computed_torque"
         self.law = Spoilt(build_controller(arm, law))
         self.loop = ControlLoop(self.driver, self.law)
@@ -173,4 +173,4 @@ class Bench:
     @property
     def active(self) -> bool:
         """Whether the arm obeys."""
-        return self.driver.status is Status.ACTIVE
+        return self.driver.status is DriverState.ACTIVE

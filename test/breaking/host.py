@@ -22,7 +22,7 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.build import build_driver
-from arm_dynamics.hardware.motor_bus_driver import MotorArm
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
@@ -36,21 +36,21 @@ PATIENT = {
     "mit_can": {"interface": "slcan", "reply_timeout": "0.05"},
 }
 """Times [s] for replies that a busy machine delays."""
-SAFETY = SafetySettings(soft_zone=0.05, silent_cycles=20, watchdog=0.3)
+SAFETY = SafetySettings(soft_limit_zone=0.05, max_missed_cycles=20, motor_watchdog_timeout=0.3)
 
 
-def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorArm:
+def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorBusDriver:
     """A driver on ``port``."""
     told = {"port": port, **PATIENT[maker.driver], **settings}
     made = build_driver(maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface)
-    assert isinstance(made, MotorArm)
+    assert isinstance(made, MotorBusDriver)
     return made
 
 
 class Host:
     """The loop, and what it says of itself."""
 
-    def __init__(self, driver: MotorArm, interface: str) -> None:
+    def __init__(self, driver: MotorBusDriver, interface: str) -> None:
         law = "position" if interface == "position" else "computed_torque"
         self.driver = driver
         self.loop = ControlLoop(driver, build_controller(driver.arm, law))

@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 from emulators.makers import MAKERS
 
-from arm_dynamics.core.errors import DriverFault, TrajectoryRefused
-from arm_dynamics.hardware.driver import Status
+from arm_dynamics.core.errors import DriverFault, TrajectoryRejected
+from arm_dynamics.hardware.driver import DriverState
 
 from .bench import PERIOD, Bench
 from .faults import FAULTS, Fault
@@ -92,7 +92,7 @@ def _noticed(bench: Bench, before: Counter[str]) -> str:
     if told:
         return ", ".join(told).replace("_", " ")
     status = bench.driver.status
-    if status is Status.UNCONFIGURED:
+    if status is DriverState.UNCONFIGURED:
         return "closed"
     return "age" if (bench.driver.feedback.age > 1.5 * PERIOD).any() else ""
 
@@ -110,7 +110,7 @@ def recovered(bench: Bench, after: int = AFTER) -> str:
             break
         _go_on(bench, steps)
         bench.run(PAUSE)
-    with suppress(TrajectoryRefused):
+    with suppress(TrajectoryRejected):
         bench.swing()
     for _ in range(3 * AFTER // after):
         bench.run(after)
@@ -123,7 +123,7 @@ def _go_on(bench: Bench, steps: list[str]) -> None:
     """What a person would do: open, activate, and reset where that is refused."""
     driver = bench.driver
     with suppress(DriverFault):
-        if driver.status is Status.UNCONFIGURED:
+        if driver.status is DriverState.UNCONFIGURED:
             _take(driver.configure, steps)
         bench.run(3)
         if not bench.torque:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from arm_dynamics.core.errors import DriverFault
-from arm_dynamics.hardware.motor_bus import Goal, MotorBus, Reading
+from arm_dynamics.hardware.motor_bus import MotorBus, MotorCommand, Reading
 
 from .arm import EmulatedArm
 from .base import EmulatedMotors, Shaft
@@ -149,14 +149,14 @@ class IdealBus(MotorBus):
             )  # fmt: skip
         return {shaft.id: self._last[shaft.id] for shaft in self._able() if shaft.id in self._last}
 
-    def write(self, goals: Mapping[int, Goal]) -> None:
+    def write(self, goals: Mapping[int, MotorCommand]) -> None:
         self._check()
         for id, goal in goals.items():
             motor = self.line.each[id]
             if id not in self.deaf:
                 motor.goal, motor.heard = goal.value, self.time
 
-    def arm_watchdog(self, timeout: float) -> Collection[int]:
+    def enable_watchdog(self, timeout: float) -> Collection[int]:
         self._check()
         for shaft in self._able():
             motor = self.line.each[shaft.id]
@@ -167,7 +167,7 @@ class IdealBus(MotorBus):
     def _watches(self) -> bool:
         return self.has_watchdog and self.arms
 
-    def watched(self, id: int) -> bool:
+    def has_watchdog(self, id: int) -> bool:
         """Whether the motor has a watchdog, armed or not."""
         return self.has_watchdog
 

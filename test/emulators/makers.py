@@ -9,7 +9,7 @@ from math import pi
 
 from arm_dynamics import load_arm
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import read_wiring
+from arm_dynamics.model.hardware_info import read_hardware_info
 
 from . import small_arm
 from .arm import EmulatedArm
@@ -78,11 +78,11 @@ class WiredArm(Maker):
         return load_arm(self.wired)
 
     def shafts(self) -> list[Shaft]:
-        motors = read_wiring(self.arm).motors
+        motors = read_hardware_info(self.arm).motors
         return [Shaft(m.id, m.motor, supply=self.drive.supply) for m in motors]
 
     def body(self, motors: EmulatedMotors, step: float = 2e-3, hands: bool = True) -> EmulatedArm:
-        arm, wired = self.arm, read_wiring(self.arm).motors
+        arm, wired = self.arm, read_hardware_info(self.arm).motors
         named = {name: [getattr(m, name) for m in wired] for name in ("sign", "offset", "ratio")}
         return EmulatedArm(
             arm, motors, (arm.lower + arm.upper) / 2, step=step, hands=hands, **named

@@ -23,10 +23,10 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.parameter import Parameter
 
 from arm_dynamics import load_arm
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
-from arm_dynamics.core.plugins import BUILT_IN, load
-from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.core.plugins import BUILT_IN, load_class
+from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.core.state import State
 from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.hardware.driver import Driver
@@ -41,7 +41,7 @@ TICKS = 300
 class Still(Driver):
     """An arm that does not move."""
 
-    also = ("position",)
+    extra_interfaces = ("position",)
 
     def __init__(self, arm):
         super().__init__(arm)
@@ -49,7 +49,7 @@ class Still(Driver):
 
     def read(self):
         self.time += PERIOD
-        return State.of(self.arm.pose("initial"), time=self.time)
+        return State.of(self.arm.configuration("initial"), time=self.time)
 
     def write(self, command):
         self.commands += 1
@@ -59,9 +59,9 @@ def joints(watch):
     """The node of the joints' controllers, from each to the next."""
     driver = Still(load_arm("five_dof"))
     node = JointControllerNode(driver)
-    kinds = {name: load("controllers", name) for name in BUILT_IN["controllers"]}
+    kinds = {name: load_class("controllers", name) for name in BUILT_IN["controllers"]}
     names = [n for n, kind in kinds.items() if kind.interface == "effort"
-             and not issubclass(kind, TaskController)]  # fmt: skip
+             and not issubclass(kind, TaskSpaceController)]  # fmt: skip
     seen = set()
     watch.armed = True
     for name in names:
@@ -70,9 +70,9 @@ def joints(watch):
         while asked.is_alive():
             node.tick()
             sleep(PERIOD)
-        still = driver.arm.pose("initial")
+        still = driver.arm.configuration("initial")
         point = Waypoint(driver.time + 0.1, still, 0 * still, 0 * still)
-        node.loop.follow(JointTrajectory((point,)), within_effort=True)
+        node.loop.follow(JointTrajectory((point,)), effort_check=True)
         for _ in range(TICKS):
             node.tick()
         seen.add(type(node.loop.controller).__name__)
@@ -86,12 +86,12 @@ def tool(watch):
     """The node of a controller of the tool, which gets a target."""
     node = TaskSpaceControllerNode()
     node.loop.driver = driver = Still(load_arm("five_dof"))
-    place, turn = pose(driver.arm, driver.arm.pose("initial"))
+    place, turn = pose(driver.arm, driver.arm.configuration("initial"))
     message = PoseStamped()
     message.header.frame_id = driver.arm.base_frame
     at, way = message.pose.position, message.pose.orientation
     at.x, at.y, at.z = (place - [0.0, 0.02, 0.0]).tolist()
-    way.x, way.y, way.z, way.w = quaternion_of(turn).tolist()
+    way.x, way.y, way.z, way.w = quaternion_from_rotation(turn).tolist()
     watch.armed = True
     for k in range(TICKS):
         node.tick()

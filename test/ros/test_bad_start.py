@@ -23,7 +23,11 @@ CASES = {
         ["gains.tool.x.pp", "parameter"],
     ),
     "misspelt motor constant": ("simulator", {"motors.R1.kn": 1.0}, ["motors.R1.kn", "motors.R1."]),
-    "misspelt limit": ("hardware", {"safety.watchdg": 0.1}, ["safety.watchdg", "safety.watchdog"]),
+    "misspelt limit": (
+        "hardware",
+        {"safety.watchdg": 0.1},
+        ["safety.watchdg", "safety.motor_watchdog_timeout"],
+    ),
     "misspelt payload": ("joint_controller", {"payload_mas": 1.0}, ["payload_mas", "_mass'?"]),
     "no gain table": (
         "joint_controller",
@@ -37,9 +41,17 @@ CASES = {
     "unknown driver": ("hardware", {"driver": "magic"}, ["magic", "dynamixel"]),
     "driver without motors": ("hardware", {"driver": "simulated"}, ["simulated", "simulator"]),
     "unknown interface": ("hardware", {"interface": "thought"}, ["thought", "effort"]),
-    "unknown stop policy": ("hardware", {"safety.policy": "panic"}, ["panic", "hold"]),
-    "no time to be silent": ("hardware", {"safety.watchdog": 0.0}, ["safety.watchdog", "0.001"]),
-    "derating without a range": ("hardware", {"safety.hottest": 20.0}, ["derate_from", "20"]),
+    "unknown stop policy": ("hardware", {"safety.stop_policy": "panic"}, ["panic", "hold"]),
+    "no time to be silent": (
+        "hardware",
+        {"safety.motor_watchdog_timeout": 0.0},
+        ["safety.motor_watchdog_timeout", "0.001"],
+    ),
+    "derating without a range": (
+        "hardware",
+        {"safety.max_temperature": 20.0},
+        ["derating_temperature", "20"],
+    ),
     "settings without a name": ("hardware", {"settings": "=fast"}, ["=fast", "name=value"]),
     "viewer, unknown arm": ("viewer", {"arm": "six_dof"}, ["six_dof"]),
 }

@@ -32,8 +32,8 @@ from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import conversions, tool_messages
 from arm_dynamics.ros.capability_topics import read_takes
-from arm_dynamics.ros.decode import LIMITS, LONGEST, NAMES, POINTS, decode
-from arm_dynamics.ros.diagnostics import Status
+from arm_dynamics.ros.decode import LIMITS, MAX_NAME_LENGTH, NAMES, POINTS, decode
+from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.joint_state_serialization import JointStateReader, JointStateWriter
 
@@ -97,7 +97,7 @@ TOPICS = {
     ),
     "trajectory": (
         MultiDOFJointTrajectory(header=HEADER, joint_names=[ARM.tool_frame], points=[PLACED]),
-        read_by(MultiDOFJointTrajectory, lambda m: tool_messages.read_timetable(FRAMES, m)),
+        read_by(MultiDOFJointTrajectory, lambda m: tool_messages.read_timed_poses(FRAMES, m)),
     ),
     "capabilities": (
         DiagnosticArray(
@@ -111,7 +111,7 @@ TOPICS = {
                 DiagnosticStatus(name="simulator", hardware_id="arm_dynamics", values=[KeyValue()])
             ]
         ),
-        read_by(DiagnosticArray, Status().read),
+        read_by(DiagnosticArray, DiagnosticsSummary().read),
     ),
     "emergency_stop": (Bool(data=True), read_by(Bool, lambda m: m.data)),
 }
@@ -210,7 +210,10 @@ def test_as_many_points_as_the_limit_are_read():
     ("message", "words"),
     [
         (JointTrajectory(joint_names=["a"] * (NAMES + 1)), f"joint_names = {NAMES + 1}"),
-        (JointTrajectory(joint_names=["a" * (LONGEST + 1)]), f"joint name of {LONGEST + 1} bytes"),
+        (
+            JointTrajectory(joint_names=["a" * (MAX_NAME_LENGTH + 1)]),
+            f"joint name of {MAX_NAME_LENGTH + 1} bytes",
+        ),
         (JointState(name=["a" * 70_000]), "bytes; expected at most 65536"),
         (Float64MultiArray(data=[0.0] * 10_000), "bytes; expected at most 65536"),
     ],

@@ -8,8 +8,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_dynamics.control.control_loop import STALE
-from arm_dynamics.ros.command_output import LONGEST
+from arm_dynamics.control.control_loop import MAX_STATE_GAP
+from arm_dynamics.ros.command_output import MAX_COMMAND_GAP
 
 from .link import JOINTS as FIVE
 from .link import Motion, trajectory
@@ -105,8 +105,8 @@ def test_positions_become_points_for_a_controller_of_trajectories(positions, sha
     dt = np.array([p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in rows])
     assert {tuple(m.joint_names) for m in points.messages()} == {JOINTS}
     stamps = Motion(states.messages(first)).t
-    assert np.diff(stamps).min() - TICK < dt.min() <= dt.max() < LONGEST + TICK
-    assert dt.sum() < stamps[-1] - stamps[0] + LONGEST
+    assert np.diff(stamps).min() - TICK < dt.min() <= dt.max() < MAX_COMMAND_GAP + TICK
+    assert dt.sum() < stamps[-1] - stamps[0] + MAX_COMMAND_GAP
     assert np.abs(v[1:] * dt[1:, None] - np.diff(q, axis=0)).max() < 1e-6
     assert np.abs(v).max() > 0.1, "it never led"
     assert bridge.stop() == 0
@@ -178,7 +178,9 @@ def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, 
         for id in (1, 2):
             positions.broken(f"silent-{id}")
         seen = len(states)
-        shared.wait_for(lambda: time.time() - stamp(states.newest) > 2 * STALE, "states go on")
+        shared.wait_for(
+            lambda: time.time() - stamp(states.newest) > 2 * MAX_STATE_GAP, "states go on"
+        )
         for id in (1, 2):
             positions.mend(f"silent-{id}")
         shared.wait_for(lambda seen=seen: len(states) > seen + 50, "no states")

@@ -118,7 +118,7 @@ def test_numbers_of_safety_have_units_and_ranges(motors, shared):
     timeout = found["safety.command_timeout"]
     assert "[s]" in timeout.description
     assert timeout.floating_point_range[0].from_value > 0
-    assert "hold" in found["safety.policy"].description
+    assert "hold" in found["safety.stop_policy"].description
 
 
 # --- acting

@@ -21,11 +21,11 @@ pytestmark = pytest.mark.hardware
 
 PATIENT = {
     "rate": 100.0,
-    "safety.soft_zone": 0.05,
-    "safety.silent_cycles": 30.0,
-    "safety.silent_time": 0.5,
+    "safety.soft_limit_zone": 0.05,
+    "safety.max_missed_cycles": 30.0,
+    "safety.feedback_timeout": 0.5,
     "safety.command_timeout": 0.4,
-    "safety.watchdog": 1.0,
+    "safety.motor_watchdog_timeout": 1.0,
 }
 """A busy machine is no fault of the motors."""
 SETTINGS = {"dynamixel": "latency=0.02", "mit_can": "interface=slcan reply_timeout=0.02"}
@@ -148,7 +148,7 @@ def shared(line):
 def active(line, shared):
     """The arm with torque, under its controller, at its start; inactive again afterwards."""
     if line.life == "unconfigured":
-        assert line.ask("configure"), shared.told("not configured")
+        assert line.request("configure"), shared.told("not configured")
         line.start = line.q
     assert not any(line.torque)
     try:
@@ -156,7 +156,7 @@ def active(line, shared):
         line.moved_by_torque = max(line.arm.tell("state")["moved"])
         line.is_moved_to(line.start)
         yield line
-        line.ask("deactivate")
+        line.request("deactivate")
         assert not any(line.torque)
     finally:
         line.is_let_go()

@@ -8,13 +8,13 @@ import pytest
 from geometry_msgs.msg import TransformStamped
 
 from arm_dynamics import load_arm
-from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.dynamics.kinematics.frames import link_placements, pose
 from arm_dynamics.ros import state_topics as module
 from arm_dynamics.ros.frames import Frames
 
 ARM = load_arm("puma560", ["J5"])
-START = ARM.pose("initial") + 0.2
+START = ARM.configuration("initial") + 0.2
 FRAMES = Frames("left/base_link", "left/tool", "left/")
 
 
@@ -69,7 +69,7 @@ def test_transforms_come_at_once_again_and_again_and_end_with_the_compilation(mo
         assert message.child_frame_id == f"left/{placed.child}"
         at, turned = message.transform.translation, message.transform.rotation
         assert [at.x, at.y, at.z] == pytest.approx(placed.position)
-        wanted = quaternion_of(placed.rotation)
+        wanted = quaternion_from_rotation(placed.rotation)
         assert [turned.x, turned.y, turned.z, turned.w] == pytest.approx(wanted)
 
 

@@ -14,12 +14,12 @@ from arm_dynamics.core import resources
 from arm_dynamics.dynamics.kinematics import link_poses, pose
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.ros import marker_messages as mm
-from arm_dynamics.ros.diagnostics import Status
+from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.rviz_scene import status_words
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 
-ARMS = resources.names("urdf", ".urdf")
+ARMS = resources.resource_names("urdf", ".urdf")
 HEADER = Header(frame_id="left/base_link")
 MENU = ("Move", "Stop")
 
@@ -60,7 +60,7 @@ def test_markers_are_valid_for_rviz(name):
 @pytest.mark.parametrize("name", ARMS)
 def test_a_ghost_has_the_shapes_of_the_arm_where_they_are(name):
     arm, shapes = load_arm(name), visuals(load_arm(name))
-    q = arm.pose("initial") + 0.05
+    q = arm.configuration("initial") + 0.05
     markers = mm.ghost("reference", shapes, link_poses(arm, q), HEADER, mm.REFERENCE)
     assert len({(marker.ns, marker.id) for marker in markers}) == len(shapes) > arm.nv - 1
     for marker, shape in zip(markers, shapes, strict=True):
@@ -97,14 +97,14 @@ def test_a_handle_moves_its_joint_within_the_limits(name):
         assert arm.lower[handle.index] <= target.q[handle.index] <= arm.upper[handle.index]
         if not np.isfinite(arm.upper[handle.index]):
             assert target.q[handle.index] - before[handle.index] > 2 * np.pi
-        target.set(arm.pose("initial"))
+        target.set(arm.configuration("initial"))
 
 
 @pytest.mark.parametrize("name", ARMS)
 def test_the_tool_is_led_as_near_as_it_comes(name):
     arm = load_arm(name)
     target = DragTarget(arm)
-    q = np.clip(arm.pose("initial") + 0.1, arm.lower, arm.upper)
+    q = np.clip(arm.configuration("initial") + 0.1, arm.lower, arm.upper)
     position, rotation = pose(arm, q)
     target.drag_tool(position, rotation)
     found = pose(arm, target.q)
@@ -144,10 +144,10 @@ def test_words_are_broken_into_lines_and_removed():
 
 
 def test_stops_and_troubles_are_named():
-    status = Status()
+    status = DiagnosticsSummary()
     assert status_words(status) == ("", False)
     status.messages = {"simulator": "safe stop", "joint_controller": "running", "page": "odd"}
-    status.well = {"simulator": False, "joint_controller": True, "page": False}
+    status.ok = {"simulator": False, "joint_controller": True, "page": False}
     assert status_words(status) == ("simulator: safe stop", False)
     status.messages["simulator"] = "emergency stop by topic emergency_stop"
     assert status_words(status) == ("EMERGENCY STOP: topic emergency_stop", True)

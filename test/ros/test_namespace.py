@@ -6,7 +6,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.ros.diagnostics import Status
+from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 
 from .link import _yaml, stamp
 
@@ -36,15 +36,15 @@ ALL = (
     [("/", 1, None), ("/left", 2, "R1"), ("/right", 3, "R2"), ("/left/deep", 4, None)],
 )
 def test_a_status_is_that_of_one_namespace(namespace, rate, joint):
-    status = Status(namespace)
+    status = DiagnosticsSummary(namespace)
     for message in ALL:
         status.read(message)
     assert status.number("commands per second") == rate
     assert status.values.get("worst joint") == joint
     assert status.updates == 1
     assert set(status.messages) == {"simulator"} | ({"joint_controller"} if joint else set())
-    assert status.well["simulator"] is (namespace != "/right")
-    assert ("simulator" in status.shown()) is (namespace == "/right")
+    assert status.ok["simulator"] is (namespace != "/right")
+    assert ("simulator" in status.status_values()) is (namespace == "/right")
 
 
 def test_two_arms_run_side_by_side(ros):
@@ -59,7 +59,7 @@ def test_two_arms_run_side_by_side(ros):
     diagnostics = ros.record(DiagnosticArray, "/diagnostics")
 
     def status(side):
-        found = Status(f"/{side}")
+        found = DiagnosticsSummary(f"/{side}")
         for message in diagnostics.messages():
             found.read(message)
         return found

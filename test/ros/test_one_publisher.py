@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from arm_dynamics.control.control_loop import PAUSE
 from arm_dynamics.ros import publisher_checks
-from arm_dynamics.ros.publisher_checks import LOOK, SILENCE, OnePublisher
+from arm_dynamics.ros.publisher_checks import LOOK, PUBLISHER_TIMEOUT, OnePublisher
 from arm_dynamics.ros.simulator import SimulatorNode
 
 COMMANDS, VOLTAGES = "/joint_commands", "/voltage_commands"
@@ -83,7 +83,7 @@ def test_the_first_counts_and_the_other_is_rejected_by_name(graph):
     assert graph.counts == {"commander_rejected": 500}
     assert "/b is rejected; /a came first" in graph.latest["commander_rejected"]
     assert graph.one.conflict == f"several publishers on {COMMANDS}: /a, /b"
-    graph.now += 3 * SILENCE
+    graph.now += 3 * PUBLISHER_TIMEOUT
     assert graph.one.conflict == ""
 
 
@@ -105,7 +105,7 @@ def test_one_that_never_was_rejected_needs_no_restart(graph):
 
 def test_one_that_was_killed_and_still_is_in_the_graph_is_succeeded_after_a_silence(graph):
     accepted(graph, [A])
-    sent = int(2 * SILENCE / 0.01)
+    sent = int(2 * PUBLISHER_TIMEOUT / 0.01)
     taken = accepted(graph, [B] * sent)
     assert abs(len(taken) - sent / 2) < 3
     assert graph.restarts == 1
@@ -115,7 +115,7 @@ def test_while_the_arm_asks_nothing_nobody_is_silent(graph):
     """It stood still, or published no state: the first had nothing to answer."""
     accepted(graph, [A, B])
     for _ in range(30):
-        graph.now += 2 * SILENCE
+        graph.now += 2 * PUBLISHER_TIMEOUT
         assert not graph.one.accept(COMMANDS, B)
     graph.one.listen()
     assert accepted(graph, [B, A]) == [A]
@@ -124,7 +124,7 @@ def test_while_the_arm_asks_nothing_nobody_is_silent(graph):
 
 def test_two_that_send_seldom_are_not_obeyed_in_turn(graph):
     """Each is silent for long; who has lost its place does not get it back from the other."""
-    assert accepted(graph, [A, B] * 20, dt=1.5 * SILENCE) == [A, B] + [B] * 19
+    assert accepted(graph, [A, B] * 20, dt=1.5 * PUBLISHER_TIMEOUT) == [A, B] + [B] * 19
     assert graph.counts["commander_changed"] == 1
     graph.leave(B)
     assert accepted(graph, [A], dt=2 * LOOK) == [A]
@@ -132,7 +132,7 @@ def test_two_that_send_seldom_are_not_obeyed_in_turn(graph):
 
 def test_three_that_send_seldom_neither(graph):
     graph.add(C, "c")
-    order = accepted(graph, [A, B, C] * 20, dt=1.5 * SILENCE)
+    order = accepted(graph, [A, B, C] * 20, dt=1.5 * PUBLISHER_TIMEOUT)
     changes = [x for x, y in zip(order, [None, *order], strict=False) if x != y]
     assert changes == [A, B, C]
 

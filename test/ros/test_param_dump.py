@@ -18,7 +18,7 @@ from rclpy.parameter import (
 from arm_dynamics.ros.hardware import HardwareNode
 from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.joint_sliders import JointSlidersNode
-from arm_dynamics.ros.ros_parameters import LARGEST, take_numbers_as_text
+from arm_dynamics.ros.ros_parameters import MAX_DOUBLE, take_numbers_as_text
 from arm_dynamics.ros.simulator import SimulatorNode
 from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
 from arm_dynamics.ros.viewer import ViewerNode
@@ -112,10 +112,10 @@ CLAMP, GAIN = "gains.R1.i_clamp", "gains.R1.i"
 def test_infinity_is_a_number_that_yaml_reads(started, tmp_path):
     """The clamp of the integral is none: ros2param sends its value as a number by itself."""
     node = started(JointControllerNode, "-p", f"{CLAMP}:=.inf")
-    assert values(node)[CLAMP] == LARGEST
+    assert values(node)[CLAMP] == MAX_DOUBLE
     sent = parameter_dict_from_yaml_file(str(dump(node, tmp_path / "dump.yaml")), True)
     assert sent[CLAMP].value.type == Parameter.Type.DOUBLE.value
-    assert sent[CLAMP].value.double_value == LARGEST
+    assert sent[CLAMP].value.double_value == MAX_DOUBLE
 
 
 def test_numbers_that_ros2param_sends_as_text_are_taken(started):
@@ -129,13 +129,13 @@ def test_numbers_that_ros2param_sends_as_text_are_taken(started):
     assert given(CLAMP, "1e-05") == 1e-05
     assert given(CLAMP, "3e+2") == 300.0
     for text in ("inf", float("inf"), "1e+15"):
-        assert given(CLAMP, text) == LARGEST
+        assert given(CLAMP, text) == MAX_DOUBLE
     assert "expected 'Type.DOUBLE' got 'Type.STRING'" in given(CLAMP, "much")
     for value in ("nan", "-1e-05", "1e+30"):
         assert "out of range" in given(CLAMP, value)
     assert "out of range" in given(GAIN, "inf")
     assert given("controller", "1e-05") != "1e-05"
-    assert values(node) == {**before, CLAMP: LARGEST}
+    assert values(node) == {**before, CLAMP: MAX_DOUBLE}
 
 
 def test_lists_with_small_numbers_are_taken(started):

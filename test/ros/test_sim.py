@@ -20,7 +20,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.model.load import find_urdf, load_arm
 from arm_dynamics.ros import sim as command
-from arm_dynamics.ros.controller_parameters import joint_law
+from arm_dynamics.ros.controller_parameters import joint_space_controller_class
 
 from .link import INITIAL, DiagnosticArray
 
@@ -303,12 +303,12 @@ def test_the_controllers_of_the_help_are_those_that_it_takes():
     text = " ".join(command._parser().format_help().split())
     offered = re.search(r"--controller NAME (.*?) \(default", text)[1].split(", ")
     assert {"pid_gravity", "computed_torque", "lqr", "position"} <= {*offered}
-    for name in plugins.names("controllers"):
+    for name in plugins.registered_names("controllers"):
         if name not in offered:
             with pytest.raises(UnknownName, match=f"'{name}'; known: {', '.join(sorted(offered))}"):
                 options("--controller", name)
         else:
-            assert joint_law(name)
+            assert joint_space_controller_class(name)
             if name != "position":
                 assert options("--controller", name).controller == name
 

@@ -11,8 +11,8 @@ import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from arm_dynamics.ros.process import spin_beside
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.process import spin_in_background
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ def test_services_have_ended_before_their_executor_is_taken_apart(node, monkeypa
         return shutdown(executor, *rest)
 
     monkeypatch.setattr(SingleThreadedExecutor, "shutdown", watched)
-    assert spin_beside([node], lambda stop: time.sleep(0.05), Stop())
+    assert spin_in_background([node], lambda stop: time.sleep(0.05), ShutdownFlag())
     assert alive == [False]
 
 
 def test_a_node_without_timers_ends_at_once(node):
     began = time.monotonic()
     for _ in range(100):
-        assert spin_beside([node], lambda stop: None, Stop())
+        assert spin_in_background([node], lambda stop: None, ShutdownFlag())
         node = rclpy.create_node("idle")
     assert time.monotonic() - began < 30.0

@@ -11,7 +11,7 @@ from nav_msgs.msg import Path
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_dynamics.core.rotations import quaternion_of
+from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.dynamics.kinematics import pose, twist
 from arm_dynamics.model.load import load_arm
 
@@ -28,7 +28,7 @@ def arm():
 
 
 def home():
-    return pose(arm(), arm().pose("initial"))
+    return pose(arm(), arm().configuration("initial"))
 
 
 def placed(way=(0, 0, 0), turn=(0, 0, 0), frame="base_link"):
@@ -42,7 +42,7 @@ def stamped(p, R, frame="base_link"):
     message.header.frame_id = frame
     at, q = message.pose.position, message.pose.orientation
     at.x, at.y, at.z = (float(x) for x in p)
-    q.x, q.y, q.z, q.w = quaternion_of(R).tolist()
+    q.x, q.y, q.z, q.w = quaternion_from_rotation(R).tolist()
     return message
 
 

@@ -16,7 +16,7 @@ from arm_dynamics.ros.joint_state_serialization import (
     JointStateReader,
     JointStateWriter,
     clock,
-    joints,
+    decode_joint_state,
 )
 
 names = st.lists(st.text("aR_1é", min_size=0, max_size=9), min_size=1, max_size=8)
@@ -37,7 +37,7 @@ def messages(draw):
 
 
 def assert_same(content, message):
-    expected = joints(message)
+    expected = decode_joint_state(message)
     assert content.names == expected.names
     assert content.time == expected.time
     for field in FIELDS:

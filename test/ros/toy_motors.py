@@ -34,7 +34,7 @@ class ToyMotors(MotorBus):
             limp = limp.with_joint(joint, friction=1e3)
         self._plants = {True: Plant(self._arm), False: Plant(limp)}
         self._ids = [motor.id for motor in motors]
-        self._state = State.of(self._arm.pose("initial"))
+        self._state = State.of(self._arm.configuration("initial"))
         self._goals, self._on, self._at = {}, set(), self.now()
 
     def now(self):
@@ -80,7 +80,7 @@ class ToyMotors(MotorBus):
         self._require_plugged()
         self._goals.update(goals)
 
-    def arm_watchdog(self, timeout):
+    def enable_watchdog(self, timeout):
         return self._ids
 
     def enable(self, ids):

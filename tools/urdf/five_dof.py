@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from math import pi
 
-from arm_dynamics.model.arm_description import JointSpec, Motor
-from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf
+from arm_dynamics.model.arm_description import JointSpec, MotorSpec
+from arm_dynamics.model.mdh import MdhLink, MdhRow
+from arm_dynamics.model.mdh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid, cylinder, sphere
 
 NAME = "five_dof"
@@ -53,7 +54,7 @@ COMMENT = """
 """
 
 
-def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
+def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
     """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint."""
 
     def link(
@@ -92,57 +93,57 @@ def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
     )
 
 
-def text(damping: float = 0.0) -> str:
+def urdf_text(damping: float = 0.0) -> str:
     """URDF of the arm."""
-    return urdf(
+    return chain_urdf_text(
         NAME,
-        table(damping),
+        link_table(damping),
         base=_pedestal(),
         tool=TOOL,
-        tool_shapes=(sphere(0.012, 0.0).painted("red"),),
+        tool_shapes=(sphere(0.012, 0.0).with_material("red"),),
         materials=MATERIALS,
         hardware=TOPICS,
         comment=COMMENT.strip("\n"),
     )
 
 
-def _motor(k: float) -> Motor:
+def _motor(k: float) -> MotorSpec:
     constants = {"kt": k, "ke": k, "resistance": 1.0, "supply_voltage": SUPPLY}
-    return Motor("dc_motor", constants, commands=("effort",))
+    return MotorSpec("dc_motor", constants, commands=("effort",))
 
 
 def _pedestal() -> tuple[Solid, ...]:
     return (
-        cylinder("z", 0.03, 0.15, 0.0, (0, 0, 0.015)).painted("graphite"),
-        cylinder("z", 0.17, 0.07, 0.0, (0, 0, 0.115)).painted("steel"),
+        cylinder("z", 0.03, 0.15, 0.0, (0, 0, 0.015)).with_material("graphite"),
+        cylinder("z", 0.17, 0.07, 0.0, (0, 0, 0.115)).with_material("steel"),
     )
 
 
 def _shoulder() -> tuple[Solid, ...]:
     return (
-        cylinder("z", 0.3, 0.085, 3.0).painted("orange"),
-        cylinder("y", 0.14, 0.05, 1.5, (0.085, 0, 0)).painted("graphite"),
+        cylinder("z", 0.3, 0.085, 3.0).with_material("orange"),
+        cylinder("y", 0.14, 0.05, 1.5, (0.085, 0, 0)).with_material("graphite"),
     )
 
 
 def _upper_arm() -> tuple[Solid, ...]:
     return (
-        cylinder("x", 0.38, 0.05, 1.0, (0.19, 0, 0)).painted("orange"),
-        cylinder("z", 0.1, 0.04, 1.0, (0.38, 0, 0)).painted("graphite"),
+        cylinder("x", 0.38, 0.05, 1.0, (0.19, 0, 0)).with_material("orange"),
+        cylinder("z", 0.1, 0.04, 1.0, (0.38, 0, 0)).with_material("graphite"),
     )
 
 
 def _forearm() -> tuple[Solid, ...]:
-    return (cylinder("y", 0.425, 0.04, 1.0, (0, 0.2125, 0)).painted("white"),)
+    return (cylinder("y", 0.425, 0.04, 1.0, (0, 0.2125, 0)).with_material("white"),)
 
 
 def _wrist() -> tuple[Solid, ...]:
-    return (cylinder("y", 0.1, 0.02, 0.3).painted("graphite"),)
+    return (cylinder("y", 0.1, 0.02, 0.3).with_material("graphite"),)
 
 
 def _hand() -> tuple[Solid, ...]:
-    return (cylinder("y", 0.085, 0.01, 0.2, (0, 0.0425, 0)).painted("steel"),)
+    return (cylinder("y", 0.085, 0.01, 0.2, (0, 0.0425, 0)).with_material("steel"),)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    sys.stdout.write(urdf_text())

@@ -10,7 +10,7 @@ from math import pi
 
 import numpy as np
 
-from arm_dynamics.core.arrays import frozen
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import Solid, cylinder, flat_bar, point_mass
 from tools.urdf import ideal_arm
@@ -54,7 +54,7 @@ COMMENT = """
 """
 
 
-def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
+def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
     """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint."""
     rows = (
         MdhRow(alpha=pi, theta=-pi / 2),
@@ -77,36 +77,38 @@ def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
     )
 
 
-def text(damping: float = 0.0) -> str:
+def urdf_text(damping: float = 0.0) -> str:
     """URDF of the arm."""
     widths = ", ".join(f"{width:g}" for width in WIDTHS)
     comment = COMMENT.format(widths=widths, base=BASE_INERTIA)
-    return ideal_arm.text(NAME, table(damping), _pedestal(), (LENGTHS[2], 0.0, 0.0), comment)
+    return ideal_arm.urdf_text(
+        NAME, link_table(damping), _pedestal(), (LENGTHS[2], 0.0, 0.0), comment
+    )
 
 
 def _pedestal() -> tuple[Solid, ...]:
     return (
-        cylinder("z", 0.02, 0.14, 0.0, (0, 0, -0.29)).painted("graphite"),
-        cylinder("z", 0.2, 0.06, 0.0, (0, 0, -0.18)).painted("steel"),
+        cylinder("z", 0.02, 0.14, 0.0, (0, 0, -0.29)).with_material("graphite"),
+        cylinder("z", 0.2, 0.06, 0.0, (0, 0, -0.18)).with_material("steel"),
     )
 
 
 def _turntable() -> tuple[Solid, ...]:
     """The base's mass and inertia, the same about all axes, and its shapes; z points down here."""
-    tensor = frozen(BASE_INERTIA * np.eye(3))
-    body = Solid(POINTS[0], frozen(np.zeros(3)), tensor, frozen(np.eye(3)))
+    tensor = as_readonly(BASE_INERTIA * np.eye(3))
+    body = Solid(POINTS[0], as_readonly(np.zeros(3)), tensor, as_readonly(np.eye(3)))
     return (
         body,
-        cylinder("z", 0.04, 0.1, 0.0, (0, 0, 0.06)).painted("orange"),
-        cylinder("z", 0.05, 0.045, 0.0, (0, 0, 0.025)).painted("graphite"),
-        cylinder("y", 0.12, 0.045, 0.0).painted("graphite"),
+        cylinder("z", 0.04, 0.1, 0.0, (0, 0, 0.06)).with_material("orange"),
+        cylinder("z", 0.05, 0.045, 0.0, (0, 0, 0.025)).with_material("graphite"),
+        cylinder("y", 0.12, 0.045, 0.0).with_material("graphite"),
     )
 
 
 def _link(i: int, radius: float, material: str) -> tuple[Solid, ...]:
     length = LENGTHS[i]
     return (
-        flat_bar(length, WIDTHS[i], RODS[i], (length / 2, 0, 0), radius).painted(material),
+        flat_bar(length, WIDTHS[i], RODS[i], (length / 2, 0, 0), radius).with_material(material),
         point_mass(POINTS[i + 1], (length, 0, 0)),
         ideal_arm.hub(radius + 0.012, 0.09),
     )
@@ -118,8 +120,8 @@ def _hand() -> tuple[Solid, ...]:
 
 def _tip() -> Solid:
     """Seen only: the point mass of the tip is the link's."""
-    return point_mass(0.0, (LENGTHS[2], 0, 0), drawn=0.028).painted("steel")
+    return point_mass(0.0, (LENGTHS[2], 0, 0), drawn=0.028).with_material("steel")
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    sys.stdout.write(urdf_text())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from arm_dynamics.model.arm_description import JointSpec, Motor
-from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf
+from arm_dynamics.model.arm_description import JointSpec, MotorSpec
+from arm_dynamics.model.mdh import MdhLink, MdhRow
+from arm_dynamics.model.mdh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
 from tools.urdf.five_dof import MATERIALS, TOPICS
 
@@ -30,12 +31,12 @@ def free_link(
         kind="continuous",
         initial=initial,
         damping=damping,
-        motor=Motor("ideal"),
+        motor=MotorSpec("ideal"),
     )
     return MdhLink(row, joint)
 
 
-def text(
+def urdf_text(
     name: str,
     links: tuple[MdhLink, ...],
     base: tuple[Solid, ...],
@@ -43,12 +44,12 @@ def text(
     comment: str,
 ) -> str:
     """URDF of an arm of free links, with a red tool point."""
-    return urdf(
+    return chain_urdf_text(
         name,
         links,
         base=base,
         tool=tool,
-        tool_shapes=(sphere(0.02, 0.0).painted("red"),),
+        tool_shapes=(sphere(0.02, 0.0).with_material("red"),),
         materials=MATERIALS,
         hardware=TOPICS,
         comment=comment.strip("\n"),
@@ -60,17 +61,17 @@ def bar(length: float, radius: float, level: float, material: str) -> Solid:
 
     Bars of a planar arm at different levels pass each other.
     """
-    return cylinder("x", length, radius, 0.0, (length / 2, 0, level)).painted(material)
+    return cylinder("x", length, radius, 0.0, (length / 2, 0, level)).with_material(material)
 
 
 def hub(radius: float, height: float, level: float = 0.0) -> Solid:
     """Weightless hub to draw around the joint's axis."""
-    return cylinder("z", height, radius, 0.0, (0, 0, level)).painted("graphite")
+    return cylinder("z", height, radius, 0.0, (0, 0, level)).with_material("graphite")
 
 
 def wall_mount(start: float) -> tuple[Solid, ...]:
     """Weightless shaft along y, from ``start`` [m], and its plate: a planar arm turns before it."""
     return (
-        cylinder("y", 0.25, 0.04, 0.0, (0, start + 0.125, 0)).painted("steel"),
-        box((0.3, 0.03, 0.3), 0.0, (0, start + 0.265, 0)).painted("graphite"),
+        cylinder("y", 0.25, 0.04, 0.0, (0, start + 0.125, 0)).with_material("steel"),
+        box((0.3, 0.03, 0.3), 0.0, (0, start + 0.265, 0)).with_material("graphite"),
     )

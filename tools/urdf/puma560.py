@@ -11,12 +11,13 @@ from math import pi, radians
 
 import numpy as np
 
-from arm_dynamics.core.arrays import frozen
-from arm_dynamics.model.arm_description import JointSpec, Motor
-from arm_dynamics.model.dh import DhLink, DhRow, urdf
+from arm_dynamics.core.arrays import as_readonly
+from arm_dynamics.model.arm_description import JointSpec, MotorSpec
+from arm_dynamics.model.dh import DhLink, DhRow
+from arm_dynamics.model.dh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid
 from tools.urdf.five_dof import MATERIALS, TOPICS
-from tools.urdf.puma560_visuals import BASE, LOOKS, TOOL_SHAPES
+from tools.urdf.puma560_visuals import BASE, TOOL_SHAPES, VISUALS
 
 NAME = "puma560"
 TOOL = (0.0, 0.0, 0.05625)
@@ -64,7 +65,7 @@ COMMENT = """
 
 
 @dataclass(frozen=True, slots=True)
-class Drive:
+class MotorSheet:
     """One motor, seen at its shaft: gear ratio, rotor inertia [kg·m²], friction, Kt, Ra.
 
     Friction is viscous [N·m·s/rad] and Coulomb [N·m] forward and backward; kt in N·m/A,
@@ -82,12 +83,12 @@ class Drive:
 
 
 DRIVES = (
-    Drive(62.6111, 200e-6, 1.48e-3, (0.395, 0.435), 0.223, 2.1, 97.6, 1.92),
-    Drive(107.815, 200e-6, 0.817e-3, (0.126, 0.071), 0.226, 2.1, 186.4, 1.51),
-    Drive(53.7063, 200e-6, 1.38e-3, (0.132, 0.105), 0.240, 2.1, 89.4, 2.40),
-    Drive(76.0364, 33e-6, 71.2e-6, (11.2e-3, 16.9e-3), 0.069, 6.7, 24.2, 5.34),
-    Drive(71.923, 33e-6, 82.6e-6, (9.26e-3, 14.5e-3), 0.072, 6.7, 20.1, 5.09),
-    Drive(76.686, 33e-6, 36.7e-6, (3.96e-3, 10.5e-3), 0.066, 6.7, 21.3, 5.74),
+    MotorSheet(62.6111, 200e-6, 1.48e-3, (0.395, 0.435), 0.223, 2.1, 97.6, 1.92),
+    MotorSheet(107.815, 200e-6, 0.817e-3, (0.126, 0.071), 0.226, 2.1, 186.4, 1.51),
+    MotorSheet(53.7063, 200e-6, 1.38e-3, (0.132, 0.105), 0.240, 2.1, 89.4, 2.40),
+    MotorSheet(76.0364, 33e-6, 71.2e-6, (11.2e-3, 16.9e-3), 0.069, 6.7, 24.2, 5.34),
+    MotorSheet(71.923, 33e-6, 82.6e-6, (9.26e-3, 14.5e-3), 0.072, 6.7, 20.1, 5.09),
+    MotorSheet(76.686, 33e-6, 36.7e-6, (3.96e-3, 10.5e-3), 0.066, 6.7, 21.3, 5.74),
 )
 ROWS = (
     DhRow(d=26.45 * 0.0254, alpha=pi / 2),
@@ -113,16 +114,16 @@ LIMITS = ((-160, 160), (-45, 225), (-225, 45), (-110, 170), (-100, 100), (-266, 
 INITIAL = (0.0, pi / 4, -pi, 0.0, pi / 4, 0.0)
 
 
-def table() -> tuple[DhLink, ...]:
+def link_table() -> tuple[DhLink, ...]:
     """Rows of the arm with joints, motors and bodies."""
     return tuple(DhLink(ROWS[i], _joint(i)) for i in range(len(ROWS)))
 
 
-def text() -> str:
+def urdf_text() -> str:
     """URDF of the arm."""
-    return urdf(
+    return chain_urdf_text(
         NAME,
-        table(),
+        link_table(),
         TOOL,
         base=BASE,
         tool_shapes=TOOL_SHAPES,
@@ -138,7 +139,7 @@ def _joint(i: int) -> JointSpec:
         f"J{i + 1}",
         effort=drive.torque,
         velocity=drive.speed,
-        solids=(_body(i), *LOOKS[i]),
+        solids=(_body(i), *VISUALS[i]),
         lower=radians(low),
         upper=radians(high),
         initial=INITIAL[i],
@@ -148,10 +149,10 @@ def _joint(i: int) -> JointSpec:
 
 def _body(i: int) -> Solid:
     mass, centre, moments = BODIES[i]
-    return Solid(mass, frozen(centre), frozen(np.diag(moments)), frozen(np.eye(3)))
+    return Solid(mass, as_readonly(centre), as_readonly(np.diag(moments)), as_readonly(np.eye(3)))
 
 
-def _motor(drive: Drive) -> Motor:
+def _motor(drive: MotorSheet) -> MotorSpec:
     constants = {
         "kt": drive.kt,
         "ke": drive.kt,
@@ -163,8 +164,8 @@ def _motor(drive: Drive) -> Motor:
         "viscous_friction": drive.viscous,
         "coulomb_friction": round(sum(drive.coulomb) / 2, 6),
     }
-    return Motor("dc_motor", constants, commands=("effort",))
+    return MotorSpec("dc_motor", constants, commands=("effort",))
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    sys.stdout.write(urdf_text())

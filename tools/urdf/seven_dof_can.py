@@ -11,10 +11,10 @@ from math import pi
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.model.arm_description import Arm, JointSpec, Motor, Segment
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec, MotorSpec
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
-from arm_dynamics.model.urdf_writer import write
+from arm_dynamics.model.urdf_writer import format_urdf
 from tools.urdf.five_dof import MATERIALS, TOPICS
 
 NAME = "seven_dof_can"
@@ -46,7 +46,7 @@ COMMENT = """
 
 
 @dataclass(frozen=True, slots=True)
-class Drive:
+class MotorSheet:
     """A motor model: Ω, N·m/A at the output, rad/s without load, gear ratio, rotor kg·m².
 
     ``effort`` [N·m] and ``velocity`` [rad/s] are the joint's limits with it.
@@ -64,13 +64,13 @@ class Drive:
 
 SUPPLY = 24.0
 """Voltage of the motors [V]."""
-DM8009 = Drive("DM8009", 0.145, 1.261575, 168 * pi / 30, 9.0, 1.95e-4, 40.0, 16.754666)
-DM4340 = Drive("DM4340", 0.88, 4.074, 52.5 * pi / 30, 40.0, 2.0e-5, 27.0, 5.445426)
-DM4310 = Drive("DM4310", 0.85, 0.945, 200 * pi / 30, 10.0, 1.8e-5, 7.0, 12.0)
+DM8009 = MotorSheet("DM8009", 0.145, 1.261575, 168 * pi / 30, 9.0, 1.95e-4, 40.0, 16.754666)
+DM4340 = MotorSheet("DM4340", 0.88, 4.074, 52.5 * pi / 30, 40.0, 2.0e-5, 27.0, 5.445426)
+DM4310 = MotorSheet("DM4310", 0.85, 0.945, 200 * pi / 30, 10.0, 1.8e-5, 7.0, 12.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JointRow:
     """One joint: its place [m] from the joint before, in the axes of the base with all at zero.
 
     ``axis`` is what it turns about there: "z", "-x" ... ``friction`` is dry [N·m] and viscous
@@ -79,7 +79,7 @@ class Row:
 
     place: tuple[float, float, float]
     axis: str
-    drive: Drive
+    drive: MotorSheet
     limits: tuple[float, float]
     friction: tuple[float, float]
     mass: float
@@ -89,38 +89,40 @@ class Row:
 
 
 ROWS = (
-    Row((0, 0, 0.0625), "z", DM8009, (-1.396263, 3.490659), (0.306, 0.063),
+    JointRow((0, 0, 0.0625), "z", DM8009, (-1.396263, 3.490659), (0.306, 0.063),
         1.1417, (0.0011, 0, 0.054), (0.09, 0.09, 0.11)),
-    Row((-0.0301, 0, 0.06), "-x", DM8009, (-1.745329, 1.745329), (0.306, 0.063),
+    JointRow((-0.0301, 0, 0.06), "-x", DM8009, (-1.745329, 1.745329), (0.306, 0.063),
         0.2775, (0.0084, 0, 0.0326), (0.09, 0.07, 0.1), 0.5),
-    Row((0.0301, 0, 0.06625), "z", DM4340, (-1.570796, 1.570796), (0.4, 0.604),
+    JointRow((0.0301, 0, 0.06625), "z", DM4340, (-1.570796, 1.570796), (0.4, 0.604),
         1.0739, (-0.0021, 0.0006, 0.0885), (0.07, 0.07, 0.18), 0.3),
-    Row((0, 0.0315, 0.15375), "y", DM4340, (0.0, 2.443461), (0.166, 0.813),
+    JointRow((0, 0.0315, 0.15375), "y", DM4340, (0.0, 2.443461), (0.166, 0.813),
         0.5599, (-0.0029, -0.0303, 0.0634), (0.065, 0.06, 0.12), 1.4),
-    Row((0, -0.0315, 0.0955), "z", DM4310, (-1.570796, 1.570796), (0.05, 0.029),
+    JointRow((0, -0.0315, 0.0955), "z", DM4310, (-1.570796, 1.570796), (0.05, 0.029),
         0.5507, (-0.003, 0.0009, 0.0431), (0.065, 0.065, 0.11)),
-    Row((0.0375, 0, 0.1205), "x", DM4310, (-0.785398, 0.785398), (0.093, 0.072),
+    JointRow((0.0375, 0, 0.1205), "x", DM4310, (-0.785398, 0.785398), (0.093, 0.072),
         0.3852, (-0.0371, 0.0003, -0.0001), (0.06, 0.06, 0.06), 0.2),
-    Row((-0.0375, 0, 0), "y", DM4310, (-1.570796, 1.570796), (0.172, 0.084),
+    JointRow((-0.0375, 0, 0), "y", DM4310, (-1.570796, 1.570796), (0.172, 0.084),
         0.386, (0.0001, 0.0127, 0.0695), (0.06, 0.07, 0.09)),
 )  # fmt: skip
 
 
-def text() -> str:
+def urdf_text() -> str:
     """URDF of the arm."""
     turns = [np.eye(3), *(_turn(row.axis) for row in ROWS)]
-    arm = Arm(
+    arm = ArmDescription(
         NAME,
-        tuple(Segment(_placement(i, turns), _joint(i, turns[i + 1])) for i in range(len(ROWS))),
+        tuple(
+            ChainSegment(_placement(i, turns), _joint(i, turns[i + 1])) for i in range(len(ROWS))
+        ),
         base=_pedestal(),
         tool=tuple((turns[-1].T @ [0, 0, TOOL]).tolist()),
-        tool_rotation=frozen(turns[-1].T),
-        tool_shapes=(sphere(0.01, 0.0).painted("red"),),
+        tool_rotation=as_readonly(turns[-1].T),
+        tool_shapes=(sphere(0.01, 0.0).with_material("red"),),
         materials=MATERIALS,
         hardware=TOPICS | WIRES,
         comment=COMMENT.strip("\n"),
     )
-    return write(arm)
+    return format_urdf(arm)
 
 
 def _joint(i: int, turn: Vector) -> JointSpec:
@@ -141,7 +143,7 @@ def _joint(i: int, turn: Vector) -> JointSpec:
     )
 
 
-def _motor(drive: Drive) -> Motor:
+def _motor(drive: MotorSheet) -> MotorSpec:
     constants = {
         "kt": round(drive.torque_constant / drive.gear, 6),
         "ke": round(SUPPLY / (drive.idle * drive.gear), 6),
@@ -150,12 +152,14 @@ def _motor(drive: Drive) -> Motor:
         "rotor_inertia": drive.rotor,
         "supply_voltage": SUPPLY,
     }
-    return Motor("dc_motor", constants, commands=("effort",))
+    return MotorSpec("dc_motor", constants, commands=("effort",))
 
 
-def _solids(row: Row, turn: Vector, material: str) -> tuple[Solid, ...]:
-    body = box(row.size, row.mass, row.centre).moved(turn.T, (0, 0, 0)).painted(material)
-    return body, cylinder("z", 0.07, 0.03, 0.0).painted("graphite")
+def _solids(row: JointRow, turn: Vector, material: str) -> tuple[Solid, ...]:
+    body = (
+        box(row.size, row.mass, row.centre).transformed(turn.T, (0, 0, 0)).with_material(material)
+    )
+    return body, cylinder("z", 0.07, 0.03, 0.0).with_material("graphite")
 
 
 def _placement(i: int, turns: list[Vector]) -> Vector:
@@ -163,21 +167,21 @@ def _placement(i: int, turns: list[Vector]) -> Vector:
     placed = np.eye(4)
     placed[:3, :3] = turns[i].T @ turns[i + 1]
     placed[:3, 3] = turns[i].T @ ROWS[i].place
-    return frozen(placed)
+    return as_readonly(placed)
 
 
 def _turn(axis: str) -> Vector:
     """Columns x, y, z of a frame whose z points along ``axis``, the others along its followers."""
     columns = np.roll(np.eye(3), -1 - "xyz".index(axis[-1]), axis=1)
-    return frozen(columns * (1, -1, -1) if axis[0] == "-" else columns)
+    return as_readonly(columns * (1, -1, -1) if axis[0] == "-" else columns)
 
 
 def _pedestal() -> tuple[Solid, ...]:
     return (
-        box((0.16, 0.16, 0.02), 0.0, (0, 0, 0.01)).painted("graphite"),
-        cylinder("z", 0.0425, 0.05, 0.0, (0, 0, 0.04125)).painted("steel"),
+        box((0.16, 0.16, 0.02), 0.0, (0, 0, 0.01)).with_material("graphite"),
+        cylinder("z", 0.0425, 0.05, 0.0, (0, 0, 0.04125)).with_material("steel"),
     )
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    sys.stdout.write(urdf_text())

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import UnknownName
-from arm_dynamics.model.arm_description import Arm, JointSpec, Motor, Segment
+from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec, MotorSpec
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
-from arm_dynamics.model.urdf_writer import write
+from arm_dynamics.model.urdf_writer import format_urdf
 from tools.urdf.five_dof import MATERIALS, TOPICS
 
 NAME = "so101"
@@ -71,7 +71,7 @@ SERVO = 0.055
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JointRow:
     """One joint: its frame in the link before, its limits [rad] and its link.
 
     ``axes`` says where the frame's x, y, z point: "-x y -z". ``mass`` [kg] and ``centre`` [m] are
@@ -93,58 +93,58 @@ class Row:
 
 
 ROWS = (
-    Row(
+    JointRow(
         "shoulder_pan", (0.0388, 0, 0.0624), "-x y -z", (-1.91986, 1.91986),
         0.1, (-0.0308, 0, -0.0253), (0.06, 0.05, 0.025),
         (0.0247, 0.035, 0.0452), (-0.0304, 0.0004, -0.0417),
     ),
-    Row(
+    JointRow(
         "shoulder_lift", (-0.0304, -0.0183, -0.0542), "z x y", (-1.74533, 1.74533),
         0.103, (-0.0898, -0.0084, 0.0184), (0.11, 0.03, 0.04),
         (0.0247, 0.0452, 0.035), (-0.1126, -0.0155, 0.0187),
     ),
-    Row(
+    JointRow(
         "elbow_flex", (-0.1126, -0.028, 0), "y -x z", (-1.69, 1.69),
         0.104, (-0.0981, 0.0032, 0.0183), (0.12, 0.03, 0.04),
         (0.0452, 0.0247, 0.035), (-0.1224, 0.0052, 0.0187),
     ),
-    Row(
+    JointRow(
         "wrist_flex", (-0.1349, 0.0052, 0), "-y x z", (-1.65806, 1.65806),
         0.079, (-0.0001, -0.0386, 0.0281), (0.035, 0.05, 0.04),
         (0.0247, 0.035, 0.0452), (0, -0.0424, 0.0306),
     ),
-    Row(
+    JointRow(
         "wrist_roll", (0, -0.0611, 0.0181), "-x z y", (-2.79253, 2.79253),
         0.087, (0.0002, 0.0002, -0.0252), (0.03, 0.03, 0.08),
         (0.0452, 0.035, 0.0247), (0.0077, 0.0001, -0.0234),
     ),
-    Row(
+    JointRow(
         "gripper", (0.0202, 0.0188, -0.0234), "x z -y", (-0.174533, 1.74533),
         0.012, (-0.0016, -0.03, 0.0193), (0.02, 0.09, 0.025), offset=0.785398,
     ),
 )  # fmt: skip
 
 
-def text(volts: str = "12") -> str:
+def urdf_text(volts: str = "12") -> str:
     """URDF of the arm with servos made for ``volts``; raises UnknownName for others."""
     if volts not in MOTORS:
         raise UnknownName("voltage of an STS3215", volts, tuple(MOTORS))
-    arm = Arm(
+    arm = ArmDescription(
         NAME,
-        tuple(Segment(_placement(row), _joint(i, row, volts)) for i, row in enumerate(ROWS)),
+        tuple(ChainSegment(_placement(row), _joint(i, row, volts)) for i, row in enumerate(ROWS)),
         base=_base(),
         tool=TOOL,
         tool_rotation=_rotation("-x y -z"),
         tool_link="wrist_roll_link",
-        tool_shapes=(sphere(0.005, 0.0).painted("red"),),
+        tool_shapes=(sphere(0.005, 0.0).with_material("red"),),
         materials=MATERIALS,
         hardware=TOPICS | WIRES,
         comment=COMMENT.strip("\n").replace("for 12 V", f"for {volts} V"),
     )
-    return write(arm)
+    return format_urdf(arm)
 
 
-def _joint(i: int, row: Row, volts: str) -> JointSpec:
+def _joint(i: int, row: JointRow, volts: str) -> JointSpec:
     constants = MOTORS[volts] | FRICTION[volts] | {"gear_ratio": GEAR, "rotor_inertia": ROTOR}
     wiring = {"id": str(i + 1), "motor": "sts3215", "sign": "1", "offset": f"{row.offset:g}"}
     return JointSpec(
@@ -154,34 +154,34 @@ def _joint(i: int, row: Row, volts: str) -> JointSpec:
         solids=_solids(row),
         lower=row.limits[0],
         upper=row.limits[1],
-        motor=Motor("dc_motor", constants, commands=("effort",)),
+        motor=MotorSpec("dc_motor", constants, commands=("effort",)),
         wiring={**wiring, "ratio": "1"},
     )
 
 
-def _solids(row: Row) -> tuple[Solid, ...]:
+def _solids(row: JointRow) -> tuple[Solid, ...]:
     """The servo and the printed part, (m c - m_s c_s) / (m - m_s) from the link's frame."""
     if row.servo is None:
-        return (box(row.part, row.mass, row.centre).painted("orange"),)
+        return (box(row.part, row.mass, row.centre).with_material("orange"),)
     rest = row.mass - SERVO
     weighed = row.mass * np.array(row.centre) - SERVO * np.array(row.servo_at)
-    servo = box(row.servo, SERVO, row.servo_at).painted("graphite")
-    return (servo, box(row.part, rest, np.round(weighed / rest, 4)).painted("orange"))
+    servo = box(row.servo, SERVO, row.servo_at).with_material("graphite")
+    return (servo, box(row.part, rest, np.round(weighed / rest, 4)).with_material("orange"))
 
 
 def _base() -> tuple[Solid, ...]:
     """Seen only: the foot and the first servo."""
     return (
-        box((0.09, 0.1, 0.03), 0.0, (0, 0, 0.015)).painted("orange"),
-        box((0.0452, 0.0247, 0.035), 0.0, (0.0263, 0, 0.0437)).painted("graphite"),
-        cylinder("z", 0.008, 0.012, 0.0, (0.0388, 0, 0.0624)).painted("steel"),
+        box((0.09, 0.1, 0.03), 0.0, (0, 0, 0.015)).with_material("orange"),
+        box((0.0452, 0.0247, 0.035), 0.0, (0.0263, 0, 0.0437)).with_material("graphite"),
+        cylinder("z", 0.008, 0.012, 0.0, (0.0388, 0, 0.0624)).with_material("steel"),
     )
 
 
-def _placement(row: Row) -> Vector:
+def _placement(row: JointRow) -> Vector:
     placed = np.eye(4)
     placed[:3, :3], placed[:3, 3] = _rotation(row.axes), row.origin
-    return frozen(placed)
+    return as_readonly(placed)
 
 
 def _rotation(axes: str) -> Vector:
@@ -189,8 +189,8 @@ def _rotation(axes: str) -> Vector:
     columns = np.zeros((3, 3))
     for i, axis in enumerate(axes.split()):
         columns["xyz".index(axis[-1]), i] = -1.0 if axis[0] == "-" else 1.0
-    return frozen(columns)
+    return as_readonly(columns)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text(*sys.argv[1:]))
+    sys.stdout.write(urdf_text(*sys.argv[1:]))

@@ -10,7 +10,7 @@ from math import pi
 
 import numpy as np
 
-from arm_dynamics.core.arrays import frozen
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import Solid, cylinder
 from tools.urdf import ideal_arm
@@ -20,7 +20,7 @@ LENGTH = 1.0
 """Length of every link [m]."""
 MASSES = (2.0, 1.0, 1.0)
 """Published masses at the ends of the links [kg]."""
-SHARE = 0.1
+AXIS_MASS = 0.1
 """Mass on a joint's axis that belongs to the link behind the joint [kg]."""
 EFFORT = (300.0, 150.0, 75.0)
 """Effort limits [N·m]: more than four times what gravity asks of the stretched arm."""
@@ -44,7 +44,7 @@ COMMENT = """
 """
 
 
-def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
+def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
     """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint (published: 0, and 1)."""
     rows = (MdhRow(alpha=pi / 2), MdhRow(a=LENGTH), MdhRow(a=LENGTH))
     solids = (
@@ -58,17 +58,17 @@ def table(damping: float = 0.0) -> tuple[MdhLink, ...]:
     )
 
 
-def text(damping: float = 0.0) -> str:
+def urdf_text(damping: float = 0.0) -> str:
     """URDF of the arm."""
     mount = ideal_arm.wall_mount(0.07)
-    return ideal_arm.text(NAME, table(damping), mount, (LENGTH, 0.0, 0.0), COMMENT)
+    return ideal_arm.urdf_text(NAME, link_table(damping), mount, (LENGTH, 0.0, 0.0), COMMENT)
 
 
 def _link(i: int, radius: float, level: float, material: str) -> tuple[Solid, ...]:
-    end = MASSES[i] - (SHARE if i + 1 < len(MASSES) else 0.0)
+    end = MASSES[i] - (AXIS_MASS if i + 1 < len(MASSES) else 0.0)
     return (
         _weights(end),
-        cylinder("z", 0.2, radius, 0.0, (LENGTH, 0, 0)).painted("steel"),
+        cylinder("z", 0.2, radius, 0.0, (LENGTH, 0, 0)).with_material("steel"),
         ideal_arm.bar(LENGTH, 0.03, level, material),
         ideal_arm.hub(0.05, 0.07, level),
     )
@@ -76,10 +76,12 @@ def _link(i: int, radius: float, level: float, material: str) -> tuple[Solid, ..
 
 def _weights(end: float) -> Solid:
     """SHARE on the joint's axis and ``end`` [kg] at the end of a link, as one body."""
-    mass = SHARE + end
-    centre, inertia = LENGTH * end / mass, LENGTH**2 * SHARE * end / mass
-    return Solid(mass, frozen([centre, 0, 0]), frozen(inertia * np.eye(3)), frozen(np.eye(3)))
+    mass = AXIS_MASS + end
+    centre, inertia = LENGTH * end / mass, LENGTH**2 * AXIS_MASS * end / mass
+    return Solid(
+        mass, as_readonly([centre, 0, 0]), as_readonly(inertia * np.eye(3)), as_readonly(np.eye(3))
+    )
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    sys.stdout.write(urdf_text())

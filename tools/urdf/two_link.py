@@ -52,7 +52,7 @@ COMMENT = """
 """
 
 
-def table(variant: Variant = UNIT, damping: float = DAMPING) -> tuple[MdhLink, ...]:
+def link_table(variant: Variant = UNIT, damping: float = DAMPING) -> tuple[MdhLink, ...]:
     """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint."""
     rows = (MdhRow(alpha=pi / 2), MdhRow(a=variant.lengths[0]))
     solids = (
@@ -65,7 +65,7 @@ def table(variant: Variant = UNIT, damping: float = DAMPING) -> tuple[MdhLink, .
     )
 
 
-def text(variant: Variant = UNIT, damping: float = DAMPING) -> str:
+def urdf_text(variant: Variant = UNIT, damping: float = DAMPING) -> str:
     """URDF of the arm."""
     comment = COMMENT.format(
         name=variant.name,
@@ -75,12 +75,12 @@ def text(variant: Variant = UNIT, damping: float = DAMPING) -> str:
         radius=RADIUS,
     )
     tool = (variant.lengths[1], 0.0, 0.0)
-    return ideal_arm.text(
-        variant.name, table(variant, damping), ideal_arm.wall_mount(0.06), tool, comment
+    return ideal_arm.urdf_text(
+        variant.name, link_table(variant, damping), ideal_arm.wall_mount(0.06), tool, comment
     )
 
 
-def named(name: str) -> Variant:
+def find_variant(name: str) -> Variant:
     """The variant ``unit`` or ``pb``; raises UnknownName."""
     if name not in VARIANTS:
         raise UnknownName("variant of two_link", name, tuple(VARIANTS))
@@ -89,10 +89,10 @@ def named(name: str) -> Variant:
 
 def _link(length: float, mass: float, radius: float, material: str) -> tuple[Solid, ...]:
     return (
-        rod("x", length, mass, (length / 2, 0, 0), radius, RADIUS).painted(material),
+        rod("x", length, mass, (length / 2, 0, 0), radius, RADIUS).with_material(material),
         ideal_arm.hub(0.055, 0.12),
     )
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text(named(*(sys.argv[1:] or ["unit"]))))
+    sys.stdout.write(urdf_text(find_variant(*(sys.argv[1:] or ["unit"]))))

@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from arm_dynamics.batch.rollout.batch_stepper import Lanes, PlantLanes
-from arm_dynamics.batch.rollout.inputs import Start
-from arm_dynamics.batch.rollout.pid_loop import Law
+from arm_dynamics.batch.rollout.batch_stepper import BatchStepper, PlantStepper
+from arm_dynamics.batch.rollout.inputs import InitialStates
+from arm_dynamics.batch.rollout.pid_loop import PidSpec
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.integrators import integrator
+from arm_dynamics.simulation.integrators import find_integrator
 
 BACKENDS = ("generated", "tree", "plant")
 """Fastest first."""
@@ -22,12 +22,12 @@ BLOCK = 32
 
 Setup = tuple[str, str, str]
 """Integrator, interface of the commands, precision."""
-MakeLanes = Callable[[Start, Vector, Mapping[str, Vector]], Lanes]
+MakeLanes = Callable[[InitialStates, Vector, Mapping[str, Vector]], BatchStepper]
 """Lanes from where they begin, their time steps and what varies between them."""
 
 
-def chosen(
-    backend: str, arm: ArmModel, setup: Setup, vary: Sequence[str], law: Law | None = None
+def select_backend(
+    backend: str, arm: ArmModel, setup: Setup, vary: Sequence[str], law: PidSpec | None = None
 ) -> tuple[str, MakeLanes]:
     """The backend and what makes its lanes; "auto" is the fastest that serves.
 
@@ -37,7 +37,7 @@ def chosen(
     for a backend, integrator or variation that there is not, InvalidValue when the one asked
     for does not serve, saying why.
     """
-    integrator(setup[0])
+    find_integrator(setup[0])
     if setup[2] not in PRECISIONS:
         raise UnknownName("precision", setup[2], PRECISIONS)
     if backend != "auto":
@@ -59,7 +59,7 @@ def chosen(
 
 
 def _made(
-    name: str, arm: ArmModel, setup: Setup, vary: Sequence[str], law: Law | None
+    name: str, arm: ArmModel, setup: Setup, vary: Sequence[str], law: PidSpec | None
 ) -> MakeLanes | str:
     """What makes the lanes of a backend, or why it can not serve."""
     if name == "generated":
@@ -68,10 +68,10 @@ def _made(
 
 
 def _generated(
-    arm: ArmModel, setup: Setup, vary: Sequence[str], law: Law | None
+    arm: ArmModel, setup: Setup, vary: Sequence[str], law: PidSpec | None
 ) -> MakeLanes | str:
     try:
-        from arm_dynamics.batch.rollout.batch_stepper import KernelLanes  # noqa: PLC0415
+        from arm_dynamics.batch.rollout.batch_stepper import KernelStepper  # noqa: PLC0415
         from arm_dynamics.batch.rollout.kernel import Kernel, Options  # noqa: PLC0415 - numba
 
         method, interface, precision = setup
@@ -82,28 +82,28 @@ def _generated(
         return str(error)
     except ModuleNotFoundError as error:
         return f"{error.name} is not installed"
-    return lambda start, dt, varied: KernelLanes(kernel, start, dt, varied)
+    return lambda start, dt, varied: KernelStepper(kernel, start, dt, varied)
 
 
 def _tree(arm: ArmModel, setup: Setup) -> MakeLanes | str:
     try:
         import numba  # noqa: F401, PLC0415
 
-        from arm_dynamics.batch.rollout.tree_stepper import METHODS, TreeLanes  # noqa: PLC0415
+        from arm_dynamics.batch.rollout.tree_stepper import INTEGRATORS, TreeStepper  # noqa: PLC0415
     except ModuleNotFoundError as error:
         return f"{error.name} is not installed"
     method, interface, _ = setup
-    if method not in METHODS:
-        return f"integrator {method} is none of {', '.join(METHODS)}"
+    if method not in INTEGRATORS:
+        return f"integrator {method} is none of {', '.join(INTEGRATORS)}"
     for actuator in arm.actuators:
-        if actuator.kernel not in (1, 2) or actuator.prescribes:
+        if actuator.kernel_id not in (1, 2) or actuator.prescribes_motion:
             return f"joint '{actuator.joint}': its actuator has no compiled law"
-    return lambda start, dt, varied: TreeLanes(arm, method, interface, start, dt, varied)
+    return lambda start, dt, varied: TreeStepper(arm, method, interface, start, dt, varied)
 
 
 def _plant(arm: ArmModel, setup: Setup) -> MakeLanes | str:
     method, interface, _ = setup
-    return lambda start, dt, varied: PlantLanes(arm, method, interface, start, dt, varied)
+    return lambda start, dt, varied: PlantStepper(arm, method, interface, start, dt, varied)
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen, whole
+from arm_dynamics.core.arrays import Vector, as_readonly, check_int
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import State
 from arm_dynamics.model.arm_model import ArmModel
@@ -18,7 +18,7 @@ where the tool's frame is in the base's [m]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class RolloutResult:
     """Records of every lane at ``time`` (lane, record) [s] since the start.
 
     arrays: name of ``OUTPUTS`` → (lane, record, size); effort is the one that a record's last
@@ -30,15 +30,21 @@ class Batch:
     arm: ArmModel
     time: Vector
     arrays: Mapping[str, Vector]
-    failed: Vector
-    end: Vector
+    failed_step: Vector
+    final_array: Vector
     """Last state [time, q, v, effort, own states] of each lane (lanes, 1 + 3 nv + na)."""
     backend: str
     metrics: Mapping[str, Vector] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """From here on nobody changes what was found."""
-        own = (self.time, self.failed, self.end, *self.arrays.values(), *self.metrics.values())
+        own = (
+            self.time,
+            self.failed_step,
+            self.final_array,
+            *self.arrays.values(),
+            *self.metrics.values(),
+        )
         for array in own:
             array.flags.writeable = False
 
@@ -50,7 +56,7 @@ class Batch:
 
     def __len__(self) -> int:
         """Number of lanes."""
-        return len(self.failed)
+        return len(self.failed_step)
 
     @property
     def q(self) -> Vector:
@@ -72,13 +78,15 @@ class Batch:
         """Actuators' efforts (lane, record, nv)."""
         return self["effort"]
 
-    def final(self, lane: int) -> State:
+    def final_state(self, lane: int) -> State:
         """The last state of a lane, to go on from; raises InvalidValue for one there is not."""
-        if not -len(self) <= whole("lane", lane, lower=-len(self)) < len(self):
+        if not -len(self) <= check_int("lane", lane, lower=-len(self)) < len(self):
             raise InvalidValue(f"lane = {lane}: at most {len(self) - 1}, the last of {len(self)}")
         n = self.arm.nv
-        time, q, v, effort, act = np.split(self.end[lane], [1, 1 + n, 1 + 2 * n, 1 + 3 * n])
-        return State(float(time[0]), frozen(q), frozen(v), frozen(effort), frozen(act))
+        time, q, v, effort, act = np.split(self.final_array[lane], [1, 1 + n, 1 + 2 * n, 1 + 3 * n])
+        return State(
+            float(time[0]), as_readonly(q), as_readonly(v), as_readonly(effort), as_readonly(act)
+        )
 
     @property
     def tool_position(self) -> Vector:
@@ -86,6 +94,6 @@ class Batch:
         return self["tool_position"]
 
     @property
-    def finals(self) -> list[State]:
+    def final_states(self) -> list[State]:
         """The last state of every lane."""
-        return [self.final(lane) for lane in range(len(self))]
+        return [self.final_state(lane) for lane in range(len(self))]

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from arm_dynamics.batch.rollout import variation
-from arm_dynamics.batch.rollout.inputs import Start
+from arm_dynamics.batch.rollout.inputs import InitialStates
 from arm_dynamics.batch.rollout.kernel import Kernel
 from arm_dynamics.batch.rollout.pid_loop import METRICS
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
@@ -26,7 +26,7 @@ Out = Mapping[str, Vector]
 """Name of an output → array (lane, record, size) to be filled from the front."""
 
 
-class Lanes(ABC):
+class BatchStepper(ABC):
     """States q, v, z and efforts of ``size`` lanes after ``count`` steps; failed as in Batch."""
 
     def __init__(self, size: int) -> None:
@@ -49,20 +49,20 @@ class Lanes(ABC):
         return {}
 
 
-class SingleLanes(Lanes):
+class SequentialStepper(BatchStepper):
     """Lanes that are advanced one after the other."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: InitialStates) -> None:
         super().__init__(start.lanes)
         self.q, self.v, self.z = start.q.copy(), start.v.copy(), start.z.copy()
         self.effort = np.full_like(start.q, np.nan)
 
     @abstractmethod
-    def go(self, lane: int, told: Vector, steps: int) -> int:
+    def step_one(self, lane: int, told: Vector, steps: int) -> int:
         """Advance a lane in place under one command; the step at which it was lost, or -1."""
 
     def advance(self, given: Vector, every: int, stride: int, out: Out) -> None:
-        """As ``Lanes.advance``."""
+        """As ``BatchStepper.advance``."""
         given = np.broadcast_to(given, (self.size, *given.shape[1:]))
         for lane in range(self.size):
             self._advance_lane(lane, given[lane], every, stride, out)
@@ -83,7 +83,7 @@ class SingleLanes(Lanes):
     def _go(self, lane: int, told: Vector, steps: int, count: int) -> None:
         if self.failed[lane] >= 0:
             return
-        lost = self.go(lane, told, steps)
+        lost = self.step_one(lane, told, steps)
         if lost >= 0:
             self.failed[lane] = count + lost
             self.q[lane] = self.v[lane] = self.z[lane] = self.effort[lane] = np.nan
@@ -94,7 +94,7 @@ class SingleLanes(Lanes):
             array[lane, record] = now[name][lane]
 
     def state(self) -> tuple[Vector, Vector, Vector, Vector]:
-        """As ``Lanes.state``."""
+        """As ``BatchStepper.state``."""
         return self.q, self.v, self.z, self.effort
 
 
@@ -102,11 +102,11 @@ ROWS = {"q": "q", "v": "v", "act": "z", "effort": "effort"}
 """Output → rows of the kernel."""
 
 
-class KernelLanes(Lanes):
+class KernelStepper(BatchStepper):
     """One block of ``kernel``; lanes beyond ``start`` repeat its last and are not shown."""
 
     def __init__(
-        self, kernel: Kernel, start: Start, dt: Vector, varied: Mapping[str, Vector]
+        self, kernel: Kernel, start: InitialStates, dt: Vector, varied: Mapping[str, Vector]
     ) -> None:
         super().__init__(start.lanes)
         self.kernel = kernel
@@ -114,7 +114,7 @@ class KernelLanes(Lanes):
         self.x = kernel.block({name: self._padded(values) for name, values in blocks.items()})
 
     def advance(self, given: Vector, every: int, stride: int, out: Out) -> None:
-        """As ``Lanes.advance``."""
+        """As ``BatchStepper.advance``."""
         kernel, lanes = self.kernel, self.kernel.options.lanes
         given = np.broadcast_to(given, (self.size, *given.shape[1:]))
         flat = np.ascontiguousarray(
@@ -142,11 +142,11 @@ class KernelLanes(Lanes):
         return found
 
     def state(self) -> tuple[Vector, Vector, Vector, Vector]:
-        """As ``Lanes.state``."""
+        """As ``BatchStepper.state``."""
         return self.rows("q"), self.rows("v"), self.rows("z"), self.rows("effort")
 
     def metrics(self) -> dict[str, Vector]:
-        """As ``Lanes.metrics``."""
+        """As ``BatchStepper.metrics``."""
         return {name: self.rows(name) for name in METRICS if name in self.kernel.layout.sizes}
 
     def _padded(self, values: Vector) -> Vector:
@@ -154,30 +154,30 @@ class KernelLanes(Lanes):
         return np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
 
 
-class PlantLanes(SingleLanes):
+class PlantStepper(SequentialStepper):
     """One ``Plant`` for all lanes, or one a lane where their arms differ."""
 
     def __init__(
         self,
         arm: ArmModel,
-        method: str,
+        integrator: str,
         interface: str,
-        start: Start,
+        start: InitialStates,
         dt: Vector,
         varied: Mapping[str, Vector],
     ) -> None:
         super().__init__(start)
         self.dt, self.interface = dt, interface
         arms = [
-            variation.lane_arm(arm, {name: values[lane] for name, values in varied.items()})
+            variation.rollout_arm(arm, {name: values[lane] for name, values in varied.items()})
             for lane in range(self.size if varied else 1)
         ]
-        self.plants = [Plant(one, method) for one in arms]
+        self.plants = [Plant(one, integrator) for one in arms]
 
-    def go(self, lane: int, told: Vector, steps: int) -> int:
-        """As ``SingleLanes.go``."""
-        state = State(0.0, *(frozen(x[lane]) for x in (self.q, self.v, self.effort, self.z)))
-        command = Command(self.interface, frozen(told))
+    def step_one(self, lane: int, told: Vector, steps: int) -> int:
+        """As ``SequentialStepper.step_one``."""
+        state = State(0.0, *(as_readonly(x[lane]) for x in (self.q, self.v, self.effort, self.z)))
+        command = Command(self.interface, as_readonly(told))
         plant, dt = self.plants[lane % len(self.plants)], float(self.dt[lane])
         try:
             after = plant.step(state, command, dt, steps)

@@ -10,22 +10,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.rollout import inputs
-from arm_dynamics.batch.rollout.batch import Batch
+from arm_dynamics.batch.rollout.batch import RolloutResult
 from arm_dynamics.batch.rollout.inputs import States
-from arm_dynamics.batch.rollout.memory_limit import require_memory
-from arm_dynamics.batch.rollout.pid_batch import with_law
-from arm_dynamics.batch.rollout.policy_batch import Policy, with_policy
-from arm_dynamics.batch.rollout.reference_table import Noise, reference_table, ticks, whole_times
-from arm_dynamics.batch.rollout.rollout import lanes_of, repeated, require_told, sizes_of, stride_of
-from arm_dynamics.batch.rollout.task_runner import Progress, Work
-from arm_dynamics.batch.rollout.variation import known
+from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
+from arm_dynamics.batch.rollout.pid_batch import run_with_pid
+from arm_dynamics.batch.rollout.policy_batch import Policy, run_with_policy
+from arm_dynamics.batch.rollout.reference_table import (
+    MeasurementNoise,
+    control_rows,
+    integer_ratio,
+    reference_table,
+)
+from arm_dynamics.batch.rollout.rollout import (
+    broadcast_start,
+    check_record_stride,
+    infer_batch_size,
+    output_sizes,
+    require_options,
+)
+from arm_dynamics.batch.rollout.task_runner import Progress, RolloutTask
+from arm_dynamics.batch.rollout.variation import variable_names
 from arm_dynamics.batch.rollout.variation_checks import variations
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.model.arm_argument import given_arm
+from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 
@@ -40,19 +51,19 @@ def rollout_closed_loop(
     *,
     interface: str | None = None,
     vary: Mapping[str, ArrayLike] | None = None,
-    delay: bool = False,
-    noise: Noise | None = None,
-    late: float = 0.2,
+    one_period_delay: bool = False,
+    noise: MeasurementNoise | None = None,
+    residual_fraction: float = 0.2,
     stride: int = 1,
     outputs: Sequence[str] = (),
-    method: str = "semi_implicit_euler",
+    integrator: str = "semi_implicit_euler",
     precision: str = "float64",
     backend: str = "auto",
     threads: int | None = None,
     executor: Executor | None = None,
     memory_limit: float | None = None,
     progress: Progress | None = None,
-) -> Batch:
+) -> RolloutResult:
     """u = law(q + n_q, v + n_v, reference) once a ``period`` [s], held over it; by lane.
 
     controller: a ``Pid`` or ``PidGravity`` (with gains, limits and model of its own, which need
@@ -63,40 +74,53 @@ def rollout_closed_loop(
     the motors of its own model at 25 °C. reference: see ``reference_table``.
 
     vary: also "gains.p" ..., (lanes,) or (lanes, nv). delay: commands act one period late, after
-    a first period of none. ``late``: share of the time, at its end, that the settled error is
+    a first period of none. ``residual_fraction``: share of the time, at its end, that the settled error is
     taken from. Every ``stride``-th period is recorded, ``outputs`` of it; metrics as in
     ``law.METRICS``. dt may differ by lane; all must go whole into the period. The rest is as for
     ``rollout``. Raises InvalidValue, UnknownName or CommandRefused.
     """
-    given_arm(arm)
-    require_told(threads, executor, progress)
-    expect(bool, "delay", delay)
+    check_arm(arm)
+    require_options(threads, executor, progress)
+    check_type(bool, "one_period_delay", one_period_delay)
     _require_law(controller)
     if not isinstance(reference, JointTrajectory):
-        reference = inputs.numbers("reference", reference)
-    dt = inputs.numbers("dt [s]", dt)
-    lanes = max(lanes_of(states, vary, dt, ()), len(reference) if np.ndim(reference) == 3 else 1)
-    periods = whole_times("duration", duration, "period", period)
-    table, given = _told(reference, lanes, periods, arm.nv, period, late, noise, memory_limit)
+        reference = inputs.check_array("reference", reference)
+    dt = inputs.check_array("dt [s]", dt)
+    lanes = max(
+        infer_batch_size(states, vary, dt, ()), len(reference) if np.ndim(reference) == 3 else 1
+    )
+    periods = integer_ratio("duration", duration, "period", period)
+    table, given = _told(
+        reference, lanes, periods, arm.nv, period, residual_fraction, noise, memory_limit
+    )
     plain = {name: x for name, x in (vary or {}).items() if not name.startswith("gains.")}
     gains = {name: x for name, x in (vary or {}).items() if name not in plain}
-    by = "effort" if interface is None else expect(str, "interface", interface)
-    setup = (method, by, precision)
-    sizes = sizes_of(arm, outputs)
-    work = Work(
-        arm, backend, setup, repeated(inputs.starts(arm, states), lanes), given,
+    by = "effort" if interface is None else check_type(str, "interface", interface)
+    setup = (integrator, by, precision)
+    sizes = output_sizes(arm, outputs)
+    work = RolloutTask(
+        arm, backend, setup, broadcast_start(inputs.initial_states(arm, states), lanes), given,
         inputs.time_steps(dt, lanes), variations(arm, plain, lanes), 1,
-        stride_of(stride, periods, sizes), sizes,
+        check_record_stride(stride, periods, sizes), sizes,
     )  # fmt: skip
     inputs.commands_of(arm, setup[1], np.zeros(arm.nv), lanes)
-    every = np.array([whole_times("period", period, "dt", one) for one in work.dt.tolist()])
+    every = np.array([integer_ratio("period", period, "dt", one) for one in work.dt.tolist()])
     way = np.sign(table[:, 0, : arm.nv] - work.start.q)
     if isinstance(controller, Controller):
-        return with_law(
-            work, controller, gains, every, way, delay, threads, executor, memory_limit, progress
+        return run_with_pid(
+            work,
+            controller,
+            gains,
+            every,
+            way,
+            one_period_delay,
+            threads,
+            executor,
+            memory_limit,
+            progress,
         )
     if gains:
-        raise UnknownName("variation under a policy", next(iter(gains)), known(arm))
+        raise UnknownName("variation under a policy", next(iter(gains)), variable_names(arm))
     if executor is not None:
         raise InvalidValue(
             "executor: none is expected with a policy in Python, which runs here; a Pid or"
@@ -108,7 +132,9 @@ def rollout_closed_loop(
             f"dt [s] of lane {other} = {work.dt[other]:g}, of lane 0 = {work.dt[0]:g}: one for all"
             " is expected with a policy in Python"
         )
-    return with_policy(work, controller, int(every[0]), way, delay, threads, memory_limit, progress)
+    return run_with_policy(
+        work, controller, int(every[0]), way, one_period_delay, threads, memory_limit, progress
+    )
 
 
 def _require_law(controller: object) -> None:
@@ -127,15 +153,15 @@ def _told(
     size: int,
     period: float,
     late: float,
-    noise: Noise | None,
+    noise: MeasurementNoise | None,
     memory_limit: float | None,
 ) -> tuple[Vector, Vector]:
     """The reference's table, and all that the ticks are given."""
     each = noise is not None or np.ndim(reference) == 3 or len(np.atleast_1d(reference)) == lanes
     need = 8 * (lanes if each else 1) * periods * (2 * size if noise is None else 4 * size)
-    require_memory(need, memory_limit, f"reference and noise of {periods} periods")
+    require_memory_limit(need, memory_limit, f"reference and noise of {periods} periods")
     table = reference_table(reference, lanes, periods, size, period)
     wobble = None
     if noise is not None:
-        wobble = expect(Noise, "noise", noise).table(lanes, periods, size)
-    return table, ticks(table, scalar("late", late, lower=0, upper=1), wobble)
+        wobble = check_type(MeasurementNoise, "noise", noise).table(lanes, periods, size)
+    return table, control_rows(table, check_float("late", late, lower=0, upper=1), wobble)

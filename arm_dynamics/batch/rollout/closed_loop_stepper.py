@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.batch_stepper import Lanes, Out
+from arm_dynamics.batch.rollout.batch_stepper import BatchStepper, Out
 from arm_dynamics.batch.rollout.pid_loop import METRICS
-from arm_dynamics.batch.rollout.tracking_metrics import scored
+from arm_dynamics.batch.rollout.tracking_metrics import update_metrics
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import compiled
 
@@ -19,17 +19,19 @@ Tick = Callable[[Vector, Vector, Vector, Vector], Vector]
 0 at the first one → commands (lane, nv)."""
 
 
-class LoopLanes(Lanes):
+class ClosedLoopStepper(BatchStepper):
     """``inner`` under the commands of ``tick``; given are the rows of ``Law.given``."""
 
-    def __init__(self, inner: Lanes, tick: Tick, period: Vector, way: Vector, delay: bool) -> None:
+    def __init__(
+        self, inner: BatchStepper, tick: Tick, period: Vector, way: Vector, delay: bool
+    ) -> None:
         super().__init__(inner.size)
         self.inner, self.tick, self.period, self.way = inner, tick, period, way
         self.pending = np.zeros_like(way) if delay else None
         self.scores = np.zeros((len(METRICS), *way.shape))
 
     def advance(self, given: Vector, every: int, stride: int, out: Out) -> None:
-        """As ``Lanes.advance``."""
+        """As ``BatchStepper.advance``."""
         given, base = np.broadcast_to(given, (self.size, *given.shape[1:])), self.count // stride
         for k in range(given.shape[1]):
             row = given[:, k]
@@ -54,31 +56,31 @@ class LoopLanes(Lanes):
         q, _, _, effort = self.inner.state()
         n = q.shape[1]
         late = np.ascontiguousarray(row[:, 2 * n + 1])
-        score_all(q, effort, row[:, :n].copy(), self.way, late, self.period, self.scores)
+        update_all_metrics(q, effort, row[:, :n].copy(), self.way, late, self.period, self.scores)
 
     def state(self) -> tuple[Vector, Vector, Vector, Vector]:
-        """As ``Lanes.state``."""
+        """As ``BatchStepper.state``."""
         return self.inner.state()
 
     def metrics(self) -> dict[str, Vector]:
-        """As ``Lanes.metrics``."""
+        """As ``BatchStepper.metrics``."""
         return dict(zip(METRICS, self.scores, strict=True))
 
 
-class BlockLanes(Lanes):
+class ThreadedStepper(BatchStepper):
     """Many lanes as blocks that are advanced in threads."""
 
-    def __init__(self, blocks: Sequence[Lanes], pool: ThreadPoolExecutor | None) -> None:
+    def __init__(self, blocks: Sequence[BatchStepper], pool: ThreadPoolExecutor | None) -> None:
         super().__init__(sum(block.size for block in blocks))
         self.blocks, self.pool = tuple(blocks), pool
         ends = np.cumsum([0, *(block.size for block in blocks)]).tolist()
         self.places = [slice(a, b) for a, b in pairwise(ends)]
 
     def advance(self, given: Vector, every: int, stride: int, out: Out) -> None:
-        """As ``Lanes.advance``."""
+        """As ``BatchStepper.advance``."""
         given = np.broadcast_to(given, (self.size, *given.shape[1:]))
 
-        def one(block: Lanes, at: slice) -> None:
+        def one(block: BatchStepper, at: slice) -> None:
             block.advance(given[at], every, stride, {name: a[at] for name, a in out.items()})
 
         list((self.pool.map if self.pool else map)(one, self.blocks, self.places))
@@ -86,13 +88,13 @@ class BlockLanes(Lanes):
         self.count += given.shape[1] * every
 
     def state(self) -> tuple[Vector, Vector, Vector, Vector]:
-        """As ``Lanes.state``."""
+        """As ``BatchStepper.state``."""
         q, v, z, effort = zip(*(block.state() for block in self.blocks), strict=True)
         return np.concatenate(q), np.concatenate(v), np.concatenate(z), np.concatenate(effort)
 
 
 @compiled
-def score_all(
+def update_all_metrics(
     q: Vector,
     effort: Vector,
     q_ref: Vector,
@@ -101,10 +103,10 @@ def score_all(
     period: Vector,
     scores: Vector,
 ) -> None:
-    """``scored`` for all lanes and joints (lane, nv); scores (4, lane, nv) in place."""
+    """``update_metrics`` for all lanes and joints (lane, nv); scores (4, lane, nv) in place."""
     for lane in range(q.shape[0]):
         for j in range(q.shape[1]):
-            a, b, c, d = scored(
+            a, b, c, d = update_metrics(
                 q[lane, j], effort[lane, j], q_ref[lane, j], way[lane, j],
                 scores[0, lane, j], scores[1, lane, j], scores[2, lane, j], scores[3, lane, j],
                 late[lane], period[lane],

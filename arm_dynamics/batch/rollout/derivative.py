@@ -12,14 +12,14 @@ from numba.core.errors import NumbaError
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.rollout.kernel import AGREEMENT, TRIAL_STEP, KernelRejected, Layout, filled
-from arm_dynamics.batch.rollout.kernel_cache import fingerprint, module
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.batch.rollout.kernel_cache import cached_module, fingerprint
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.core.state import Command, State, require_state
-from arm_dynamics.model.arm_argument import given_arm, takes_arm
+from arm_dynamics.model.arm_argument import check_arm, requires_arm
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.equations_of_motion import require_taken
+from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
 from arm_dynamics.simulation.linearization import Linearization
 from arm_dynamics.simulation.plant import Plant
 
@@ -30,43 +30,43 @@ SHIFT = 1e-5
 """Half the width of these differences."""
 
 
-@takes_arm
+@requires_arm
 def linearize_by_trace(
     arm: ArmModel,
     state: State,
     command: Command,
     dt: float | None = None,
-    method: str = "semi_implicit_euler",
+    integrator: str = "semi_implicit_euler",
 ) -> Linearization:
     """A = ∂f/∂y and B = ∂f/∂u of ẏ = f(y, u), y = (q, v, z), from the kernels' own trace.
 
     Equal to ``linearization.linearize``: dry friction and stops apart. With ``dt`` [s] instead
-    A = ∂y⁺/∂y and B = ∂y⁺/∂u of one time step of ``method``, stops included and dry friction
+    A = ∂y⁺/∂y and B = ∂y⁺/∂u of one time step of ``integrator``, stops included and dry friction
     apart: another thing than the exact step e^(A dt) that ``linearize`` gives, and what a
     simulation with that method does. State without own states: these at rest.
 
     Raises ConfigError without CasADi, InvalidValue for a method or an arm without a trace and for
     a bad state, command or dt, UnknownName for an interface that a joint does not take.
     """
-    command, state = require_taken(arm, command), require_state(state)
-    q, v = vector("state q", state.q, arm.nv), vector("state v", state.v, arm.nv)
-    z = vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
+    command, state = check_command_interfaces(arm, command), require_state(state)
+    q, v = check_vector("state q", state.q, arm.nv), check_vector("state v", state.v, arm.nv)
+    z = check_vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
     given = (q, v, z, command.value)
     A, B, decay = (np.array(x) for x in _rate(arm, command.interface)(*given))
     if dt is not None:
-        dt, n = scalar("dt [s]", dt, above=0), 2 * arm.nv + arm.na
-        found = _step(arm, method, command.interface)(*given, dt)
+        dt, n = check_float("dt [s]", dt, above=0), 2 * arm.nv + arm.na
+        found = _step(arm, integrator, command.interface)(*given, dt)
         A, B = (np.array(x).reshape(n, -1) for x in found[4:])
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
         raise InvalidValue("A and B leave the finite numbers: a smaller state or dt is expected")
-    return Linearization(arm, frozen(A), frozen(B), frozen(decay.ravel()), dt)
+    return Linearization(arm, as_readonly(A), as_readonly(B), as_readonly(decay.ravel()), dt)
 
 
 class StepDerivative:
     """One time step and its derivative, δy⁺ = A δy + B δu, by generated code in one call."""
 
     def __init__(
-        self, arm: ArmModel, method: str = "semi_implicit_euler", interface: str = "effort"
+        self, arm: ArmModel, integrator: str = "semi_implicit_euler", interface: str = "effort"
     ) -> None:
         """Load the code, or make it and hold it to the plant's step and its differences.
 
@@ -74,11 +74,13 @@ class StepDerivative:
         trace; ConfigError without CasADi when the code has to be made; KernelRejected when it
         does not agree with the plant.
         """
-        require_taken(given_arm(arm), Command.checked(interface, np.zeros(arm.nv), arm.nv))
+        check_command_interfaces(
+            check_arm(arm), Command.checked(interface, np.zeros(arm.nv), arm.nv)
+        )
         _require_smooth(arm)
-        self.arm, self.method, self.interface = arm, method, interface
-        key = fingerprint(arm, ("derivative", method, interface))
-        made = module(key, self._text, self._check)
+        self.arm, self.integrator, self.interface = arm, integrator, interface
+        key = fingerprint(arm, ("derivative", integrator, interface))
+        made = cached_module(key, self._text, self._check)
         layout, n = Layout.of(made.LAYOUT), 2 * arm.nv + arm.na
         self._advance, self._x = made.advance, filled(layout, 1, np.dtype(float), {})
         views = [self._x[:n], *(self._x[layout.block(name)].reshape(n, -1) for name in "AB")]
@@ -114,7 +116,7 @@ class StepDerivative:
 
     def _text(self) -> str:
         writer = _symbolic("derivative_trace")
-        return str(writer.derivative_text(self.arm, self.method, self.interface))
+        return str(writer.derivative_text(self.arm, self.integrator, self.interface))
 
     def _check(self, made: Any) -> None:
         """``advance``, and ``step`` in it: y⁺, A and B at random states, beside the plant's."""
@@ -139,14 +141,14 @@ class StepDerivative:
         worst = np.abs(miss / size).max()
         if not worst <= bound:
             raise KernelRejected(
-                f"derivative of arm '{self.arm.name}' ({self.method}, {self.interface}): {what}"
+                f"derivative of arm '{self.arm.name}' ({self.integrator}, {self.interface}): {what}"
                 f" misses the plant's by {worst:.2g}; at most {bound:.2g} is allowed"
             )
 
 
 def plant_step(own: StepDerivative, y: Vector, u: Vector, dt: float) -> tuple[Vector, Vector]:
     """y⁺ of ``Plant.step``, and its central differences (n, n + nv) in y and u."""
-    plant, nv = Plant(own.arm, own.method), own.arm.nv
+    plant, nv = Plant(own.arm, own.integrator), own.arm.nv
 
     def after(x: Vector) -> Vector:
         q, v, z, told = np.split(x, [nv, 2 * nv, y.size])
@@ -160,7 +162,7 @@ def plant_step(own: StepDerivative, y: Vector, u: Vector, dt: float) -> tuple[Ve
 
 def _require_smooth(arm: ArmModel) -> None:
     for joint, actuator in zip(arm.joints, arm.actuators, strict=True):
-        if joint.friction > 0 or actuator.rubs or actuator.rubs_inside:
+        if joint.friction > 0 or actuator.has_dry_friction or actuator.has_internal_friction:
             raise InvalidValue(
                 f"joint '{joint.name}' has dry friction: its step has corners and no derivative;"
                 " 0 is expected, or linearize_by_trace, which leaves it apart"
@@ -173,8 +175,8 @@ def _rate(arm: ArmModel, interface: str) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _step(arm: ArmModel, method: str, interface: str) -> Any:
-    return _symbolic("derivative_trace").step_derivative(arm, method, interface)
+def _step(arm: ArmModel, integrator: str, interface: str) -> Any:
+    return _symbolic("derivative_trace").step_derivative(arm, integrator, interface)
 
 
 def _symbolic(name: str) -> ModuleType:

@@ -13,15 +13,15 @@ import casadi as ca
 
 from arm_dynamics.batch.rollout.kernel import Layout
 from arm_dynamics.batch.rollout.kernel_source import STEP, head_text, part_lines, shared_constants
-from arm_dynamics.batch.rollout.step_trace import METHODS, Part
-from arm_dynamics.batch.rollout.symbolic_equations import SymbolicMotion, Symbols
+from arm_dynamics.batch.rollout.step_trace import INTEGRATORS, TracedFunction
+from arm_dynamics.batch.rollout.symbolic_equations import SymbolicEquationsOfMotion, Symbols
 from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced
-from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain, solution
+from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain, solve_ldl
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import Body
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
-from arm_dynamics.simulation.integrators import integrator
+from arm_dynamics.simulation.integrators import find_integrator
 
 ADVANCE = '''
 
@@ -43,19 +43,19 @@ def advance(x, state, command, dt):
 GIVEN, FOUND = ("q", "v", "z", "told", "dt"), ("q", "v", "z", "effort", "A", "B")
 
 
-def derivative_text(arm: ArmModel, method: str, interface: str) -> str:
+def derivative_text(arm: ArmModel, integrator: str, interface: str) -> str:
     """A module whose ``step`` replaces rows q, v and z and fills effort, A and B, one lane.
 
     ``advance`` takes state, command and dt as arrays first.
     """
-    function = step_derivative(arm, method, interface)
+    function = step_derivative(arm, integrator, interface)
     n, nv = 2 * arm.nv + arm.na, arm.nv
     sizes = {"q": nv, "v": nv, "z": arm.na, "told": nv, "dt": 1, "effort": nv}
     layout = Layout.of({**sizes, "A": n * n, "B": n * nv})
-    part = Part("step", "One time step and its derivative.", function, GIVEN, FOUND)
+    part = TracedFunction("step", "One time step and its derivative.", function, GIVEN, FOUND)
     constants = shared_constants("float64")
     body = part_lines(part, layout, constants)
-    title = f"{arm.name}: derivative of {method}, {interface} commands."
+    title = f"{arm.name}: derivative of {integrator}, {interface} commands."
     head = head_text(title, layout, 1, "float64", constants)
     own = ADVANCE.format(n=n, nv=nv, told=layout.first["told"], dt=layout.first["dt"])
     return head + STEP.format(body=body, rub="") + own
@@ -67,7 +67,7 @@ BACKWARD = {"allow_forward": False}
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class SolvedAcceleration:
     """One acceleration of a trace: M a = tau - h(q, v), as a symbol until the end.
 
     a (nv,) the symbol; residual (nv,) M a + h - tau; mass (nv, nv).
@@ -81,10 +81,10 @@ class Solved:
     def value(self) -> SX:
         """a = M⁻¹ (tau - h)."""
         still = ca.substitute(self.residual, self.a, ca.SX.zeros(*self.a.shape))
-        return -solution(self.mass, still)
+        return -solve_ldl(self.mass, still)
 
 
-class DifferentiableMotion(SymbolicMotion):
+class DifferentiableEquationsOfMotion(SymbolicEquationsOfMotion):
     """The motion with its accelerations kept apart, so that a derivative goes round their solution.
 
     With r(x, a) = M a + h - tau = 0:  da/dx = -M⁻¹ ∂r/∂x, of inverse dynamics alone: half the
@@ -94,7 +94,7 @@ class DifferentiableMotion(SymbolicMotion):
 
     def __init__(self, arm: ArmModel, interface: str, told: Symbols) -> None:
         super().__init__(arm, {}, interface, told)
-        self.solved: list[Solved] = []
+        self.solved: list[SolvedAcceleration] = []
 
     def solve(self, table: Sequence[Body], q: Symbols, v: Symbols) -> Symbols:
         """A symbol for v̇ (nv,), and what it solves."""
@@ -102,14 +102,14 @@ class DifferentiableMotion(SymbolicMotion):
         chain = Chain(table, self.arm.gravity, [x.sx for x in q])
         needed = chain.inverse_dynamics([x.sx for x in v], [x.sx for x in a])
         residual = ca.vertcat(*needed) - column(self.rows[row.TAU])
-        self.solved.append(Solved(column(a), residual, chain.mass_matrix()))
+        self.solved.append(SolvedAcceleration(column(a), residual, chain.mass_matrix()))
         return a.copy()
 
     def jacobian(self, y: SX, x: SX) -> SX:
         """dy/dx, accelerations included."""
         slopes: list[SX] = []
         for solved in self.solved:
-            slopes.append(-solution(solved.mass, self._total(solved.residual, x, slopes)))
+            slopes.append(-solve_ldl(solved.mass, self._total(solved.residual, x, slopes)))
         return self._total(y, x, slopes)
 
     def explicit(self, expressions: Sequence[SX]) -> list[SX]:
@@ -131,22 +131,24 @@ def rate_derivative(arm: ArmModel, interface: str) -> Any:
     (q, v, z, told), motion = _symbols(arm, interface)
     motion.rows[row.STOP_STIFFNESS] = motion.rows[row.STOP_DAMPING] = Symbol(0.0)
     a = motion.acceleration(q.copy(), v.copy(), z.copy())
-    decay, source = motion.rates(q.copy(), v.copy(), z.copy()) if arm.na else (z, z)
+    decay, source = motion.act_dot_terms(q.copy(), v.copy(), z.copy()) if arm.na else (z, z)
     given = [column(x) for x in (q, v, z, told)]
     rate = ca.vertcat(given[1], column(a), column(source - decay * z))
     A, B = _slopes(motion, rate, given)
     return ca.Function("rate", given, motion.explicit([A, B, column(decay)]))
 
 
-def step_derivative(arm: ArmModel, method: str, interface: str) -> Any:
+def step_derivative(arm: ArmModel, integrator: str, interface: str) -> Any:
     """(q, v, z, told, dt) → q⁺, v⁺, z⁺, effort, A, B of one time step; dry friction apart.
 
     A (n, n) and B (n, nv) row after row. Raises InvalidValue for a method without a trace.
     """
-    if method not in METHODS:
-        raise InvalidValue(f"integrator {method} has no derivative; those that have: {METHODS}")
+    if integrator not in INTEGRATORS:
+        raise InvalidValue(
+            f"integrator {integrator} has no derivative; those that have: {INTEGRATORS}"
+        )
     (q, v, z, told), motion = _symbols(arm, interface)
-    dt, after, step = symbols("dt", 1), [x.copy() for x in (q, v, z)], integrator(method)
+    dt, after, step = symbols("dt", 1), [x.copy() for x in (q, v, z)], find_integrator(integrator)
     traced(type(step).advance)(step, motion, *after, dt[0])
     given, ends = [column(x) for x in (q, v, z, told, dt)], [column(x) for x in after]
     A, B = _slopes(motion, ca.vertcat(*ends), given)
@@ -160,13 +162,15 @@ def column(values: Symbols) -> SX:
     return ca.vertcat(*[value.sx for value in values]) if len(values) else ca.SX.zeros(0, 1)
 
 
-def _symbols(arm: ArmModel, interface: str) -> tuple[list[Symbols], DifferentiableMotion]:
+def _symbols(
+    arm: ArmModel, interface: str
+) -> tuple[list[Symbols], DifferentiableEquationsOfMotion]:
     sizes = {"q": arm.nv, "v": arm.nv, "z": arm.na, "told": arm.nv}
     found = [symbols(name, size) for name, size in sizes.items()]
-    return found, DifferentiableMotion(arm, interface, found[3])
+    return found, DifferentiableEquationsOfMotion(arm, interface, found[3])
 
 
-def _slopes(motion: DifferentiableMotion, y: SX, given: Sequence[SX]) -> tuple[SX, SX]:
+def _slopes(motion: DifferentiableEquationsOfMotion, y: SX, given: Sequence[SX]) -> tuple[SX, SX]:
     """∂y/∂(q, v, z) and ∂y/∂u."""
     both, n = motion.jacobian(y, ca.vertcat(*given[:4])), y.shape[0]
     return both[:, :n], both[:, n:]

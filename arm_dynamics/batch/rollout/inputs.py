@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
-from arm_dynamics.core.errors import CommandRefused, InvalidValue, UnknownName
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import State, require_state
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -21,7 +21,7 @@ States = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialStates:
     """Where the lanes begin: q, v (lanes, nv), z (lanes, na), effort (lanes, nv), time (lanes,)."""
 
     q: Vector
@@ -35,12 +35,12 @@ class Start:
         """How many."""
         return len(self.q)
 
-    def part(self, lanes: Any) -> Start:
+    def part(self, lanes: Any) -> InitialStates:
         """The same of some lanes."""
-        return Start(*(x[lanes] for x in (self.q, self.v, self.z, self.effort, self.time)))
+        return InitialStates(*(x[lanes] for x in (self.q, self.v, self.z, self.effort, self.time)))
 
 
-def starts(arm: ArmModel, states: States) -> Start:
+def initial_states(arm: ArmModel, states: States) -> InitialStates:
     """States as arrays; raises InvalidValue naming the lane, or the shape that is expected.
 
     The actuators' own states are at rest where a state has none.
@@ -52,7 +52,7 @@ def starts(arm: ArmModel, states: States) -> Start:
     return _from_array(arm, states)
 
 
-def _from_states(arm: ArmModel, states: Sequence[State]) -> Start:
+def _from_states(arm: ArmModel, states: Sequence[State]) -> InitialStates:
     n, na, rest = arm.nv, arm.na, arm.initial_act
     for lane, state in enumerate(states):
         _require_whole(lane, state, n)
@@ -73,22 +73,22 @@ def _require_whole(lane: int, state: State, size: int) -> None:
     """Raises InvalidValue, naming the lane, for what is no State with a time and efforts."""
     try:
         require_state(state)
-        scalar("time [s]", state.time)
-        vector("tau, where known,", np.nan_to_num(frozen(state.tau)), size)
+        check_float("time [s]", state.time)
+        check_vector("tau, where known,", np.nan_to_num(as_readonly(state.tau)), size)
     except InvalidValue as error:
         raise InvalidValue(f"lane {lane}: {error}") from error
 
 
-def _from_array(arm: ArmModel, states: ArrayLike) -> Start:
+def _from_array(arm: ArmModel, states: ArrayLike) -> InitialStates:
     n, na = arm.nv, arm.na
-    x = numbers("states", states)
+    x = check_array("states", states)
     if x.ndim != 2 or x.shape[1] != 2 * n + na or not len(x):
         raise InvalidValue(
             f"states: shape {x.shape} given, (lanes, {2 * n + na}) expected:"
             f" {n} positions, {n} velocities, {na} own states of actuators"
         )
     unknown = np.full((len(x), n), np.nan)
-    return Start(x[:, :n], x[:, n : 2 * n], x[:, 2 * n :], unknown, np.zeros(len(x)))
+    return InitialStates(x[:, :n], x[:, n : 2 * n], x[:, 2 * n :], unknown, np.zeros(len(x)))
 
 
 def commands_of(arm: ArmModel, interface: str, commands: ArrayLike, lanes: int) -> Vector:
@@ -98,28 +98,28 @@ def commands_of(arm: ArmModel, interface: str, commands: ArrayLike, lanes: int) 
     interface that a joint does not take.
     """
     for actuator in arm.actuators:
-        if actuator.taken(interface) not in actuator.interfaces:
+        if actuator.resolve_interface(interface) not in actuator.interfaces:
             raise UnknownName(
                 f"interface of joint '{actuator.joint}'", interface, actuator.interfaces
             )
     try:
-        return table_of(f"{interface} commands", commands, lanes, arm.nv)
+        return broadcast_commands(f"{interface} commands", commands, lanes, arm.nv)
     except InvalidValue as error:
-        raise CommandRefused(str(error)) from error
+        raise CommandRejected(str(error)) from error
 
 
 def command_numbers(interface: str, commands: ArrayLike) -> Vector:
     """``commands`` as an array; raises CommandRefused."""
-    expect(str, "interface", interface)
+    check_type(str, "interface", interface)
     try:
-        return numbers(f"{interface} commands", commands)
+        return check_array(f"{interface} commands", commands)
     except InvalidValue as error:
-        raise CommandRefused(str(error)) from error
+        raise CommandRejected(str(error)) from error
 
 
-def table_of(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
+def broadcast_commands(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
     """(lanes or 1, periods, size); two dimensions are (lanes, size) where as many as lanes."""
-    x = numbers(name, values)
+    x = check_array(name, values)
     if x.ndim == 1:
         x = x[None, None, :]
     elif x.ndim == 2:
@@ -134,7 +134,7 @@ def table_of(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
 
 def time_steps(dt: ArrayLike, lanes: int) -> Vector:
     """dt [s] of each lane, (lanes,); raises InvalidValue unless all are above 0."""
-    x = numbers("dt [s]", dt)
+    x = check_array("dt [s]", dt)
     if not x.size or x.shape not in ((), (1,), (lanes,)):
         raise InvalidValue(f"dt [s]: shape {x.shape} given, a number or ({lanes},) expected")
     if not (x > 0).all():
@@ -142,10 +142,10 @@ def time_steps(dt: ArrayLike, lanes: int) -> Vector:
     return np.array(np.broadcast_to(x, lanes))
 
 
-def numbers(name: str, values: ArrayLike) -> Vector:
+def check_array(name: str, values: ArrayLike) -> Vector:
     """An array of finite numbers; raises InvalidValue naming the first that is none."""
     try:
-        x = frozen(values)
+        x = as_readonly(values)
     except InvalidValue as error:
         said = f"{name} = {short(values)}: an array of real numbers is expected"
         raise InvalidValue(said) from error

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.kernel_cache import fingerprint, module, numbers_of
-from arm_dynamics.batch.rollout.pid_loop import Law
+from arm_dynamics.batch.rollout.kernel_cache import arm_fingerprint, cached_module, fingerprint
+from arm_dynamics.batch.rollout.pid_loop import PidSpec
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
@@ -57,12 +57,12 @@ class KernelRejected(ArmDynamicsError):
 class Options:
     """What a kernel is made for: everything else is an input of its lanes."""
 
-    method: str = "semi_implicit_euler"
+    integrator: str = "semi_implicit_euler"
     interface: str = "effort"
     vary: tuple[str, ...] = ()
     precision: str = "float64"
     lanes: int = 32
-    law: Law | None = None
+    law: PidSpec | None = None
 
     def __post_init__(self) -> None:
         if self.precision not in AGREEMENT:
@@ -73,8 +73,8 @@ class Options:
     @property
     def key(self) -> tuple[Any, ...]:
         """All of it, for a hash."""
-        law = None if self.law is None else (*self.law.key, numbers_of(self.law.arm))
-        return self.method, self.interface, self.vary, self.precision, self.lanes, law
+        law = None if self.law is None else (*self.law.key, arm_fingerprint(self.law.arm))
+        return self.integrator, self.interface, self.vary, self.precision, self.lanes, law
 
 
 class Kernel:
@@ -88,7 +88,7 @@ class Kernel:
         """
         self.arm, self.options = arm, options
         key = fingerprint(arm, options.key)
-        self._module = module(key, self._text, self._check)
+        self._module = cached_module(key, self._text, self._check)
         self.layout = Layout.of(self._module.LAYOUT)
         self.dtype = np.dtype(options.precision)
 
@@ -127,9 +127,9 @@ class Kernel:
         return kernel_text(self.arm, self.options)
 
     def _check(self, made: Any) -> None:
-        from arm_dynamics.batch.rollout.kernel_check import check  # noqa: PLC0415 - for a new one only
+        from arm_dynamics.batch.rollout.kernel_check import check_kernel  # noqa: PLC0415 - for a new one only
 
-        check(made, self.arm, self.options)
+        check_kernel(made, self.arm, self.options)
 
 
 def filled(

@@ -25,7 +25,7 @@ from arm_dynamics.core.code_cache import (
     write_private,
 )
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.core.files import locked
+from arm_dynamics.core.files import file_lock
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
@@ -33,18 +33,18 @@ from arm_dynamics.simulation import joint_physics as row
 _LOADED: dict[Path, Any] = {}
 _MAKING = RLock()
 """Held while a kernel is made or loaded: one thread makes it, the others wait for it."""
-DEEPEST = 5000
+MAX_RECURSION_DEPTH = 5000
 """Python calls within calls: numba, compiling, makes two for every branch of a step."""
 
 
 def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:
     """A hash of all numbers of the arm and of the options that decide a kernel's text."""
-    text = repr((numbers_of(arm), *options, numba.__version__, np.__version__))
+    text = repr((arm_fingerprint(arm), *options, numba.__version__, np.__version__))
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 @lru_cache(maxsize=16)
-def numbers_of(arm: ArmModel) -> str:
+def arm_fingerprint(arm: ArmModel) -> str:
     """A hash of all numbers of the arm that a step or a law depends on."""
     digest = hashlib.sha256(repr((arm.joint_names, arm.act_names)).encode())
     for body in bodies(arm):
@@ -52,13 +52,13 @@ def numbers_of(arm: ArmModel) -> str:
         digest.update(repr((body.parent, body.prismatic, body.armature)).encode())
         for number in numbers:
             digest.update(np.ascontiguousarray(number, dtype=float).tobytes())
-    digest.update(row.pack(arm.joints, arm.actuators).tobytes())
+    digest.update(row.pack_joint_table(arm.joints, arm.actuators).tobytes())
     loads = (*arm.gravity, arm.payload.mass, *arm.payload.centre, *arm.effort_limit)
     digest.update(np.array(loads, dtype=float).tobytes())
     return digest.hexdigest()
 
 
-def module(key: str, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
+def cached_module(key: str, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
     """The module stored under ``key``; else ``text()`` is stored, and loaded once ``check`` passed.
 
     The folder is keyed by the package's sources too. A file that is not as it was when it passed
@@ -74,7 +74,7 @@ def module(key: str, text: Callable[[], str], check: Callable[[Any], None]) -> A
 def _made_once(path: Path, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
     """By one process, while others wait for it."""
     try:
-        with locked(path.with_suffix(".lock")):
+        with file_lock(path.with_suffix(".lock")):
             return _load(path) if _intact(path) else _made(path, text(), check)
     except OSError as error:
         raise ConfigError(
@@ -118,7 +118,7 @@ def _digest(path: Path) -> str:
 def _deep_calls() -> Iterator[None]:
     """Let Python calls nest to DEEPEST."""
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, DEEPEST))
+    sys.setrecursionlimit(max(before, MAX_RECURSION_DEPTH))
     try:
         yield
     finally:

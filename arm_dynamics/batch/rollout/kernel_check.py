@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.closed_loop_stepper import score_all
+from arm_dynamics.batch.rollout.closed_loop_stepper import update_all_metrics
 from arm_dynamics.batch.rollout.kernel import (
     AGREEMENT,
     TRIAL_STEP,
@@ -19,7 +19,13 @@ from arm_dynamics.batch.rollout.kernel import (
     Options,
     filled,
 )
-from arm_dynamics.batch.rollout.pid_loop import GAINS, METRICS, Law, controllers, laws_by_lane
+from arm_dynamics.batch.rollout.pid_loop import (
+    GAINS,
+    METRICS,
+    PidSpec,
+    controllers,
+    controllers_by_rollout,
+)
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import Command, State
@@ -48,7 +54,7 @@ def trial_numbers(arm: ArmModel, options: Options) -> Mapping[str, Vector]:
     return {**blocks, **_law_numbers(options.law, blocks["q"], random)}
 
 
-def _law_numbers(law: Law, q: Vector, random: np.random.Generator) -> Mapping[str, Vector]:
+def _law_numbers(law: PidSpec, q: Vector, random: np.random.Generator) -> Mapping[str, Vector]:
     """Random numbers for the rows of a law; every other lane with a clamp and a filter."""
 
     def near(width: int = q.shape[1]) -> Vector:
@@ -87,10 +93,10 @@ LANES, TICKS, EVERY = 8, 3, 2
 """Lanes that are looked at, ticks one after the other, steps in a period."""
 
 
-def check(made: Any, arm: ArmModel, options: Options) -> None:
+def check_kernel(made: Any, arm: ArmModel, options: Options) -> None:
     """Hold every function of the module to what it stands for, at random states.
 
-    ``step`` to ``Plant.step``, ``tick`` to the controller's commands, ``score`` to ``scored``,
+    ``step`` to ``Plant.step``, ``tick`` to the controller's commands, ``score`` to ``update_metrics``,
     and ``rollout`` to these functions in turn, with ``AGREEMENT``. Raises KernelRejected.
     """
     trial = _Trial(made, arm, options)
@@ -112,7 +118,11 @@ class _Trial:
 
     def step(self) -> None:
         """``Plant.step``: positions, speeds, own states and efforts."""
-        x, plant, told = self.start.copy(), Plant(self.arm, self.options.method), self.of("told")
+        x, plant, told = (
+            self.start.copy(),
+            Plant(self.arm, self.options.integrator),
+            self.of("told"),
+        )
         self.made.step(x)
         before = [self.of(name) for name in ("q", "v", "z")]
         for lane in self.lanes:
@@ -125,10 +135,10 @@ class _Trial:
                 self._accept(f"step's {name}", self.of(name, x)[lane], expected, change)
             self._accept("step's effort", self.of("effort", x)[lane], after.tau)
 
-    def ticks(self, law: Law) -> None:
+    def ticks(self, law: PidSpec) -> None:
         """Commands of the controllers, tick after tick: the memory shows in the next one."""
         x, gains = self.start.copy(), np.stack([self.of(f"gains.{g}") for g in GAINS], axis=1)
-        laws = laws_by_lane(law, gains, self.of("integral"), self.of("filtered"))
+        laws = controllers_by_rollout(law, gains, self.of("integral"), self.of("filtered"))
         tick = controllers(laws, law.voltage)
         q, v = (self.of(n) + (self.of(f"noise_{n}") if law.noise else 0.0) for n in "qv")
         reference = np.hstack([self.of("q_ref"), self.of("v_ref")])
@@ -148,11 +158,11 @@ class _Trial:
         names = ("q", "effort", "q_ref", "way", "late_part", "period")
         q, effort, q_ref, way, late, period = (self.of(name) for name in names)
         expected = np.stack([self.of(name) for name in METRICS])
-        score_all(q, effort, q_ref, way, late[:, 0].copy(), period[:, 0].copy(), expected)
+        update_all_metrics(q, effort, q_ref, way, late[:, 0].copy(), period[:, 0].copy(), expected)
         for name, values in zip(METRICS, expected, strict=True):
             self._accept(f"score's {name}", self.of(name, x), values)
 
-    def rollout(self, law: Law | None) -> None:
+    def rollout(self, law: PidSpec | None) -> None:
         """The module's other functions in turn, and its records of the rows after them."""
         given = ["told"] if law is None else list(law.given)
         made, lanes, x, y = self.made, self.options.lanes, self.start.copy(), self.start.copy()

@@ -23,10 +23,10 @@ def kernel_text(arm: ArmModel, options: Options) -> str:
         raise ConfigError(
             f"a kernel has to be made and CasADi is missing: {to_install('rollout')}"
         ) from error
-    trace = trace_step(arm, options.method, options.interface, options.vary)
+    trace = trace_step(arm, options.integrator, options.interface, options.vary)
     if options.law is not None:
-        from arm_dynamics.batch.rollout.pid_trace import with_law  # noqa: PLC0415
+        from arm_dynamics.batch.rollout.pid_trace import trace_pid  # noqa: PLC0415
 
-        trace = with_law(trace, options.law)
-    title = f"{arm.name}: {options.method}, {options.interface} commands, {options.precision}."
+        trace = trace_pid(trace, options.law)
+    title = f"{arm.name}: {options.integrator}, {options.interface} commands, {options.precision}."
     return module_text(trace, title, options.lanes, options.precision)

@@ -14,7 +14,7 @@ from arm_dynamics.batch.rollout.emitter import (
     elementary_text,
 )
 from arm_dynamics.batch.rollout.kernel import Layout
-from arm_dynamics.batch.rollout.step_trace import Part, Trace
+from arm_dynamics.batch.rollout.step_trace import StepTrace, TracedFunction
 from arm_dynamics.simulation.friction import SWEEPS
 
 FAST = '{"contract", "nsz", "arcp"}'
@@ -139,17 +139,21 @@ for i in range({n}):
 """
 
 
-def module_text(trace: Trace, title: str, lanes: int, precision: str) -> str:
+def module_text(trace: StepTrace, title: str, lanes: int, precision: str) -> str:
     """The module for a traced step; ``precision`` is "float64" or "float32"."""
     layout, n = trace.layout, trace.layout.sizes["q"]
-    if trace.rubs:
+    if trace.has_dry_friction:
         more = {"impulse": n, "before": n, "change": 1, "largest": 1, "going": 1}
         layout = Layout.of({**layout.sizes, **more})
     constants = shared_constants(precision)
     parts = [part_lines(part, layout, constants) for part in trace.parts]
     first = layout.first
     head = head_text(title, layout, lanes, precision, constants)
-    rub = indent(RUB.format(n=n, sweeps=SWEEPS, **_plain(first)), " " * 4) if trace.rubs else ""
+    rub = (
+        indent(RUB.format(n=n, sweeps=SWEEPS, **_plain(first)), " " * 4)
+        if trace.has_dry_friction
+        else ""
+    )
     names = [part.name for part in trace.parts]
     calls = {
         when: f"{name}(x)" if name in names else "pass"
@@ -189,7 +193,7 @@ def head_text(
     )
 
 
-def part_lines(part: Part, layout: Layout, constants: dict[str, float]) -> str:
+def part_lines(part: TracedFunction, layout: Layout, constants: dict[str, float]) -> str:
     """The lines for one lane of a traced function; its literals join ``constants``."""
     read = {
         (k, i): f"i{k}_{i}"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import InvalidValue
 
-SHARE = 0.5
+MEMORY_FRACTION = 0.5
 """Of the machine's memory, taken at most without a limit of the user's."""
 
 
-def require_memory(need: int, limit: float | None, what: str) -> None:
+def require_memory_limit(need: int, limit: float | None, what: str) -> None:
     """Refuse records of ``need`` bytes above ``limit`` (default: half of the machine's memory).
 
     Raises InvalidValue with both numbers, what takes it, and what makes it less.
     """
-    most = SHARE * _machine() if limit is None else scalar("memory_limit", limit, lower=0)
+    most = (
+        MEMORY_FRACTION * _machine()
+        if limit is None
+        else check_float("memory_limit", limit, lower=0)
+    )
     if need > most:
         raise InvalidValue(
             f"the records take {need} bytes ({what}) and {int(most)} are allowed: take a larger"

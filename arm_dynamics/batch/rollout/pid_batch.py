@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.batch.rollout.backends import chosen
-from arm_dynamics.batch.rollout.batch import Batch
-from arm_dynamics.batch.rollout.memory_limit import require_memory
-from arm_dynamics.batch.rollout.pid_loop import GAINS, LAWS, Law, PidLoop, memory
-from arm_dynamics.batch.rollout.rollout import batch_of
-from arm_dynamics.batch.rollout.task_runner import Done, Progress, Work, spread
-from arm_dynamics.batch.rollout.variation_checks import by_lane
+from arm_dynamics.batch.rollout.backends import select_backend
+from arm_dynamics.batch.rollout.batch import RolloutResult
+from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
+from arm_dynamics.batch.rollout.pid_loop import GAINS, LAWS, PidLoop, PidSpec, memory
+from arm_dynamics.batch.rollout.rollout import to_result
+from arm_dynamics.batch.rollout.task_runner import Progress, RolloutData, RolloutTask, spread
+from arm_dynamics.batch.rollout.variation_checks import by_rollout
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.arrays import Vector
@@ -25,8 +25,8 @@ ALONG = "ff_acceleration_scale"
 """The gain by which a controller adds the effort of its model along the reference."""
 
 
-def with_law(
-    work: Work,
+def run_with_pid(
+    work: RolloutTask,
     controller: Controller,
     gains: Mapping[str, ArrayLike],
     every: Vector,
@@ -36,7 +36,7 @@ def with_law(
     executor: Executor | None,
     memory_limit: float | None,
     progress: Progress | None,
-) -> Batch:
+) -> RolloutResult:
     """``work`` under ``controller``, its ``gains`` by lane, ``every`` (lanes,) steps a period.
 
     Raises UnknownName for a controller or gain that there is not, InvalidValue for one with
@@ -59,18 +59,18 @@ def with_law(
     wobble = work.given[:, 0, 3 * n + 2 :] if law.noise else 0.0
     started = memory(law, table, work.start, work.start.v + wobble)
     loop = PidLoop(law, table, *started, way, every * work.dt)
-    name, _ = chosen(work.backend, work.arm, work.setup, tuple(work.varied), law)
+    name, _ = select_backend(work.backend, work.arm, work.setup, tuple(work.varied), law)
     work = replace(work, backend=name, loop=loop)
     return _grouped(work, every, threads, executor, memory_limit, progress)
 
 
-def _law(controller: Controller, interface: str, delay: bool, noisy: bool) -> Law:
+def _law(controller: Controller, interface: str, delay: bool, noisy: bool) -> PidSpec:
     if interface not in ("effort", "voltage"):
         raise UnknownName("interface of a law", interface, ("effort", "voltage"))
     if type(controller) not in LAWS:
         known = tuple(kind.__name__ for kind in LAWS)
         raise UnknownName("controller of a rollout", type(controller).__name__, known)
-    return Law(controller.arm, LAWS[type(controller)], interface == "voltage", delay, noisy)
+    return PidSpec(controller.arm, LAWS[type(controller)], interface == "voltage", delay, noisy)
 
 
 def _gains(controller: Controller, given: Mapping[str, ArrayLike], lanes: int) -> Vector:
@@ -82,7 +82,7 @@ def _gains(controller: Controller, given: Mapping[str, ArrayLike], lanes: int) -
         if gain not in GAINS:
             raise UnknownName("gain", gain, GAINS)
         i = GAINS.index(gain)
-        gains[:, i] = by_lane(name, values, lanes, n)
+        gains[:, i] = by_rollout(name, values, lanes, n)
         for at in (gains[:, i].argmin(), gains[:, i].argmax()):
             lane, joint = divmod(int(at), n)
             owner = f"lane {lane}: gains of joint '{controller.arm.joint_names[joint]}'"
@@ -91,13 +91,13 @@ def _gains(controller: Controller, given: Mapping[str, ArrayLike], lanes: int) -
 
 
 def _grouped(
-    work: Work,
+    work: RolloutTask,
     every: Vector,
     threads: int | None,
     executor: Executor | None,
     memory_limit: float | None,
     progress: Progress | None,
-) -> Batch:
+) -> RolloutResult:
     """``work`` done, lanes with as many steps a period together."""
     kinds = sorted(set(every.tolist()))
     likes = [np.flatnonzero(every == kind) for kind in kinds]
@@ -106,15 +106,17 @@ def _grouped(
         for kind, lanes in zip(kinds, likes, strict=True)
     ]
     what = f"{work.lanes} lanes, {parts[0].records} records each"
-    require_memory(sum(part.bytes for part in parts), memory_limit, what)
+    require_memory_limit(sum(part.bytes for part in parts), memory_limit, what)
     total, behind = sum(part.lanes * part.steps for part in parts), 0
-    whole, time = Done.empty(work), np.empty((work.lanes, parts[0].records))
+    whole, time = RolloutData.empty(work), np.empty((work.lanes, parts[0].records))
     for lanes, part in zip(likes, parts, strict=True):
         found = spread(part, threads, executor, _shifted(progress, behind, total))
         whole.put(lanes, found)
-        time[lanes] = batch_of(part, found).time
+        time[lanes] = to_result(part, found).time
         behind += part.lanes * part.steps
-    return Batch(work.arm, time, whole.arrays, whole.failed, whole.end, work.backend, whole.metrics)
+    return RolloutResult(
+        work.arm, time, whole.arrays, whole.failed, whole.end, work.backend, whole.metrics
+    )
 
 
 def _shifted(progress: Progress | None, behind: int, total: int) -> Progress | None:

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.backends import chosen
-from arm_dynamics.batch.rollout.batch_stepper import Lanes
-from arm_dynamics.batch.rollout.closed_loop_stepper import LoopLanes, Tick
-from arm_dynamics.batch.rollout.inputs import Start
-from arm_dynamics.batch.rollout.task_runner import Work
+from arm_dynamics.batch.rollout.backends import select_backend
+from arm_dynamics.batch.rollout.batch_stepper import BatchStepper
+from arm_dynamics.batch.rollout.closed_loop_stepper import ClosedLoopStepper, Tick
+from arm_dynamics.batch.rollout.inputs import InitialStates
+from arm_dynamics.batch.rollout.task_runner import RolloutTask
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.rigid_body import gravity
@@ -33,7 +33,7 @@ start, [rad]; max |e| [rad] in the last part of the time. e = q_ref - q at the e
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class PidSpec:
     """PID with ``arm`` as the law's own model; what differs by lane is in rows instead.
 
     gravity: adds g(q) of ``arm``; voltage: the effort goes out as the voltage that gives it;
@@ -83,7 +83,7 @@ class Law:
     @property
     def motors(self) -> Vector:
         """Constants of the motors as the law believes them, (nv, constants)."""
-        return np.array([actuator.packed() for actuator in self.arm.actuators])
+        return np.array([actuator.kernel_constants() for actuator in self.arm.actuators])
 
 
 LAWS: dict[type[Controller], bool] = {Pid: False, PidGravity: True}
@@ -94,7 +94,7 @@ LAWS: dict[type[Controller], bool] = {Pid: False, PidGravity: True}
 class PidLoop:
     """The law, and by lane: gains (lane, 6, nv), memory at the start, way of overshoot, period."""
 
-    law: Law
+    law: PidSpec
     gains: Vector
     integral: Vector
     filtered: Vector
@@ -107,12 +107,14 @@ class PidLoop:
         every = (self.gains, self.integral, self.filtered, self.way, self.period)
         return PidLoop(self.law, *(x[lanes] for x in every))
 
-    def maker(self, work: Work) -> Callable[[Work], Lanes]:
+    def maker(self, work: RolloutTask) -> Callable[[RolloutTask], BatchStepper]:
         """What makes the lanes of parts of ``work``, the law with them."""
-        name, make = chosen(work.backend, work.arm, work.setup, tuple(work.varied), self.law)
+        name, make = select_backend(
+            work.backend, work.arm, work.setup, tuple(work.varied), self.law
+        )
         if name == "generated":
             return lambda part: make(part.start, part.dt, {**part.varied, **part.loop.rows()})
-        return lambda part: part.loop.around(make(part.start, part.dt, part.varied), part.start)
+        return lambda part: part.loop.wrap(make(part.start, part.dt, part.varied), part.start)
 
     def rows(self) -> dict[str, Vector]:
         """Rows of a kernel with the law in it."""
@@ -120,21 +122,23 @@ class PidLoop:
         memory = {"integral": self.integral, "filtered": self.filtered, "way": self.way}
         return {"period": self.period[:, None], **gains, **memory}
 
-    def around(self, inner: Lanes, start: Start) -> Lanes:
+    def wrap(self, inner: BatchStepper, start: InitialStates) -> BatchStepper:
         """The law as one controller a lane."""
-        laws = laws_by_lane(self.law, self.gains, self.integral, self.filtered)
-        return LoopLanes(
+        laws = controllers_by_rollout(self.law, self.gains, self.integral, self.filtered)
+        return ClosedLoopStepper(
             inner, controllers(laws, self.law.voltage), self.period, self.way, self.law.delay
         )
 
 
-def laws_by_lane(law: Law, gains: Vector, integral: Vector, filtered: Vector) -> list[Controller]:
+def controllers_by_rollout(
+    law: PidSpec, gains: Vector, integral: Vector, filtered: Vector
+) -> list[Controller]:
     """One controller a lane: gains (lane, 6, nv), memory (lane, nv) each."""
     kind, names, found = PidGravity if law.gravity else Pid, law.arm.joint_names, list[Controller]()
     for own, *memory in zip(gains, integral, filtered, strict=True):
         by_joint = {j: dict(zip(GAINS, own[:, i], strict=True)) for i, j in enumerate(names)}
         pid = kind(law.arm, by_joint)
-        pid.recall(*memory)
+        pid.set_memory(*memory)
         found.append(pid)
     return found
 
@@ -160,7 +164,9 @@ def _told(
     law: Controller, q: Vector, v: Vector, reference: Vector, elapsed: float, by_voltage: bool
 ) -> Vector:
     n = q.size
-    wanted = Reference(frozen(reference[:n]), frozen(reference[n:]), frozen(np.zeros(n)))
+    wanted = Reference(
+        as_readonly(reference[:n]), as_readonly(reference[n:]), as_readonly(np.zeros(n))
+    )
     value = law.update(State.of(q, v), wanted, elapsed).value
     if not by_voltage:
         return value
@@ -170,7 +176,7 @@ def _told(
     )
 
 
-def memory(law: Law, gains: Vector, start: Start, v: Vector) -> tuple[Vector, Vector]:
+def memory(law: PidSpec, gains: Vector, start: InitialStates, v: Vector) -> tuple[Vector, Vector]:
     """∫ and v_f (lane, nv) at the start, as ``Pid.reset`` has them; v (lane, nv) as measured."""
     known = np.isfinite(start.effort) & (gains[:, 1] > 0)
     carried = start.effort + gains[:, 2] * v

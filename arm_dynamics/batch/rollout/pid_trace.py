@@ -9,11 +9,11 @@ import casadi as ca
 import numpy as np
 
 from arm_dynamics.batch.rollout.kernel import Layout
-from arm_dynamics.batch.rollout.pid_loop import GAINS, METRICS, Law
-from arm_dynamics.batch.rollout.step_trace import Part, Trace
+from arm_dynamics.batch.rollout.pid_loop import GAINS, METRICS, PidSpec
+from arm_dynamics.batch.rollout.step_trace import StepTrace, TracedFunction
 from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced
 from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain
-from arm_dynamics.batch.rollout.tracking_metrics import scored
+from arm_dynamics.batch.rollout.tracking_metrics import update_metrics
 from arm_dynamics.control.controllers.pid import pid_effort
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
@@ -24,13 +24,13 @@ from arm_dynamics.simulation.actuators.winding import REFERENCE_TEMPERATURE
 Rows = dict[str, Any]
 
 
-def with_law(trace: Trace, law: Law) -> Trace:
+def trace_pid(trace: StepTrace, law: PidSpec) -> StepTrace:
     """The trace with the law's rows, its tick before and the score after each period.
 
     Raises InvalidValue for a law by voltage whose model has a motor without a compiled law.
     """
     for actuator in law.arm.actuators if law.voltage else ():
-        if actuator.kernel != DcMotor.kernel:
+        if actuator.kernel_id != DcMotor.kernel_id:
             raise InvalidValue(
                 f"joint '{actuator.joint}' of the law's model: actuator {type(actuator).__name__}"
                 " has no compiled law: no kernel asks it for voltages"
@@ -38,13 +38,13 @@ def with_law(trace: Trace, law: Law) -> Trace:
     layout = Layout.of({**trace.layout.sizes, **law.given, **law.kept})
     tick = _part("tick", "Commands of the next period.", layout, _tick_inputs(law), _tick, law)
     score = _part("score", "What a period adds to the metrics.", layout, SCORED, _score, law)
-    return Trace(layout, (*trace.parts, tick, score), tuple(law.given), trace.rubs)
+    return StepTrace(layout, (*trace.parts, tick, score), tuple(law.given), trace.has_dry_friction)
 
 
 SCORED = ("q", "effort", "q_ref", "late_part", "period", "way", *METRICS)
 
 
-def _tick_inputs(law: Law) -> tuple[str, ...]:
+def _tick_inputs(law: PidSpec) -> tuple[str, ...]:
     noise = ("noise_q", "noise_v") if law.noise else ()
     memory = ("integral", "filtered", *(("pending",) if law.delay else ()))
     gains = tuple(f"gains.{name}" for name in GAINS)
@@ -52,16 +52,18 @@ def _tick_inputs(law: Law) -> tuple[str, ...]:
 
 
 def _part(
-    name: str, purpose: str, layout: Layout, inputs: tuple[str, ...], make: Any, law: Law
-) -> Part:
+    name: str, purpose: str, layout: Layout, inputs: tuple[str, ...], make: Any, law: PidSpec
+) -> TracedFunction:
     rows = {one: symbols(one.replace(".", "_"), layout.sizes[one]) for one in inputs}
     found: Mapping[str, Any] = make(rows, law)
     given = [ca.vertcat(*[s.sx for s in rows[one]]) for one in inputs]
     results = [ca.vertcat(*[Symbol(s).sx for s in values]) for values in found.values()]
-    return Part(name, purpose, ca.Function(name, given, ca.cse(results)), inputs, tuple(found))
+    return TracedFunction(
+        name, purpose, ca.Function(name, given, ca.cse(results)), inputs, tuple(found)
+    )
 
 
-def _tick(rows: Rows, law: Law) -> Rows:
+def _tick(rows: Rows, law: PidSpec) -> Rows:
     """As ``Pid.update``; with ``delay`` the command of the period before goes out."""
     n = law.arm.nv
     q, v = (rows[x] + rows[f"noise_{x}"] if law.noise else rows[x] for x in "qv")
@@ -81,7 +83,7 @@ def _tick(rows: Rows, law: Law) -> Rows:
     return {"told": told, **memory}
 
 
-def _weight(q: Any, law: Law) -> Any:
+def _weight(q: Any, law: PidSpec) -> Any:
     """g(q) of the law's own model, or zeros."""
     weight = np.zeros(law.arm.nv, dtype=object)
     if law.gravity:
@@ -91,10 +93,11 @@ def _weight(q: Any, law: Law) -> Any:
     return weight
 
 
-def _score(rows: Rows, law: Law) -> Rows:
+def _score(rows: Rows, law: PidSpec) -> Rows:
     late, period = rows["late_part"][0], rows["period"][0]
     columns = [rows[name] for name in ("q", "effort", "q_ref", "way", *METRICS)]
     every = [
-        traced(scored)(*(column[j] for column in columns), late, period) for j in range(law.arm.nv)
+        traced(update_metrics)(*(column[j] for column in columns), late, period)
+        for j in range(law.arm.nv)
     ]
     return dict(zip(METRICS, (list(values) for values in zip(*every, strict=True)), strict=True))

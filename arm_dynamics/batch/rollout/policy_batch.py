@@ -9,16 +9,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arm_dynamics.batch.rollout.backends import BLOCK, chosen
-from arm_dynamics.batch.rollout.batch import Batch
-from arm_dynamics.batch.rollout.batch_stepper import Lanes
-from arm_dynamics.batch.rollout.closed_loop_stepper import BlockLanes, LoopLanes, Tick
-from arm_dynamics.batch.rollout.memory_limit import require_memory
+from arm_dynamics.batch.rollout.backends import BLOCK, select_backend
+from arm_dynamics.batch.rollout.batch import RolloutResult
+from arm_dynamics.batch.rollout.batch_stepper import BatchStepper
+from arm_dynamics.batch.rollout.closed_loop_stepper import ClosedLoopStepper, ThreadedStepper, Tick
+from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
 from arm_dynamics.batch.rollout.pid_loop import METRICS
-from arm_dynamics.batch.rollout.rollout import batch_of
-from arm_dynamics.batch.rollout.task_runner import Done, Progress, Work, cores, maker, run
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.core.errors import CommandRefused, InvalidValue
+from arm_dynamics.batch.rollout.rollout import to_result
+from arm_dynamics.batch.rollout.task_runner import (
+    Progress,
+    RolloutData,
+    RolloutTask,
+    cores,
+    run_stepper,
+    stepper_factory,
+)
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.errors import CommandRejected, InvalidValue
 
 Policy = Callable[[Vector, Vector, float], ArrayLike]
 """Measured q and v (lane, nv), time since the start [s] → commands (lane, nv)."""
@@ -27,8 +34,8 @@ Policy = Callable[[Vector, Vector, float], ArrayLike]
 Flags = NDArray[np.bool_]
 
 
-def with_policy(
-    work: Work,
+def run_with_policy(
+    work: RolloutTask,
     policy: Policy,
     every: int,
     way: Vector,
@@ -36,25 +43,31 @@ def with_policy(
     threads: int | None,
     memory_limit: float | None,
     progress: Progress | None,
-) -> Batch:
+) -> RolloutResult:
     """``work`` under ``policy``, ``every`` steps a period; raises CommandRefused for bad ones."""
-    name, _ = chosen(work.backend, work.arm, work.setup, tuple(work.varied))
+    name, _ = select_backend(work.backend, work.arm, work.setup, tuple(work.varied))
     work = replace(work, backend=name, every=every, stride=work.stride * every)
-    require_memory(work.bytes, memory_limit, f"{work.lanes} lanes, {work.records} records")
-    make, whole, period = maker(work), Done.empty(replace(work, loop=_Scored())), every * work.dt
+    require_memory_limit(work.bytes, memory_limit, f"{work.lanes} lanes, {work.records} records")
+    make, whole, period = (
+        stepper_factory(work),
+        RolloutData.empty(replace(work, loop=_Scored())),
+        every * work.dt,
+    )
     pool = ThreadPoolExecutor(threads or cores()) if threads != 1 else None
     try:
-        inner = BlockLanes([make(part) for _, part in work.parts(BLOCK)], pool)
+        inner = ThreadedStepper([make(part) for _, part in work.parts(BLOCK)], pool)
         tick = _asked(policy, inner, float(period[0]))
-        lanes = LoopLanes(inner, tick, period, way, delay)
-        run(lanes, work, whole, slice(0, work.lanes), _report(work, progress), divisible=False)
+        lanes = ClosedLoopStepper(inner, tick, period, way, delay)
+        run_stepper(
+            lanes, work, whole, slice(0, work.lanes), _report(work, progress), divisible=False
+        )
     finally:
         if pool:
             pool.shutdown()
-    return batch_of(work, whole)
+    return to_result(work, whole)
 
 
-def _asked(policy: Policy, inner: Lanes, period: float) -> Tick:
+def _asked(policy: Policy, inner: BatchStepper, period: float) -> Tick:
     """``policy`` as a tick, its commands looked at."""
     ticked = 0
 
@@ -62,10 +75,10 @@ def _asked(policy: Policy, inner: Lanes, period: float) -> Tick:
         nonlocal ticked
         told, lost = policy(q, v, ticked * period), inner.failed >= 0
         try:
-            told = np.array(frozen(told))
+            told = np.array(as_readonly(told))
             _require_commands(told, q.shape, lost)
         except InvalidValue as error:
-            raise CommandRefused(f"policy at tick {ticked}: {error}") from error
+            raise CommandRejected(f"policy at tick {ticked}: {error}") from error
         ticked += 1
         told[lost] = 0.0
         return told
@@ -85,7 +98,7 @@ def _require_commands(told: Vector, shape: tuple[int, ...], lost: Flags) -> None
         )
 
 
-def _report(work: Work, progress: Progress | None) -> Callable[[int], None]:
+def _report(work: RolloutTask, progress: Progress | None) -> Callable[[int], None]:
     spent, total = 0, work.lanes * work.steps
 
     def report(steps: int) -> None:

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.inputs import table_of
+from arm_dynamics.batch.rollout.inputs import broadcast_commands
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.core.arrays import Vector, scalar, whole
+from arm_dynamics.core.arrays import Vector, check_float, check_int
 from arm_dynamics.core.errors import InvalidValue
 
-MOST_PARTS = 2.0**53
+MAX_PARTS = 2.0**53
 """Beyond it not every whole number is a float."""
 
 
 @dataclass(frozen=True)
-class Noise:
+class MeasurementNoise:
     """Normal errors of the measured q [rad] and v [rad/s], the same for a ``seed``."""
 
     q: float = 0.0
@@ -25,9 +25,9 @@ class Noise:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        scalar("noise of q", self.q, lower=0)
-        scalar("noise of v", self.v, lower=0)
-        whole("seed of the noise", self.seed)
+        check_float("noise of q", self.q, lower=0)
+        check_float("noise of v", self.v, lower=0)
+        check_int("seed of the noise", self.seed)
 
     def table(self, lanes: int, periods: int, size: int) -> Vector:
         """Errors [q, v] (lane, period, 2 nv); a lane's do not depend on how many there are."""
@@ -50,18 +50,18 @@ def reference_table(reference: Any, lanes: int, periods: int, size: int, period:
         at = [reference.at(k * period) for k in range(periods)]
         return np.array([[[*one.q, *one.v] for one in at]])
     width = 2 * size if np.shape(reference)[-1:] == (2 * size,) else size
-    table = table_of("reference", reference, lanes, width)
+    table = broadcast_commands("reference", reference, lanes, width)
     if width == size:
         table = np.concatenate([table, np.zeros_like(table)], axis=2)
     return table[:, np.minimum(np.arange(periods), table.shape[1] - 1)]
 
 
-def whole_times(name: str, time: float, of: str, part: float) -> int:
+def integer_ratio(name: str, time: float, of: str, part: float) -> int:
     """time / part as a whole number; raises InvalidValue naming both when it is none."""
-    part = scalar(f"{of} [s]", part, above=0)
-    time = scalar(f"{name} [s]", time, lower=part)
-    if time / part > MOST_PARTS:
-        raise InvalidValue(f"{name} {time:g} s: at most {MOST_PARTS:g} times the {of} {part:g} s")
+    part = check_float(f"{of} [s]", part, above=0)
+    time = check_float(f"{name} [s]", time, lower=part)
+    if time / part > MAX_PARTS:
+        raise InvalidValue(f"{name} {time:g} s: at most {MAX_PARTS:g} times the {of} {part:g} s")
     count = round(time / part)
     if abs(count * part - time) > 1e-9 * time:
         raise InvalidValue(
@@ -71,7 +71,7 @@ def whole_times(name: str, time: float, of: str, part: float) -> int:
     return count
 
 
-def ticks(reference: Vector, late: float, noise: Vector | None) -> Vector:
+def control_rows(reference: Vector, late: float, noise: Vector | None) -> Vector:
     """Rows of ``Law.given``: reference, 0 at the first tick, 1 in the ``late`` part, noise."""
     periods = reference.shape[1]
     running, settled = np.ones(periods), np.zeros(periods)

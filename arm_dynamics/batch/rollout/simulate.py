@@ -6,12 +6,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from arm_dynamics.batch.rollout.batch import Batch
+from arm_dynamics.batch.rollout.batch import RolloutResult
 from arm_dynamics.batch.rollout.rollout import rollout
-from arm_dynamics.core.arrays import scalar, whole
+from arm_dynamics.core.arrays import check_float, check_int
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
-from arm_dynamics.model.arm_argument import given_arm
+from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 
@@ -24,21 +24,27 @@ def simulate(
     *,
     interface: str | None = None,
     **options: Any,
-) -> Batch:
+) -> RolloutResult:
     """``steps`` of dt [s] from ``state``: a batch of one lane.
 
     command: a Command, or a constant (nv,) on ``interface``. Commands that change go to
     ``rollout``; ``options`` are those of ``rollout``, which tells what is raised. An ``interface``
     beside a Command must be the Command's: InvalidValue for another.
     """
-    size, every = given_arm(arm).nv, whole("steps", steps, lower=1)
+    size, every = check_arm(arm).nv, check_int("steps", steps, lower=1)
     if not isinstance(command, Command):
         if interface is None:
             raise InvalidValue("interface: one is expected with a command that is no Command")
         command = Command.checked(interface, command, size)
     if interface not in (None, command.interface):
         raise InvalidValue(f"interface = {interface!r}: the command's is '{command.interface}'")
-    told, dt = command.value, scalar("dt [s]", dt, above=0)
+    told, dt = command.value, check_float("dt [s]", dt, above=0)
     return rollout(
-        arm, require_state(state), told, dt, interface=command.interface, every=every, **options
+        arm,
+        require_state(state),
+        told,
+        dt,
+        interface=command.interface,
+        steps_per_command=every,
+        **options,
     )

@@ -20,7 +20,7 @@ SX = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class BodyFrame:
     """A body's frame in its parent's, turned from ``fixed`` about z by ``turn``, and its inertia.
 
     fixed (3, 3), translation (3,); turn is None where the frame does not turn.
@@ -33,12 +33,12 @@ class Frame:
 
     def out(self, vector: SX) -> SX:
         """A vector of this frame in the parent's axes."""
-        return self.fixed @ (vector if self.turn is None else spun(vector, self.turn))
+        return self.fixed @ (vector if self.turn is None else rotated_about_z(vector, self.turn))
 
     def back(self, vector: SX) -> SX:
         """A vector of the parent's frame in this one's axes."""
         found = self.fixed.T @ vector
-        return found if self.turn is None else spun(found, (self.turn[0], -self.turn[1]))
+        return found if self.turn is None else rotated_about_z(found, (self.turn[0], -self.turn[1]))
 
     def seen_by_parent(self, inertia: Inertia) -> Inertia:
         """An inertia of this frame about the parent's."""
@@ -46,7 +46,7 @@ class Frame:
         return turned.moved(self.fixed, self.translation)
 
 
-def frames(table: Sequence[Body], q: Sequence[SX]) -> list[Frame]:
+def frames(table: Sequence[Body], q: Sequence[SX]) -> list[BodyFrame]:
     """One a body, at position q.
 
     Of neighbours with parallel axes only the last one's frame turns, by the sum of their angles:
@@ -55,8 +55,8 @@ def frames(table: Sequence[Body], q: Sequence[SX]) -> list[Frame]:
     """
     resting = [_rests(table, i) for i in range(len(table))]
     angles: list[SX] = []
-    found: list[Frame] = []
-    for i, (body, own) in enumerate(zip(table, regrouped(table), strict=True)):
+    found: list[BodyFrame] = []
+    for i, (body, own) in enumerate(zip(table, with_regrouped_inertias(table), strict=True)):
         held = body.parent >= 0 and resting[body.parent]
         angle = q[i] + (angles[body.parent] + _yaw(body) if held else 0)
         angles.append(angle)
@@ -64,14 +64,14 @@ def frames(table: Sequence[Body], q: Sequence[SX]) -> list[Frame]:
         translation = sx(body.translation)
         if held:
             before = angles[body.parent]
-            translation = spun(translation, (ca.cos(before), ca.sin(before)))
+            translation = rotated_about_z(translation, (ca.cos(before), ca.sin(before)))
         if body.prismatic:
             translation = translation + sx(body.rotation[:, 2]) * q[i]
         fixed = ca.SX.eye(3) if held else sx(body.rotation)
         if resting[i] and turn is not None:
-            found.append(Frame(fixed, None, translation, own.spun(turn)))
+            found.append(BodyFrame(fixed, None, translation, own.spun(turn)))
         else:
-            found.append(Frame(fixed, turn, translation, own))
+            found.append(BodyFrame(fixed, turn, translation, own))
     return found
 
 
@@ -129,7 +129,9 @@ class Inertia:
 
     def spun(self, turn: Turn) -> Inertia:
         """The same body after a turn about z."""
-        return Inertia(self.mass, spun(self.moment, turn), _spun_about_z(self.turning, *turn))
+        return Inertia(
+            self.mass, rotated_about_z(self.moment, turn), _spun_about_z(self.turning, *turn)
+        )
 
     def moved(self, rotation: SX, r: SX) -> Inertia:
         """The same body seen from the frame in which its own stands at (rotation, r)."""
@@ -139,7 +141,7 @@ class Inertia:
         return Inertia(self.mass, moment + self.mass * r, _symmetric(turning))
 
 
-def regrouped(table: Sequence[Body]) -> list[Inertia]:
+def with_regrouped_inertias(table: Sequence[Body]) -> list[Inertia]:
     """Inertias of an arm that moves alike with far fewer numbers.
 
     What of a body is the same all round its revolute axis moves as if it belonged to the parent:
@@ -160,7 +162,7 @@ def regrouped(table: Sequence[Body]) -> list[Inertia]:
     return inertias
 
 
-def spun(vector: SX, turn: Turn) -> SX:
+def rotated_about_z(vector: SX, turn: Turn) -> SX:
     """Vector (3,) after a turn about z."""
     (c, s), (x, y, z) = turn, entries(vector)
     return ca.vertcat(c * x - s * y, s * x + c * y, z)

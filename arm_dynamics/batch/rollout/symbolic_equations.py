@@ -15,16 +15,16 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import Body
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
-from arm_dynamics.simulation.actuator_states import compiled_states, update_groups
+from arm_dynamics.simulation.actuator_states import compiled_state_entries, update_groups
 
 Symbols = Any
 """Object array of Symbol."""
 
 
-class SymbolicMotion:
-    """The same motion as ``ArmMotion``: its laws, run on symbols.
+class SymbolicEquationsOfMotion:
+    """The same motion as ``EquationsOfMotion``: its laws, run on symbols.
 
-    ``varied`` holds vectors of symbols by the names of ``variation.known``. Raises InvalidValue
+    ``varied`` holds vectors of symbols by the names of ``variation.variable_names``. Raises InvalidValue
     for an arm with actuators that have no compiled law.
     """
 
@@ -32,7 +32,7 @@ class SymbolicMotion:
         self, arm: ArmModel, varied: Mapping[str, Symbols], interface: str, told: Symbols
     ) -> None:
         for actuator in arm.actuators:
-            if actuator.kernel not in (1, 2) or actuator.prescribes:
+            if actuator.kernel_id not in (1, 2) or actuator.prescribes_motion:
                 raise InvalidValue(
                     f"joint '{actuator.joint}': actuator {type(actuator).__name__} has no compiled"
                     " law: such an arm has no kernel"
@@ -40,14 +40,18 @@ class SymbolicMotion:
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
         self.groups = update_groups(arm)
-        self.kept, self.slots = compiled_states(arm)
+        self.kept, self.slots = compiled_state_entries(arm)
         self.table = variation.varied_bodies(arm, varied)
         self.rows = _as_symbols(
-            row.pack(variation.joints(arm, varied), variation.actuators(arm, varied), object)
+            row.pack_joint_table(
+                variation.varied_joints(arm, varied),
+                variation.varied_actuators(arm, varied),
+                object,
+            )
         )
         self.rows[row.COMMAND] = told
         self.rows[row.BY_VOLTAGE] = [
-            Symbol(float(a.taken(interface) == "voltage")) for a in arm.actuators
+            Symbol(float(a.resolve_interface(interface) == "voltage")) for a in arm.actuators
         ]
 
     def acceleration(self, q: Symbols, v: Symbols, z: Symbols) -> Symbols:
@@ -56,11 +60,11 @@ class SymbolicMotion:
         traced(row.joint_efforts)(self.rows)
         return self.solve(self.table, q, v)
 
-    def settled_acceleration(self, q: Symbols, v: Symbols, z: Symbols, dt: Symbol) -> Symbols:
+    def implicit_acceleration(self, q: Symbols, v: Symbols, z: Symbols, dt: Symbol) -> Symbols:
         """(M + dt D)⁻¹ M v̇, D what currents relaxed over dt brake."""
         self._load(q, v, z)
         traced(row.joint_efforts)(self.rows)
-        _, winding = self.braking(q, v, z, dt)
+        _, winding = self.step_damping(q, v, z, dt)
         table = [
             body if w.constant == 0.0 else replace(body, armature=body.armature + dt * w)
             for body, w in zip(self.table, winding, strict=True)
@@ -72,17 +76,19 @@ class SymbolicMotion:
         found = Chain(table, self.arm.gravity, _sx(q)).acceleration(_sx(v), _sx(self.rows[row.TAU]))
         return _vector([Symbol(a) for a in found])
 
-    def braking(self, q: Symbols, v: Symbols, z: Symbols, dt: Symbol) -> tuple[Symbols, Symbols]:
+    def step_damping(
+        self, q: Symbols, v: Symbols, z: Symbols, dt: Symbol
+    ) -> tuple[Symbols, Symbols]:
         """-∂tau/∂v (nv,) within a step: of everything, and of winding currents alone."""
         self._load(q, v, z)
         self.rows[row.BRAKING] = Symbol(0.0)
-        traced(row.joint_braking)(self.rows, dt)
+        traced(row.joint_step_damping)(self.rows, dt)
         return _as_symbols(self.rows[row.BRAKING]), _as_symbols(self.rows[row.WINDING])
 
-    def rates(self, q: Symbols, v: Symbols, z: Symbols) -> tuple[Symbols, Symbols]:
+    def act_dot_terms(self, q: Symbols, v: Symbols, z: Symbols) -> tuple[Symbols, Symbols]:
         """λ and n of the actuators' own states, (na,) each."""
         self._load(q, v, z)
-        traced(row.joint_rates)(self.rows)
+        traced(row.joint_act_dot_terms)(self.rows)
         slots, joints = self.slots
         return self.rows[row.RATE + slots, joints], self.rows[row.SOURCE + slots, joints]
 
@@ -90,7 +96,7 @@ class SymbolicMotion:
         """Largest dry friction (nv,) each way, at ``speed`` and the efforts as last evaluated."""
         self.rows[row.V] = speed
         self.rows[row.FORWARD] = self.rows[row.BACKWARD] = Symbol(0.0)
-        traced(row.joint_dry)(self.rows)
+        traced(row.joint_dry_friction)(self.rows)
         return self.rows[row.FORWARD].copy(), self.rows[row.BACKWARD].copy()
 
     def rub_inside(self, before: Symbols, z: Symbols, dt: Symbol) -> None:
@@ -98,7 +104,7 @@ class SymbolicMotion:
         slots, joints = self.slots
         self.rows[row.ACT + slots, joints] = z[self.kept]
         self.rows[row.BEFORE + slots, joints] = before[self.kept]
-        traced(row.joint_rotors)(self.rows, dt)
+        traced(row.apply_rotor_friction)(self.rows, dt)
         z[self.kept] = self.rows[row.ACT + slots, joints]
 
     def chain(self, q: Symbols) -> Chain:

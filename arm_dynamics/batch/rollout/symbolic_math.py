@@ -165,12 +165,12 @@ def exp(x: Any) -> Any:
     return Symbol(ca.exp(Symbol(x).sx))
 
 
-VOCABULARY: dict[str, Callable[..., Any]] = {
+SYMBOLIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
     f.__name__: f for f in (where, minimum, maximum, clip, sign, exp)
 }
 
 
-def phi(x: Any) -> Any:
+def phi_functions(x: Any) -> Any:
     """φ₁, φ₂, φ₃ (3, n) at -x, as ``integrators.relaxation.phi``: series below 1, else direct."""
     values = np.empty((3, len(x)), dtype=object)
     for i, entry in enumerate(x):
@@ -190,7 +190,9 @@ def phi(x: Any) -> Any:
     return values
 
 
-SUBSTITUTES: dict[Callable[..., Any], Callable[..., Any]] = {exponential_step.phi: phi}
+SUBSTITUTES: dict[Callable[..., Any], Callable[..., Any]] = {
+    exponential_step.phi_functions: phi_functions
+}
 """Laws with branches or loops on numbers, and what says the same without."""
 
 
@@ -201,7 +203,7 @@ def traced(law: Callable[..., Any]) -> Callable[..., Any]:
     if law in SUBSTITUTES:
         return SUBSTITUTES[law]
     if function.__module__ == compiled_math.__name__:
-        return VOCABULARY[function.__name__]
+        return SYMBOLIC_FUNCTIONS[function.__name__]
     scope = dict(function.__globals__)
     for name in function.__code__.co_names:
         value = scope.get(name)

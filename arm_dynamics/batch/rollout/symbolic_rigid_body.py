@@ -11,14 +11,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from arm_dynamics.batch.rollout.spatial_inertia import Frame, Inertia, entries, frames, sx
+from arm_dynamics.batch.rollout.spatial_inertia import BodyFrame, Inertia, entries, frames, sx
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.bodies import Body
 
 SX = Any
 
 
-def solution(mass: SX, right: SX) -> SX:
+def solve_ldl(mass: SX, right: SX) -> SX:
     """M⁻¹ R by M = Lᵀ D L; joints on different branches, zeros of M, cost nothing.
 
     mass (n, n) symmetric positive, right (n, m). Source: R. Featherstone, Rigid Body Dynamics
@@ -57,7 +57,7 @@ class Chain:
         """
         bias = self.inverse_dynamics(v, [ca.SX(0)] * len(self.table))
         rest = ca.vertcat(*[x - y for x, y in zip(tau, bias, strict=True)])
-        found = solution(self.mass_matrix(), rest)
+        found = solve_ldl(self.mass_matrix(), rest)
         return [found[i] for i in range(len(self.table))]
 
     def inverse_dynamics(self, v: Sequence[SX], a: Sequence[SX]) -> list[SX]:
@@ -154,7 +154,7 @@ def _pushed(inertia: Inertia, prismatic: bool) -> tuple[SX, SX]:
     return ca.vertcat(y, -x, 0), z
 
 
-def _carried_down(frame: Frame, n: SX, f: SX) -> tuple[SX, SX]:
+def _carried_down(frame: BodyFrame, n: SX, f: SX) -> tuple[SX, SX]:
     """A body's moment and force about the origin and in the axes of its parent."""
     force = frame.out(f)
     return frame.out(n) + ca.cross(frame.translation, force), force

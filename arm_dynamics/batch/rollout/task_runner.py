@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.backends import BLOCK, Setup, chosen
-from arm_dynamics.batch.rollout.batch_stepper import Lanes
-from arm_dynamics.batch.rollout.inputs import Start
+from arm_dynamics.batch.rollout.backends import BLOCK, Setup, select_backend
+from arm_dynamics.batch.rollout.batch_stepper import BatchStepper
+from arm_dynamics.batch.rollout.inputs import InitialStates
 from arm_dynamics.batch.rollout.tool_output import advance_with_tool
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
@@ -40,29 +40,32 @@ PARTS = 16
 
 
 def spread(
-    work: Work,
+    work: RolloutTask,
     threads: int | None,
     executor: Executor | None,
     progress: Progress | None,
-) -> Done:
+) -> RolloutData:
     """``work`` done; a task that fails raises here what it raised there."""
     counter = _Counter(work.lanes * work.steps, progress)
     if executor is None:
-        return done(work, 1 if work.backend != "generated" else threads, counter.add)
+        return run_task(work, 1 if work.backend != "generated" else threads, counter.add)
     blocks = -(-work.lanes // BLOCK)
     size = BLOCK * -(-blocks // PARTS)
     try:
-        tasks = {executor.submit(done, part): lanes for lanes, part in work.parts(size)}
+        tasks = {executor.submit(run_task, part): lanes for lanes, part in work.parts(size)}
     except RuntimeError as error:  # it is shut down, or broken
         raise _given_up(executor, error) from error
     return _collected(work, executor, tasks, counter)
 
 
 def _collected(
-    work: Work, executor: Executor, tasks: Mapping[Future[Done], slice], counter: _Counter
-) -> Done:
+    work: RolloutTask,
+    executor: Executor,
+    tasks: Mapping[Future[RolloutData], slice],
+    counter: _Counter,
+) -> RolloutData:
     """What all tasks found; those that wait are called off when one fails."""
-    whole = Done.empty(work)
+    whole = RolloutData.empty(work)
     try:
         for task in as_completed(tasks):
             lanes = tasks[task]
@@ -98,13 +101,13 @@ class _Counter:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class RolloutTask:
     """Lanes from ``start`` under ``given`` (lanes or 1, periods, n), ``every`` steps a period."""
 
     arm: ArmModel
     backend: str
     setup: Setup
-    start: Start
+    start: InitialStates
     given: Vector
     dt: Vector
     varied: Mapping[str, Vector]
@@ -136,7 +139,7 @@ class Work:
         number: int = np.dtype(self.setup[2]).itemsize
         return self.lanes * self.records * (sum(self.outputs.values()) * number + 8)
 
-    def part(self, lanes: Any) -> Work:
+    def part(self, lanes: Any) -> RolloutTask:
         """The same of some lanes."""
         return replace(
             self,
@@ -147,7 +150,7 @@ class Work:
             loop=self.loop.part(lanes) if self.loop is not None else None,
         )
 
-    def parts(self, size: int) -> Iterator[tuple[slice, Work]]:
+    def parts(self, size: int) -> Iterator[tuple[slice, RolloutTask]]:
         """Parts of at most ``size`` lanes."""
         for first in range(0, self.lanes, size):
             lanes = slice(first, min(first + size, self.lanes))
@@ -155,7 +158,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Done:
+class RolloutData:
     """Records, steps of loss, last states [time, q, v, effort, z] and metrics of a work."""
 
     arrays: dict[str, Vector]
@@ -164,7 +167,7 @@ class Done:
     metrics: dict[str, Vector]
 
     @classmethod
-    def empty(cls, work: Work) -> Done:
+    def empty(cls, work: RolloutTask) -> RolloutData:
         """Room for what ``work`` will find."""
         shape, n = (work.lanes, work.records), work.arm.nv
         arrays = {
@@ -175,7 +178,7 @@ class Done:
         end = np.empty((work.lanes, 1 + 3 * n + work.arm.na))
         return cls(arrays, np.empty(work.lanes, dtype=int), end, metrics)
 
-    def put(self, lanes: Any, part: Done) -> None:
+    def put(self, lanes: Any, part: RolloutData) -> None:
         """Take over what was found of some lanes."""
         for mine, theirs in ((self.arrays, part.arrays), (self.metrics, part.metrics)):
             for name, values in theirs.items():
@@ -185,22 +188,24 @@ class Done:
 
 SEGMENT = 10_000
 """Steps of a block between two reports, and between two looks at Ctrl-C."""
-Report = Callable[[int], None]
+ProgressCallback = Callable[[int], None]
 """Told the number of steps of lanes just done."""
 
 
-def done(work: Work, threads: int | None = 1, report: Report = lambda steps: None) -> Done:
+def run_task(
+    work: RolloutTask, threads: int | None = 1, report: ProgressCallback = lambda steps: None
+) -> RolloutData:
     """Do ``work``, block by block, in ``threads`` (default: one a core); a block never splits."""
-    make, whole, stopped = maker(work), Done.empty(work), Event()
+    make, whole, stopped = stepper_factory(work), RolloutData.empty(work), Event()
 
     def heard(steps: int) -> None:
         if stopped.is_set():
             raise CancelledError
         report(steps)
 
-    def one(piece: tuple[slice, Work]) -> None:
+    def one(piece: tuple[slice, RolloutTask]) -> None:
         if not stopped.is_set():
-            run(make(piece[1]), piece[1], whole, piece[0], heard, work.loop is None)
+            run_stepper(make(piece[1]), piece[1], whole, piece[0], heard, work.loop is None)
 
     pieces = work.parts(BLOCK)
     if threads == 1 or work.lanes <= BLOCK:
@@ -212,8 +217,8 @@ def done(work: Work, threads: int | None = 1, report: Report = lambda steps: Non
 
 
 def _in_threads(
-    one: Callable[[tuple[slice, Work]], None],
-    pieces: Iterator[tuple[slice, Work]],
+    one: Callable[[tuple[slice, RolloutTask]], None],
+    pieces: Iterator[tuple[slice, RolloutTask]],
     threads: int,
     stopped: Event,
 ) -> None:
@@ -229,18 +234,25 @@ def _in_threads(
             raise
 
 
-def maker(work: Work) -> Callable[[Work], Lanes]:
+def stepper_factory(work: RolloutTask) -> Callable[[RolloutTask], BatchStepper]:
     """What makes the lanes of parts of ``work``."""
     if work.loop is not None:
-        found: Callable[[Work], Lanes] = work.loop.maker(work)
+        found: Callable[[RolloutTask], BatchStepper] = work.loop.maker(work)
         return found
-    _, make = chosen(work.backend, work.arm, work.setup, tuple(work.varied))
+    _, make = select_backend(work.backend, work.arm, work.setup, tuple(work.varied))
     return lambda part: make(part.start, part.dt, part.varied)
 
 
-def run(lanes: Lanes, work: Work, whole: Done, at: slice, report: Report, divisible: bool) -> None:
-    """Take ``lanes`` through ``work``, what is found to ``whole``; see ``segments``."""
-    for given, every in segments(work.given, work.every, divisible):
+def run_stepper(
+    lanes: BatchStepper,
+    work: RolloutTask,
+    whole: RolloutData,
+    at: slice,
+    report: ProgressCallback,
+    divisible: bool,
+) -> None:
+    """Take ``lanes`` through ``work``, what is found to ``whole``; see ``split_commands``."""
+    for given, every in split_commands(work.given, work.every, divisible):
         steps = given.shape[1] * every
         first, last = lanes.count // work.stride, (lanes.count + steps) // work.stride
         out = {name: array[at, first:last] for name, array in whole.arrays.items()}
@@ -254,7 +266,7 @@ def run(lanes: Lanes, work: Work, whole: Done, at: slice, report: Report, divisi
         whole.metrics[name][at] = np.where(lanes.failed[:, None] < 0, values, np.nan)
 
 
-def segments(given: Vector, every: int, divisible: bool) -> Iterator[tuple[Vector, int]]:
+def split_commands(given: Vector, every: int, divisible: bool) -> Iterator[tuple[Vector, int]]:
     """``given`` in pieces of about SEGMENT steps: whole periods or, where ``divisible``, less."""
     periods = max(SEGMENT // every, 1)
     most = min(every, SEGMENT) if divisible else every

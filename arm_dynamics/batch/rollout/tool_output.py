@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.batch.rollout.batch_stepper import Lanes
+from arm_dynamics.batch.rollout.batch_stepper import BatchStepper
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
@@ -41,9 +41,14 @@ def _turned(point: Vector, angle: Vector) -> Vector:
 
 
 def advance_with_tool(
-    lanes: Lanes, arm: ArmModel, given: Vector, every: int, stride: int, out: Mapping[str, Vector]
+    lanes: BatchStepper,
+    arm: ArmModel,
+    given: Vector,
+    every: int,
+    stride: int,
+    out: Mapping[str, Vector],
 ) -> None:
-    """``Lanes.advance``, and the tool's positions after it where they are asked for."""
+    """``BatchStepper.advance``, and the tool's positions after it where they are asked for."""
     told = {name: array for name, array in out.items() if name != TOOL}
     if TOOL in out and "q" not in told:
         told["q"] = np.empty((*out[TOOL].shape[:2], arm.nv))

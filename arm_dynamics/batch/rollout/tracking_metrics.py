@@ -6,7 +6,7 @@ from arm_dynamics.core.compiled_math import compiled, maximum, where
 
 
 @compiled
-def scored(
+def update_metrics(
     q: float,
     effort: float,
     q_ref: float,

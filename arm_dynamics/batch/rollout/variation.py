@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.core import plugins
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.dynamics.bodies import Body, bodies
 from arm_dynamics.model.arm_model import ArmModel, Joint
@@ -23,25 +23,27 @@ STRUCTURE = ("inductance", "thermal_resistance", "backlash")
 """Motor constants that decide which own states there are: the same in all lanes."""
 
 
-def known(arm: ArmModel) -> tuple[str, ...]:
+def variable_names(arm: ArmModel) -> tuple[str, ...]:
     """Names of everything that may vary for ``arm``.
 
     "payload" [kg] is one number a lane; the others are one number a joint: "joint.damping" ...,
     "motor.kt" ..., "link.mass" [kg] and "link.inertia", a factor on the inertia about the centre.
     """
-    motor = {p.name for j in arm.joints for p in plugins.load("actuators", j.actuator).parameters}
+    motor = {
+        p.name for j in arm.joints for p in plugins.load_class("actuators", j.actuator).parameters
+    }
     names = ["payload", *(f"joint.{n}" for n in JOINT), *(f"link.{n}" for n in LINK)]
     return (*names, *(f"motor.{n}" for n in sorted(motor - set(STRUCTURE))))
 
 
-def size(arm: ArmModel, name: str) -> int:
+def values_per_rollout(arm: ArmModel, name: str) -> int:
     """Numbers a lane of the variation ``name``; raises UnknownName."""
-    if name not in known(arm):
-        raise UnknownName("variation", name, known(arm))
+    if name not in variable_names(arm):
+        raise UnknownName("variation", name, variable_names(arm))
     return 1 if name == "payload" else arm.nv
 
 
-def joints(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Joint, ...]:
+def varied_joints(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Joint, ...]:
     """The arm's joints with the numbers "joint.…" of ``varied`` in place."""
     changes = {name.removeprefix("joint."): v for name, v in varied.items() if "joint." in name}
     return tuple(
@@ -50,7 +52,7 @@ def joints(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Joint, ...]:
     )
 
 
-def actuators(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Any, ...]:
+def varied_actuators(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arm's actuators with the constants "motor.…" of ``varied`` in place, unchecked."""
     changes = {name.removeprefix("motor."): v for name, v in varied.items() if "motor." in name}
     found = []
@@ -72,7 +74,7 @@ def varied_bodies(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Body, ...]:
                 body,
                 mass=body.mass if mass is None else mass[i],
                 inertia=body.inertia if inertia is None else inertia[i] * body.inertia,
-                armature=actuators(arm, varied)[i].armature,
+                armature=varied_actuators(arm, varied)[i].armature,
             )
         )
     payload = varied["payload"][0] if "payload" in varied else arm.payload.mass
@@ -99,11 +101,11 @@ def _loaded(arm: ArmModel, table: list[Body], payload: Any) -> tuple[Body, ...]:
     return tuple(table)
 
 
-def lane_arm(arm: ArmModel, varied: Mapping[str, Sequence[float]]) -> ArmModel:
+def rollout_arm(arm: ArmModel, varied: Mapping[str, Sequence[float]]) -> ArmModel:
     """The arm of one lane as an ArmModel; raises what its ``with_...`` methods raise."""
     carried = arm.payload
     if "payload" in varied:
-        mass = scalar("payload mass [kg]", varied["payload"][0], lower=0)
+        mass = check_float("payload mass [kg]", varied["payload"][0], lower=0)
         carried = replace(arm.payload, mass=mass)
     joints = tuple(_lane_joint(arm, i, varied) for i in range(arm.nv))
     return replace(arm, joints=joints, payload=carried, links=_links(arm, varied))
@@ -117,7 +119,7 @@ def _lane_joint(arm: ArmModel, i: int, varied: Mapping[str, Sequence[float]]) ->
     for name, values in varied.items():
         kind, _, field = name.partition(".")
         if kind == "joint":
-            own[field] = scalar(f"joint '{joint.name}' {field}", values[i], lower=0)
+            own[field] = check_float(f"joint '{joint.name}' {field}", values[i], lower=0)
         elif kind == "motor" and field in known_constants:
             constants[field] = float(values[i])
     return replace(joint, **own, constants=MappingProxyType(constants))

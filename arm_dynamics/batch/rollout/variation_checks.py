@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.rollout import variation
-from arm_dynamics.batch.rollout.inputs import numbers
-from arm_dynamics.core.argument_checks import expect
+from arm_dynamics.batch.rollout.inputs import check_array
+from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
@@ -25,8 +25,8 @@ def variations(
     arm of its lane refuses (the lane is named).
     """
     found = {}
-    for name, values in named(vary).items():
-        found[name] = by_lane(name, values, lanes, variation.size(arm, name))
+    for name, values in check_mapping(vary).items():
+        found[name] = by_rollout(name, values, lanes, variation.values_per_rollout(arm, name))
         if name in ("link.mass", "link.inertia") and (found[name] <= 0).any():
             lane, i = np.argwhere(found[name] <= 0)[0].tolist()
             joint, value = arm.joint_names[i], found[name][lane, i]
@@ -38,11 +38,16 @@ def variations(
     return found
 
 
-def named(vary: Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike]:
+def check_mapping(vary: Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike]:
     """``vary`` when it is a mapping from names; raises InvalidValue."""
-    told = expect(Mapping, "vary", {} if vary is None else vary, "{'payload': [0.1, 0.2]} is one")  # type: ignore[type-abstract]
+    told = check_type(
+        Mapping,  # type: ignore[type-abstract]
+        "vary",
+        {} if vary is None else vary,
+        "{'payload': [0.1, 0.2]} is one",
+    )
     for name in told:
-        expect(str, "name in vary", name)
+        check_type(str, "name in vary", name)
     return told
 
 
@@ -53,7 +58,9 @@ def _require_possible(arm: ArmModel, found: Mapping[str, Vector]) -> None:
     """
     try:
         for end in (np.min, np.max):
-            variation.lane_arm(arm, {name: end(values, axis=0) for name, values in found.items()})
+            variation.rollout_arm(
+                arm, {name: end(values, axis=0) for name, values in found.items()}
+            )
     except InvalidValue:
         _name_impossible(arm, found)
 
@@ -61,7 +68,7 @@ def _require_possible(arm: ArmModel, found: Mapping[str, Vector]) -> None:
 def _name_impossible(arm: ArmModel, found: Mapping[str, Vector]) -> None:
     for lane in _extremes(found):
         try:
-            variation.lane_arm(arm, {n: v[lane] for n, v in found.items()})
+            variation.rollout_arm(arm, {n: v[lane] for n, v in found.items()})
         except InvalidValue as error:
             raise InvalidValue(f"lane {lane}: {error}") from error
 
@@ -72,9 +79,9 @@ def _extremes(varied: Mapping[str, Vector]) -> list[int]:
     return sorted({int(lane) for end in ends for lane in end})
 
 
-def by_lane(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
+def by_rollout(name: str, values: ArrayLike, lanes: int, size: int) -> Vector:
     """(lanes, size) from (lanes,) or (lanes, size); raises InvalidValue."""
-    x = numbers(name, values)
+    x = check_array(name, values)
     x = x[:, None] if x.ndim == 1 else x
     if x.shape not in ((lanes, 1), (lanes, size)):
         allowed = f"({lanes},) or ({lanes}, {size})"

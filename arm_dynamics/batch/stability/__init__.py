@@ -2,37 +2,42 @@
 
 from arm_dynamics.batch.stability.analyzed_loops import (
     controlled_loop,
-    published_edge,
     published_loop,
+    published_stability_limit,
 )
-from arm_dynamics.batch.stability.stability_report import Advice, Loop, advise, discrete_map
+from arm_dynamics.batch.stability.stability_report import (
+    LinearLoop,
+    StabilityReport,
+    analyze_stability,
+    discrete_map,
+)
 from arm_dynamics.batch.stability.stable_set import StableSet, largest_stable_dt, stable_set
 from arm_dynamics.control.linear_controller import (
-    Law,
+    LinearController,
     Mode,
     closed_loop_map,
     is_stable,
-    law_of,
+    linear_controller,
     modes,
-    voltage_law,
+    voltage_pi_controller,
 )
 
 __all__ = [
-    "Advice",
-    "Law",
-    "Loop",
+    "LinearController",
+    "LinearLoop",
     "Mode",
+    "StabilityReport",
     "StableSet",
-    "advise",
+    "analyze_stability",
     "closed_loop_map",
     "controlled_loop",
     "discrete_map",
     "is_stable",
     "largest_stable_dt",
-    "law_of",
+    "linear_controller",
     "modes",
-    "published_edge",
     "published_loop",
+    "published_stability_limit",
     "stable_set",
-    "voltage_law",
+    "voltage_pi_controller",
 ]

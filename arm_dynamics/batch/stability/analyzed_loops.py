@@ -8,16 +8,16 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.batch.stability.stability_report import Loop
+from arm_dynamics.batch.stability.stability_report import LinearLoop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.linear_controller import law_of, voltage_law
+from arm_dynamics.control.linear_controller import linear_controller, voltage_pi_controller
 from arm_dynamics.control.timed_gains import linear_law
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.dynamechs import objective, published_arm
-from arm_dynamics.simulation.linearization import holding, linearize
+from arm_dynamics.simulation.linearization import find_equilibrium, linearize
 
 LINEAR = (Pid, GravityCompensation, ComputedTorque)
 """Controllers whose linear form is known, and whose subclasses' is."""
@@ -37,21 +37,21 @@ EXACT = 1e-4
 
 def controlled_loop(
     arm: ArmModel, controller: Controller, q: ArrayLike, dt: float, period: float
-) -> Loop:
+) -> LinearLoop:
     """The arm held at ``q`` [rad] by a controller that is called every ``period`` [s].
 
     Raises InvalidValue for a pose that cannot be held, and for a controller whose linear law is
-    not known: those of ``law_of`` and computed torque are.
+    not known: those of ``linear_controller`` and computed torque are.
     """
-    state, command = holding(arm, q, controller.interface)
+    state, command = find_equilibrium(arm, q, controller.interface)
     linear = linearize(arm, state, command)
-    law = linear_law if isinstance(controller, ComputedTorque) else law_of
-    return Loop(linear, lambda span: law(controller, state.q, span), dt, period)
+    law = linear_law if isinstance(controller, ComputedTorque) else linear_controller
+    return LinearLoop(linear, lambda span: law(controller, state.q, span), dt, period)
 
 
 def published_loop(
     q: ArrayLike | None = None, dt: float = PUBLISHED_DT, factor: float = 1.0
-) -> Loop:
+) -> LinearLoop:
     """five_dof under V = P e on R2, R3, R5, as its gain search ran it, less two artefacts.
 
     A voltage computed from the state that call k returned acts from the next call on: with
@@ -59,13 +59,15 @@ def published_loop(
     stops. ``q`` [rad] defaults to the initial pose; ``factor`` multiplies P.
     """
     arm = published_arm()
-    state, command = holding(arm, arm.pose("initial") if q is None else q, "voltage")
+    state, command = find_equilibrium(
+        arm, arm.configuration("initial") if q is None else q, "voltage"
+    )
     gains = np.array([factor * PUBLISHED_P.get(name, 0.0) for name in arm.joint_names])
-    law = voltage_law(arm, gains)
-    return Loop(linearize(arm, state, command), lambda _: law, dt, None, 1)
+    law = voltage_pi_controller(arm, gains)
+    return LinearLoop(linearize(arm, state, command), lambda _: law, dt, None, 1)
 
 
-def published_edge(held: float = 1.0, lost: float = 1.1) -> float:
+def published_stability_limit(held: float = 1.0, lost: float = 1.1) -> float:
     """Least factor on the published gains at which the published step diverges within 3 s.
 
     ``dynamechs.objective``, the rule that stops a joint at each reversal included, is then

@@ -12,19 +12,25 @@ from math import ceil, inf
 import numpy as np
 
 from arm_dynamics.batch.stability.stable_set import (
-    LONGEST,
-    SHORTEST,
+    MAX_TIME_STEP,
+    MIN_TIME_STEP,
     StableSet,
     stable_parts,
     stable_set,
 )
-from arm_dynamics.control.linear_controller import Law, Mode, closed_loop_map, is_stable, modes
-from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.control.linear_controller import (
+    LinearController,
+    Mode,
+    closed_loop_map,
+    is_stable,
+    modes,
+)
+from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.simulation.actuator_states import update_groups
-from arm_dynamics.simulation.integrators import integrator
-from arm_dynamics.simulation.integrators.exponential_step import phi
-from arm_dynamics.simulation.linearization import Linearization, held_step
-from arm_dynamics.simulation.simulation import whole_steps
+from arm_dynamics.simulation.integrators import find_integrator
+from arm_dynamics.simulation.integrators.exponential_step import phi_functions
+from arm_dynamics.simulation.linearization import Linearization, zero_order_hold
+from arm_dynamics.simulation.simulation import steps_per_period
 
 
 class _LinearMotion:
@@ -34,27 +40,27 @@ class _LinearMotion:
         nv = linear.arm.nv
         self.joint_names, self.groups = linear.arm.joint_names, update_groups(linear.arm)
         self.lower, self.upper = np.full(nv, -np.inf), np.full(nv, np.inf)
-        self.rubbing = np.zeros(nv, dtype=bool)
+        self.dry_friction_joints = np.zeros(nv, dtype=bool)
         self.linear, self.push = linear, np.zeros(linear.B.shape[0])
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """v̇."""
         return self._rate(q, v, z)[q.size : 2 * q.size]
 
-    def settled_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+    def implicit_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """(I - dt A_vz dt φ₁(-λ dt) A_zv)⁻¹ v̇: with what z, relaxed over dt, gives back."""
         nv, A = q.size, self.linear.A
-        reach = dt * phi(self.linear.decay * dt)[0]
+        reach = dt * phi_functions(self.linear.decay * dt)[0]
         back = A[nv : 2 * nv, 2 * nv :] @ (reach[:, None] * A[2 * nv :, nv : 2 * nv])
         settled: Vector = np.linalg.solve(np.eye(nv) - dt * back, self.acceleration(q, v, z))
         return settled
 
-    def rates(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """λ, and n from ż = n - λ z."""
         decay = self.linear.decay
         return decay.copy(), self._rate(q, v, z)[2 * q.size :] + decay * z
 
-    def dry(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def dry_friction_bounds(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """None."""
         return np.zeros(q.size), np.zeros(q.size)
 
@@ -62,7 +68,7 @@ class _LinearMotion:
         """Of no use without dry friction."""
         return np.eye(q.size)
 
-    def put_stops(self, lower: Vector, upper: Vector) -> None:
+    def set_end_stops(self, lower: Vector, upper: Vector) -> None:
         """There are none."""
 
     def _rate(self, q: Vector, v: Vector, z: Vector) -> Vector:
@@ -77,9 +83,9 @@ def discrete_map(linear: Linearization, method: str, dt: float) -> tuple[Vector,
     "adaptive" is exact: e^(A dt). Equals the derivative of ``Plant.step`` where the arm is at
     rest in balance and no stop, limit or dry friction acts. Raises UnknownName for a method.
     """
-    if integrator(method).resolves_dry_friction:
-        return held_step(linear.A, linear.B, dt)
-    motion, step = _LinearMotion(linear), integrator(method)
+    if find_integrator(method).resolves_dry_friction:
+        return zero_order_hold(linear.A, linear.B, dt)
+    motion, step = _LinearMotion(linear), find_integrator(method)
     n, m = linear.B.shape
     nv, image = linear.arm.nv, np.empty((n + m, n))
     for k in range(n + m):
@@ -92,14 +98,14 @@ def discrete_map(linear: Linearization, method: str, dt: float) -> tuple[Vector,
     return image[:n].T.copy(), image[n:].T.copy()
 
 
-Laws = Callable[[float], Law]
+Laws = Callable[[float], LinearController]
 """The law that is called every so many seconds."""
 FACTORS = (1e-2, 1e2)
 """Gains are tried from this to this many times as large."""
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class LinearLoop:
     """A linearized arm and the law that controls it.
 
     The law is called every ``period`` [s], or every time step (None); ``delay`` [periods] as
@@ -107,14 +113,14 @@ class Loop:
     """
 
     linear: Linearization
-    laws: Laws
+    controllers: Laws
     dt: float
     period: float | None = None
     delay: float = 0.0
 
 
 @dataclass(frozen=True)
-class Advice:
+class StabilityReport:
     """A method's stability in one loop, at its time step dt and control period [s].
 
     ``dts``: the stable time steps [s]; ``periods``: the stable control periods [s], with time
@@ -152,21 +158,23 @@ class Advice:
         return inf if self.gains.open and last else self.gains.intervals[here[0]][1] - 1
 
 
-def advise(loop: Loop, method: str) -> Advice:
+def analyze_stability(loop: LinearLoop, method: str) -> StabilityReport:
     """Advice on a loop with one method.
 
     Raises UnknownName for a method that does not exist and InvalidValue for a dt or a period out
     of SHORTEST ... LONGEST, the times that are tried, and for a period that is no whole multiple
     of dt.
     """
-    dt = scalar("dt [s]", loop.dt, lower=SHORTEST, upper=LONGEST / 2)
+    dt = check_float("dt [s]", loop.dt, lower=MIN_TIME_STEP, upper=MAX_TIME_STEP / 2)
     whole = (
-        dt if loop.period is None else scalar("period [s]", loop.period, lower=dt, upper=LONGEST)
+        dt
+        if loop.period is None
+        else check_float("period [s]", loop.period, lower=dt, upper=MAX_TIME_STEP)
     )
-    parts = whole_steps(whole, dt)
+    parts = steps_per_period(whole, dt)
     dts, periods = _times(loop, method, dt, whole)
     phi, gamma = discrete_map(loop.linear, method, whole / parts)
-    law = loop.laws(whole)
+    law = loop.controllers(whole)
 
     def with_gains(factor: float) -> Vector:
         return closed_loop_map(phi, gamma, law.scaled(factor), parts, loop.delay)
@@ -176,15 +184,15 @@ def advise(loop: Loop, method: str) -> Advice:
     if not np.isfinite(here).all():  # what overflows in a period grows in each time step
         here, span = phi, dt
     mode = modes(loop.linear.arm, here, span)[0]
-    return Advice(method, dt, whole, dts, periods, gains, mode, is_stable(with_gains(1.0)))
+    return StabilityReport(method, dt, whole, dts, periods, gains, mode, is_stable(with_gains(1.0)))
 
 
-def _times(loop: Loop, method: str, dt: float, whole: float) -> tuple[StableSet, StableSet]:
+def _times(loop: LinearLoop, method: str, dt: float, whole: float) -> tuple[StableSet, StableSet]:
     """Stable time steps with control every ``whole`` [s], and stable periods with ``dt`` [s]."""
 
     def stable(span: float, parts: int) -> bool:
         phi, gamma = discrete_map(loop.linear, method, span / parts)
-        return is_stable(closed_loop_map(phi, gamma, loop.laws(span), parts, loop.delay))
+        return is_stable(closed_loop_map(phi, gamma, loop.controllers(span), parts, loop.delay))
 
     if loop.period is None:
         both = stable_set(lambda h: stable(h, 1))

@@ -10,7 +10,7 @@ import numpy as np
 
 from arm_dynamics.core.errors import InvalidValue
 
-SHORTEST, LONGEST = 1e-6, 1.0
+MIN_TIME_STEP, MAX_TIME_STEP = 1e-6, 1.0
 """Time steps [s] that are tried."""
 PER_DECADE = 24
 SHARP = 1e-9
@@ -36,7 +36,7 @@ class StableSet:
 
 
 def stable_set(
-    stable: Callable[[float], bool], lowest: float = SHORTEST, highest: float = LONGEST
+    stable: Callable[[float], bool], lowest: float = MIN_TIME_STEP, highest: float = MAX_TIME_STEP
 ) -> StableSet:
     """Every interval of numbers in which ``stable`` holds, seen at 24 numbers a decade.
 
@@ -55,7 +55,7 @@ def stable_set(
 
 
 def stable_parts(
-    stable: Callable[[float], bool], whole: float, shortest: float = SHORTEST
+    stable: Callable[[float], bool], whole: float, shortest: float = MIN_TIME_STEP
 ) -> StableSet:
     """Intervals of dt = whole / m >= shortest, m = 1, 2, ..., in which ``stable`` holds."""
     most = max(2, round(whole / shortest))
@@ -71,7 +71,7 @@ def stable_parts(
 
 
 def largest_stable_dt(
-    stable: Callable[[float], bool], shortest: float = SHORTEST, longest: float = LONGEST
+    stable: Callable[[float], bool], shortest: float = MIN_TIME_STEP, longest: float = MAX_TIME_STEP
 ) -> float:
     """Upper end [s] of the lowest stable interval; 0 without one, ∞ where no edge is found."""
     return stable_set(stable, shortest, longest).largest

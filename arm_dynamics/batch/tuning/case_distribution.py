@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.simulation.simulation import whole_steps
+from arm_dynamics.simulation.simulation import steps_per_period
 
 
 @dataclass(frozen=True)
-class Conditions:
+class CaseDistribution:
     """What cases are drawn from: uniform within what is given here.
 
     payload [kg]: up to this, unknown to the law; one case in six has none, one all of it. error:
@@ -22,8 +22,8 @@ class Conditions:
     """
 
     payload: float = 0.5
-    error: float = 0.2
-    step: float = 0.2
+    model_error: float = 0.2
+    step_size: float = 0.2
     dts: tuple[float, ...] = (1e-4, 5e-4)
     period: float = 2e-3
     duration: float = 1.5
@@ -33,14 +33,14 @@ class Conditions:
     delay: bool = True
 
     def __post_init__(self) -> None:
-        scalar("payload [kg]", self.payload, lower=0)
-        if scalar("error", self.error, lower=0) >= 1:
-            raise InvalidValue(f"error = {self.error:g}: a share below 1 is expected")
-        scalar("step [rad]", self.step, lower=0)
-        scalar("period [s]", self.period, above=0)
-        scalar("duration [s]", self.duration, lower=self.period)
+        check_float("payload [kg]", self.payload, lower=0)
+        if check_float("model_error", self.model_error, lower=0) >= 1:
+            raise InvalidValue(f"error = {self.model_error:g}: a share below 1 is expected")
+        check_float("step [rad]", self.step_size, lower=0)
+        check_float("period [s]", self.period, above=0)
+        check_float("duration [s]", self.duration, lower=self.period)
         if not self.dts:
             raise InvalidValue("no time steps: at least one is expected")
         for dt in self.dts:
-            whole_steps(self.period, dt)
-        whole_steps(self.duration, self.period)
+            steps_per_period(self.period, dt)
+        steps_per_period(self.duration, self.period)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.variation import known
-from arm_dynamics.batch.tuning.case_distribution import Conditions
+from arm_dynamics.batch.rollout.variation import variable_names
+from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.uncertain_parameters import (
     SHARED,
     UNCERTAIN,
+    arm_with_values,
     nominal_values,
-    true_arm,
 )
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
@@ -24,13 +24,13 @@ INSIDE = 0.1
 """Share of a joint's range that poses keep away from either limit."""
 HOLDABLE = 0.7
 """Largest share of a joint's weakest motor that a pose's weight may take."""
-SLOWEST = 1.8
+MAX_STEP_DECAY = 1.8
 """Largest decay in one time step, 2 being where steps turn unstable whatever the gains."""
 MODELS, POSES = 20, 50
 """Models, and poses of each, that are tried for a case."""
 
 
-def draw(arm: ArmModel, count: int, seed: int, conditions: Conditions) -> Cases:
+def draw(arm: ArmModel, count: int, seed: int, conditions: CaseDistribution) -> Cases:
     """``count`` cases; case k is the same for a seed, whatever the count.
 
     Raises InvalidValue for no cases, and for an arm that finds no pose which it can hold.
@@ -38,7 +38,9 @@ def draw(arm: ArmModel, count: int, seed: int, conditions: Conditions) -> Cases:
     if count < 1:
         raise InvalidValue(f"{count} cases: at least 1 is expected")
     _require_held(arm, np.random.default_rng([seed, count]), conditions)
-    nominal = {name: values for name in known(arm) if (values := nominal_values(arm, name)).any()}
+    nominal = {
+        name: values for name in variable_names(arm) if (values := nominal_values(arm, name)).any()
+    }
     nominal.pop("payload", None)
     dts = np.array(conditions.dts)[np.arange(count) % len(conditions.dts)]
     rows = [
@@ -53,14 +55,14 @@ def draw(arm: ArmModel, count: int, seed: int, conditions: Conditions) -> Cases:
 def _one(
     arm: ArmModel,
     random: np.random.Generator,
-    c: Conditions,
+    c: CaseDistribution,
     nominal: Mapping[str, Vector],
     dt: float,
 ) -> tuple[Vector, Vector, dict[str, Vector]]:
     """Start, target and variations of one case; another model where no pose suits the first."""
     for _ in range(MODELS):
         values = _values(arm, random, c, nominal)
-        poses = _poses(arm, random, c, true_arm(arm, values), dt)
+        poses = _poses(arm, random, c, arm_with_values(arm, values), dt)
         if poses is not None:
             return *poses, values
     raise InvalidValue(
@@ -70,7 +72,7 @@ def _one(
 
 
 def _values(
-    arm: ArmModel, random: np.random.Generator, c: Conditions, nominal: Mapping[str, Vector]
+    arm: ArmModel, random: np.random.Generator, c: CaseDistribution, nominal: Mapping[str, Vector]
 ) -> dict[str, Vector]:
     """What the arm of one case is in truth."""
     payload = np.clip(random.uniform(-0.25, 1.25), 0.0, 1.0) * c.payload
@@ -79,24 +81,24 @@ def _values(
     for name, row in nominal.items():
         if name in UNCERTAIN:
             factors[name] = factors.get(SHARED.get(name, ""), random.uniform(-1, 1, arm.nv))
-            values[name] = row * (1 + c.error * factors[name])
+            values[name] = row * (1 + c.model_error * factors[name])
     return values
 
 
 def _poses(
-    arm: ArmModel, random: np.random.Generator, c: Conditions, true: ArmModel, dt: float
+    arm: ArmModel, random: np.random.Generator, c: CaseDistribution, true: ArmModel, dt: float
 ) -> tuple[Vector, Vector] | None:
     """Two poses within the limits, at most ``step`` apart, that a case can be about."""
     lower, upper = _inner(arm)
     for _ in range(POSES):
         start = random.uniform(lower, upper)
-        target = np.clip(start + c.step * random.uniform(-1, 1, arm.nv), lower, upper)
+        target = np.clip(start + c.step_size * random.uniform(-1, 1, arm.nv), lower, upper)
         if all(_held(true, q, c) and _steady(true, q, dt, c.interface) for q in (start, target)):
             return start, target
     return None
 
 
-def _require_held(arm: ArmModel, random: np.random.Generator, c: Conditions) -> None:
+def _require_held(arm: ArmModel, random: np.random.Generator, c: CaseDistribution) -> None:
     """Refuse a payload that no pose can carry; cases would only ever be drawn without it."""
     loaded = arm.with_payload(arm.payload.mass + c.payload, arm.payload.centre)
     if not any(_held(loaded, random.uniform(*_inner(arm)), c) for _ in range(MODELS * POSES)):
@@ -114,9 +116,9 @@ def _inner(arm: ArmModel) -> tuple[Vector, Vector]:
     return lower + margin, upper - margin
 
 
-def _held(true: ArmModel, q: Vector, c: Conditions) -> bool:
+def _held(true: ArmModel, q: Vector, c: CaseDistribution) -> bool:
     """Whether the motors, as weak as they may be, can hold ``q``."""
-    limit = HOLDABLE * (1 - c.error) * true.effort_limit
+    limit = HOLDABLE * (1 - c.model_error) * true.effort_limit
     return bool((np.abs(gravity(true, q)) <= limit).all())
 
 
@@ -133,4 +135,4 @@ def _steady(true: ArmModel, q: Vector, dt: float, interface: str) -> bool:
         ]
     )
     rates = np.linalg.eigvals(np.linalg.solve(mass_matrix(true, q), damping))
-    return bool(dt * rates.real.max() < SLOWEST)
+    return bool(dt * rates.real.max() < MAX_STEP_DECAY)

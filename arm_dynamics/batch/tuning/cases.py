@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.batch.rollout import Batch, Noise, rollout_closed_loop
+from arm_dynamics.batch.rollout import MeasurementNoise, RolloutResult, rollout_closed_loop
 from arm_dynamics.batch.rollout.pid_loop import LAWS
-from arm_dynamics.batch.tuning.case_distribution import Conditions
+from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.batch.tuning.python_controller import run_in_python
-from arm_dynamics.batch.tuning.uncertain_parameters import nominal_values, true_arm
+from arm_dynamics.batch.tuning.uncertain_parameters import arm_with_values, nominal_values
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.simulation import whole_steps
+from arm_dynamics.simulation.simulation import steps_per_period
 
 SCALED = ("p", "i", "d")
 """Gains that an effort is proportional to."""
-TINY = 1e-300
+ZERO_TOLERANCE = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Cases:
     """n cases: rest at ``start`` (n, nv), reference ``target`` (n, nv), dt (n,) [s], ``vary``."""
 
     arm: ArmModel
-    conditions: Conditions
+    conditions: CaseDistribution
     start: Vector
     target: Vector
     dt: Vector
@@ -38,13 +38,13 @@ class Cases:
         """How many."""
         return len(self.dt)
 
-    def arm_of(self, case: int) -> ArmModel:
+    def true_arm(self, case: int) -> ArmModel:
         """The arm as it is in one case."""
-        return true_arm(self.arm, {name: rows[case] for name, rows in self.vary.items()})
+        return arm_with_values(self.arm, {name: rows[case] for name, rows in self.vary.items()})
 
     def run(
         self, law: Controller, gains: Mapping[str, Vector] | None = None, **options: object
-    ) -> Batch:
+    ) -> RolloutResult:
         """Every candidate in every case, one call: lane = candidate · n + case.
 
         gains: "gains.p" ... → (candidates, nv), in the place of the law's own. Candidates meet
@@ -58,11 +58,11 @@ class Cases:
         states = np.tile(np.hstack([self.start, still]), (count, 1))
         target, dt = np.tile(self.target, (count, 1)), np.tile(self.dt, count)
         if type(law) not in LAWS:
-            periods = whole_steps(c.duration, c.period)
+            periods = steps_per_period(c.duration, c.period)
             return run_in_python(
                 self.arm, law, {k.partition(".")[2]: np.repeat(x, n, 0) for k, x in gains.items()},
-                states, target, dt, c, share=np.tile(self._ratio(), (count, 1)),
-                wobble=noisy.table(len(dt), periods, self.arm.nv) if noisy else None,
+                states, target, dt, c, effort_scale=np.tile(self._ratio(), (count, 1)),
+                measurement_noise=noisy.table(len(dt), periods, self.arm.nv) if noisy else None,
                 vary=every, **options,  # type: ignore[arg-type]
             )  # fmt: skip
         every |= self._driven(law, gains, count)
@@ -92,16 +92,18 @@ class Cases:
         if self.conditions.interface != "effort" or "motor.kt" not in self.vary:
             return np.ones((len(self), self.arm.nv))
         nominal = nominal_values(self.arm, "motor.kt")
-        ratio: Vector = np.where(nominal > 0, self.vary["motor.kt"] / np.maximum(nominal, TINY), 1)
+        ratio: Vector = np.where(
+            nominal > 0, self.vary["motor.kt"] / np.maximum(nominal, ZERO_TOLERANCE), 1
+        )
         return ratio
 
 
 @dataclass(frozen=True)
-class _Noise(Noise):
+class _Noise(MeasurementNoise):
     """The same errors every ``cases`` lanes, so that candidates are compared under the same."""
 
     cases: int = 1
 
     def table(self, lanes: int, periods: int, size: int) -> Vector:
-        """As ``Noise.table``."""
+        """As ``MeasurementNoise.table``."""
         return np.tile(super().table(self.cases, periods, size), (lanes // self.cases, 1, 1))

@@ -18,11 +18,11 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
 
 VERSION = 1
-SAME = 1e-9
+POINT_TOLERANCE = 1e-9
 """Relative difference of a sum over points above which they are other points."""
 
 
-class Tape:
+class EvaluationLog:
     """Blocks (mark, sum over the points, costs); read from the front, then written to.
 
     mark says which optimiser asked, and what it started from.
@@ -50,7 +50,7 @@ class Tape:
             del self._blocks[self._next :]
             return None
         here = float(points.sum())
-        if len(costs) != len(points) or abs(here - total) > SAME * (1 + abs(total)):
+        if len(costs) != len(points) or abs(here - total) > POINT_TOLERANCE * (1 + abs(total)):
             raise ConfigError(
                 "the state was written by a search that goes another way (another version of this"
                 " package or its libraries): start anew without --resume"
@@ -72,7 +72,7 @@ class Tape:
         replace_text(file, json.dumps(whole))
 
 
-def load(file: Path, settings: Mapping[str, Any]) -> Tape:
+def load_log(file: Path, settings: Mapping[str, Any]) -> EvaluationLog:
     """The tape of a search with the same ``settings``.
 
     Raises ConfigError when there is none, it cannot be read, or a setting differs (by name).
@@ -96,4 +96,4 @@ def load(file: Path, settings: Mapping[str, Any]) -> Tape:
                 f"resume: {name} = {value}, the search in {file.parent} has {then.get(name)}:"
                 " give the same options, or start without --resume"
             )
-    return Tape(blocks)
+    return EvaluationLog(blocks)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from arm_dynamics.batch.tuning.evaluation_log import Tape
-from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
+from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.requirements import to_install
 
@@ -41,7 +41,7 @@ class Budget:
         if self.evaluations < 1:
             raise InvalidValue(f"budget = {self.evaluations}: at least 1 evaluation is expected")
         if self.seconds != inf:
-            scalar("seconds", self.seconds, above=0)
+            check_float("seconds", self.seconds, above=0)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Generation:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The best point, its cost, and why the search ended: "converged", "budget" or "stopped"."""
 
     x: Vector
@@ -78,7 +78,7 @@ class _Spent(Exception):
 
 
 @dataclass(eq=False)
-class Search:
+class GainOptimizer:
     """min f(x), |x_i| <= bound, from x = 0; the same for a seed and a budget of evaluations.
 
     The start itself is tried first, so that the result is never worse. ``observe`` hears of
@@ -92,10 +92,10 @@ class Search:
     bound: float
     seed: int = 0
     population: int = POPULATION
-    tape: Tape = field(default_factory=Tape)
+    tape: EvaluationLog = field(default_factory=EvaluationLog)
     observe: Callable[[Generation], None] = lambda generation: None
 
-    def run(self, budget: Budget) -> Found:
+    def run(self, budget: Budget) -> SearchResult:
         """Search until it converges or ``budget`` ends.
 
         Raises ArmDynamicsError when the library cma is missing.
@@ -115,7 +115,7 @@ class Search:
             if not self._history:
                 raise
             ended = "stopped"
-        return Found(self._x, self._best, tuple(self._history), ended)
+        return SearchResult(self._x, self._best, tuple(self._history), ended)
 
     def _evolve(self) -> None:
         evolution = _evolution(self.size, self.bound, self.seed, self.population)

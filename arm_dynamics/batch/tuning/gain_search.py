@@ -9,16 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.tuning.case_distribution import Conditions
+from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.batch.tuning.case_sampling import draw
 from arm_dynamics.batch.tuning.cases import Cases
-from arm_dynamics.batch.tuning.evaluation_log import Tape
-from arm_dynamics.batch.tuning.gain_optimizer import POPULATION, Budget, Found, Generation, Search
+from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
+from arm_dynamics.batch.tuning.gain_optimizer import (
+    POPULATION,
+    Budget,
+    GainOptimizer,
+    Generation,
+    SearchResult,
+)
 from arm_dynamics.batch.tuning.gain_space import gain_space
-from arm_dynamics.batch.tuning.margins import Margins, joint_margins, least
-from arm_dynamics.batch.tuning.objective import Objective, Weights
-from arm_dynamics.batch.tuning.python_controller import changed
-from arm_dynamics.batch.tuning.validation import Held, validate
+from arm_dynamics.batch.tuning.margins import Margins, joint_margins, min_margins
+from arm_dynamics.batch.tuning.objective import Objective, ObjectiveWeights
+from arm_dynamics.batch.tuning.python_controller import with_gains
+from arm_dynamics.batch.tuning.validation import ValidationResult, validate
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
@@ -29,14 +35,14 @@ UNSEEN = 1_000_003
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class TuningTask:
     """What is searched: gains ``names`` of ``law``, from its own ones, over ``cases`` cases."""
 
     arm: ArmModel
     law: Controller
     names: tuple[str, ...] = ("p", "i", "d")
-    conditions: Conditions = field(default_factory=Conditions)
-    weights: Weights = field(default_factory=Weights)
+    conditions: CaseDistribution = field(default_factory=CaseDistribution)
+    weights: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     cases: int = 32
     population: int = POPULATION
     seed: int = 0
@@ -61,42 +67,42 @@ def _digest(arm: ArmModel) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class TuningResult:
     """Found gains, to ``gain_space.DIGITS`` digits, and the law with them.
 
     before, after (cases,): J_c [rad s] of the start and of the found gains.
     """
 
-    task: Task
+    task: TuningTask
     cases: Cases
-    found: Found
+    found: SearchResult
     law: Controller
     gains: dict[str, dict[str, float]]
-    before: Vector
-    after: Vector
+    initial_costs: Vector
+    final_costs: Vector
     cost_before: float
     cost: float
 
     @property
-    def worst(self) -> int:
+    def worst_case(self) -> int:
         """Number of the training case that costs most with the found gains."""
-        return int(np.argmax(self.after))
+        return int(np.argmax(self.final_costs))
 
     @property
-    def best(self) -> int:
+    def best_case(self) -> int:
         """Number of the training case that costs least with the found gains."""
-        return int(np.argmin(self.after))
+        return int(np.argmin(self.final_costs))
 
 
 def tune(
-    task: Task,
+    task: TuningTask,
     budget: Budget,
-    tape: Tape | None = None,
+    tape: EvaluationLog | None = None,
     observe: Callable[[Generation], None] = lambda generation: None,
-) -> Tuned:
+) -> TuningResult:
     """Search gains for ``task``; the same for its settings and a budget of evaluations.
 
-    Raises what ``gain_space``, ``draw`` and ``Search`` raise, InvalidValue for fewer than 4
+    Raises what ``gain_space``, ``draw`` and ``GainOptimizer`` raise, InvalidValue for fewer than 4
     points a generation.
     """
     if task.population < 4:
@@ -104,8 +110,14 @@ def tune(
     space = gain_space(task.law, task.names)
     cases = draw(task.arm, task.cases, task.seed, task.conditions)
     objective = Objective.of(space, cases, task.weights)
-    search = Search(
-        objective, space.size, space.bound, task.seed, task.population, tape or Tape(), observe
+    search = GainOptimizer(
+        objective,
+        space.size,
+        space.bound,
+        task.seed,
+        task.population,
+        tape or EvaluationLog(),
+        observe,
     )
     found = search.run(budget)
     gains = space.by_joint(found.x)
@@ -113,15 +125,15 @@ def tune(
     both = np.stack([np.zeros(space.size), space.point(rows)])
     costs = objective.by_case(both)
     totals = objective.total(both, costs).tolist()
-    return Tuned(task, cases, found, changed(task.law, rows), gains, *costs, *totals)
+    return TuningResult(task, cases, found, with_gains(task.law, rows), gains, *costs, *totals)
 
 
-def unseen(task: Task, count: int) -> Cases:
+def validation_cases(task: TuningTask, count: int) -> Cases:
     """Cases drawn as those of the search, with another seed."""
     return draw(task.arm, count, task.seed + UNSEEN, task.conditions)
 
 
-def compared(tuned: Tuned, cases: Cases) -> dict[str, Held]:
+def compare_gains(tuned: TuningResult, cases: Cases) -> dict[str, ValidationResult]:
     """Validation results of the tuned gains and of the initial gains."""
     return {
         "found gains": validate(cases, tuned.law),
@@ -129,7 +141,7 @@ def compared(tuned: Tuned, cases: Cases) -> dict[str, Held]:
     }
 
 
-def margins_of(tuned: Tuned) -> tuple[tuple[Margins, ...], tuple[Margins, ...]]:
+def stability_margins(tuned: TuningResult) -> tuple[tuple[Margins, ...], tuple[Margins, ...]]:
     """Of every joint: margins at the initial pose, and the least over the training cases.
 
     Exact arm, command held over the period, no dry friction. The arm of each case, at the case's
@@ -140,6 +152,6 @@ def margins_of(tuned: Tuned) -> tuple[tuple[Margins, ...], tuple[Margins, ...]]:
     def at(arm: ArmModel, q: Vector) -> tuple[Margins, ...]:
         return joint_margins(arm, law, q, c.period, int(c.delay), c.interface)
 
-    every = [at(cases.arm_of(k), cases.target[k]) for k in range(len(cases))]
-    here = at(cases.arm, cases.arm.pose("initial"))
-    return here, tuple(least(joint) for joint in zip(*every, strict=True))
+    every = [at(cases.true_arm(k), cases.target[k]) for k in range(len(cases))]
+    here = at(cases.arm, cases.arm.configuration("initial"))
+    return here, tuple(min_margins(joint) for joint in zip(*every, strict=True))

@@ -77,7 +77,7 @@ def gain_space(law: Controller, names: tuple[str, ...]) -> GainSpace:
             raise UnknownName("gain", name, own)
         if names.count(name) > 1:
             raise InvalidValue(f"gain {name} is named {names.count(name)} times: once is expected")
-    model, joints = law.found_from_model(), law.arm.joint_names
+    model, joints = law.default_gains(), law.arm.joint_names
     centre = np.array([law.gains[name] for name in names])
     suggested = np.array([[model.get(j, {}).get(name, 0.0) for j in joints] for name in names])
     centre = np.where(centre > 0, centre, suggested)

@@ -15,8 +15,8 @@ import numpy as np
 from arm_dynamics.batch.stability import closed_loop_map
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_space import GainSpace
-from arm_dynamics.batch.tuning.margins import held_loop, law_about
-from arm_dynamics.batch.tuning.python_controller import changed
+from arm_dynamics.batch.tuning.margins import linear_controller_at, sampled_plant
+from arm_dynamics.batch.tuning.python_controller import with_gains
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.linear_controller import NEUTRAL
 from arm_dynamics.core.arrays import Vector
@@ -32,7 +32,7 @@ LOOPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class SampledLoop:
     """An arm at rest at ``q``: Φ, Γ over one control period."""
 
     q: Vector
@@ -41,7 +41,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Reserve:
+class MarginPenalty:
     """R = max over loops and FACTORS f of max(0, ρ - 1), ρ the spectral radius with f times H, J.
 
     A complex factor turns the phase of the whole loop, either way: of z^k and of its conjugate.
@@ -50,25 +50,25 @@ class Reserve:
 
     space: GainSpace
     cases: Cases
-    loops: tuple[Loop, ...]
+    loops: tuple[SampledLoop, ...]
 
     @classmethod
-    def of(cls, space: GainSpace, cases: Cases) -> Reserve:
+    def of(cls, space: GainSpace, cases: Cases) -> MarginPenalty:
         """Of the bare arm at its initial pose and the first LOOPS cases at their targets.
 
         Without loops, R = 0, where the arm has no linear loop, as with gear play.
         """
         arm = cases.arm
-        places = [(arm, arm.pose("initial"))]
-        places += [(cases.arm_of(k), cases.target[k]) for k in range(min(LOOPS, len(cases)))]
+        places = [(arm, arm.configuration("initial"))]
+        places += [(cases.true_arm(k), cases.target[k]) for k in range(min(LOOPS, len(cases)))]
         c, loops = cases.conditions, []
         for one, q in places:
             try:
-                whole, pushed = held_loop(one, q, c.period, c.interface)
-                law_about(space.law, q, c.period, c.interface)
+                whole, pushed = sampled_plant(one, q, c.period, c.interface)
+                linear_controller_at(space.law, q, c.period, c.interface)
             except InvalidValue:
                 continue
-            loops.append(Loop(q, whole, pushed))
+            loops.append(SampledLoop(q, whole, pushed))
         return cls(space, cases, tuple(loops))
 
     def __call__(self, x: Vector) -> Vector:
@@ -79,15 +79,15 @@ class Reserve:
         if not self.loops:
             return 0.0
         rows = self.space.gains(point[None])
-        law = changed(self.space.law, {name.partition(".")[2]: r[0] for name, r in rows.items()})
+        law = with_gains(self.space.law, {name.partition(".")[2]: r[0] for name, r in rows.items()})
         closed = np.array([one for loop in self.loops for one in self._closed(law, loop)])
         values = np.linalg.eigvals(closed)
         size = np.where(np.abs(values - 1) > NEUTRAL, np.abs(values), 0.0)
         return max(0.0, float(size.max()) - 1.0)
 
-    def _closed(self, law: Controller, loop: Loop) -> list[Vector]:
+    def _closed(self, law: Controller, loop: SampledLoop) -> list[Vector]:
         """One map for each of FACTORS."""
         c = self.cases.conditions
-        own: Any = law_about(law, loop.q, c.period, c.interface)
+        own: Any = linear_controller_at(law, loop.q, c.period, c.interface)
         laws = (replace(own, H=factor * own.H, J=factor * own.J) for factor in FACTORS)
         return [closed_loop_map(loop.whole, loop.pushed, one, delay=int(c.delay)) for one in laws]

@@ -12,43 +12,58 @@ from math import inf, isnan, nan, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.batch.stability import Law, closed_loop_map, is_stable, law_of
+from arm_dynamics.batch.stability import (
+    LinearController,
+    closed_loop_map,
+    is_stable,
+    linear_controller,
+)
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.linearization import held_step, holding, linearize
+from arm_dynamics.simulation.linearization import find_equilibrium, linearize, zero_order_hold
 
-NEAR = 1e-3
+DIFFERENCE_STEP = 1e-3
 """Half width [N·m, rad/s] of differences through the motors' inverse, which is piecewise linear
 but for brushes."""
 
 
-def held_loop(arm: ArmModel, q: Vector, period: float, interface: str) -> tuple[Vector, Vector]:
+def sampled_plant(arm: ArmModel, q: Vector, period: float, interface: str) -> tuple[Vector, Vector]:
     """Φ and Γ of δy⁺ = Φ δy + Γ δu, y = (q, v, z), with u held over ``period`` [s]; exact.
 
     Raises InvalidValue for a pose that cannot be held.
     """
-    linear = linearize(arm, *holding(arm, q, interface))
-    return held_step(linear.A, linear.B, period)
+    linear = linearize(arm, *find_equilibrium(arm, q, interface))
+    return zero_order_hold(linear.A, linear.B, period)
 
 
-def law_about(controller: Controller, q: Vector, period: float, interface: str) -> Law:
+def linear_controller_at(
+    controller: Controller, q: Vector, period: float, interface: str
+) -> LinearController:
     """``stability.law_of``; for "voltage" with V = V(τ, v) of the law's own motors behind it.
 
     δV = V_τ δτ + V_v δv about the effort that holds ``q``. Raises InvalidValue for a controller
     that is not linear.
     """
-    law = law_of(controller, q, period)
+    law = linear_controller(controller, q, period)
     if interface == "effort":
         return law
     model, weight = controller.arm, gravity(controller.arm, q)
     pairs = list(zip(model.actuators, weight.tolist(), strict=True))
-    by_effort = [(a.voltage_for(g + NEAR, 0.0) - a.voltage_for(g - NEAR, 0.0)) for a, g in pairs]
-    by_speed = [(a.voltage_for(g, NEAR) - a.voltage_for(g, -NEAR)) for a, g in pairs]
-    turn, brake = np.diag(by_effort) / (2 * NEAR), np.diag(by_speed) / (2 * NEAR)
+    by_effort = [
+        (a.voltage_for(g + DIFFERENCE_STEP, 0.0) - a.voltage_for(g - DIFFERENCE_STEP, 0.0))
+        for a, g in pairs
+    ]
+    by_speed = [
+        (a.voltage_for(g, DIFFERENCE_STEP) - a.voltage_for(g, -DIFFERENCE_STEP)) for a, g in pairs
+    ]
+    turn, brake = (
+        np.diag(by_effort) / (2 * DIFFERENCE_STEP),
+        np.diag(by_speed) / (2 * DIFFERENCE_STEP),
+    )
     ahead = turn @ law.K + np.hstack([np.zeros_like(brake), brake])
-    return Law("voltage", law.F, law.G, turn @ law.H, turn @ law.J, ahead)
+    return LinearController("voltage", law.F, law.G, turn @ law.H, turn @ law.J, ahead)
 
 
 Response = Callable[[Vector], Vector]
@@ -126,7 +141,9 @@ def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: NDArray[np.bool_]
     return (low + high) / 2
 
 
-def joint_response(whole: Vector, pushed: Vector, law: Law, joint: int, delay: int = 0) -> Response:
+def joint_response(
+    whole: Vector, pushed: Vector, law: LinearController, joint: int, delay: int = 0
+) -> Response:
     """L(z) = -C (zI - A)⁻¹ B at the command of ``joint``, all other joints' loops closed.
 
     What the law answers to a change of this joint's command. y⁺ = whole y + pushed u over one
@@ -156,7 +173,7 @@ def joint_response(whole: Vector, pushed: Vector, law: Law, joint: int, delay: i
     return response
 
 
-def least(every: Sequence[Margins]) -> Margins:
+def min_margins(every: Sequence[Margins]) -> Margins:
     """The smallest margins of several loops, each number by itself; NaN where one is unstable."""
     if any(isnan(m.gain_margin) for m in every):
         return UNSTABLE
@@ -182,8 +199,8 @@ def joint_margins(
 
     Raises InvalidValue for a pose that cannot be held and a controller that is not linear.
     """
-    whole, pushed = held_loop(arm, q, period, interface)
-    law = law_about(controller, q, period, interface)
+    whole, pushed = sampled_plant(arm, q, period, interface)
+    law = linear_controller_at(controller, q, period, interface)
     if not is_stable(closed_loop_map(whole, pushed, law, delay=delay)):
         return (UNSTABLE,) * arm.nv
     return tuple(

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from arm_dynamics.batch.rollout import rollout_closed_loop
-from arm_dynamics.batch.rollout.memory_limit import require_memory
-from arm_dynamics.batch.tuning.objective import QUANTITIES, settling, torque_constant
-from arm_dynamics.batch.tuning.tolerance import Spread, draw_values
+from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
+from arm_dynamics.batch.tuning.objective import QUANTITIES, settling_time, torque_constant
+from arm_dynamics.batch.tuning.tolerance import ToleranceMap, draw_values
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.arrays import Vector, frozen, scalar
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.simulation import whole_steps
+from arm_dynamics.simulation.simulation import steps_per_period
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class StepMotion:
     """From rest at ``start`` to ``target`` (nv,), a step of the reference, for ``duration`` [s].
 
     band [rad or m]: error within which a joint counts as settled. dt, period [s].
@@ -37,11 +37,11 @@ class Motion:
     interface: str = "effort"
 
     def __post_init__(self) -> None:
-        scalar("band [rad]", self.band, above=0)
-        scalar("period [s]", self.period, above=0)
-        scalar("duration [s]", self.duration, lower=self.period)
-        whole_steps(self.period, self.dt)
-        whole_steps(self.duration, self.period)
+        check_float("band [rad]", self.band, above=0)
+        check_float("period [s]", self.period, above=0)
+        check_float("duration [s]", self.duration, lower=self.period)
+        steps_per_period(self.period, self.dt)
+        steps_per_period(self.duration, self.period)
 
 
 def step_from(arm: ArmModel, size: float) -> tuple[Vector, Vector]:
@@ -49,10 +49,10 @@ def step_from(arm: ArmModel, size: float) -> tuple[Vector, Vector]:
 
     Raises InvalidValue for a step that leaves the limits, or is not above 0.
     """
-    start = arm.pose("initial")
+    start = arm.configuration("initial")
     above, below = arm.upper - start, start - arm.lower
     way = np.where(above >= below, 1.0, -1.0)
-    target = start + scalar("step [rad]", size, above=0) * way
+    target = start + check_float("step [rad]", size, above=0) * way
     return start, arm.check_position("target", target)
 
 
@@ -65,11 +65,11 @@ PERCENTILES = (5.0, 50.0, 95.0, 99.0, 99.9)
 
 @dataclass(frozen=True, eq=False)
 class MonteCarlo:
-    """runs × joints: quantity → (runs, nv); a lost run has NaN. ``worst`` lists run numbers."""
+    """runs × joints: quantity → (runs, nv); a lost run has NaN. ``worst_runs`` lists run numbers."""
 
     arm: ArmModel
-    motion: Motion
-    spread: Spread
+    motion: StepMotion
+    spread: ToleranceMap
     seed: int
     values: dict[str, Vector]
     failed: Vector = field(repr=False)
@@ -78,26 +78,26 @@ class MonteCarlo:
         """Runs."""
         return len(self.failed)
 
-    def largest(self, quantity: str) -> Vector:
+    def max_over_joints(self, quantity: str) -> Vector:
         """Of all joints, by run (runs,)."""
         whole: Vector = self.values[quantity].max(axis=1)
         return whole
 
     def percentiles(self, quantity: str) -> Vector:
-        """PERCENTILES and the largest, over the runs that were not lost, of ``largest``."""
-        found = self.largest(quantity)[self.failed < 0]
+        """PERCENTILES and the largest, over the runs that were not lost, of ``max_over_joints``."""
+        found = self.max_over_joints(quantity)[self.failed < 0]
         if not len(found):
             return np.full(len(PERCENTILES) + 1, np.nan)
         return np.append(np.percentile(found, PERCENTILES, method="inverted_cdf"), found.max())
 
-    def worst(self, quantity: str, count: int) -> list[int]:
+    def worst_runs(self, quantity: str, count: int) -> list[int]:
         """Numbers of the ``count`` runs with most of a quantity; lost runs first."""
-        order = np.argsort(-np.where(self.failed >= 0, np.inf, self.largest(quantity)))
+        order = np.argsort(-np.where(self.failed >= 0, np.inf, self.max_over_joints(quantity)))
         return [int(run) for run in order[:count]]
 
     def parameters(self, run: int) -> dict[str, Vector]:
         """Values that run had: drawn again."""
-        return {n: frozen(rows[run % CHUNK]) for n, rows in self._chunk(run // CHUNK).items()}
+        return {n: as_readonly(rows[run % CHUNK]) for n, rows in self._chunk(run // CHUNK).items()}
 
     def _chunk(self, number: int) -> dict[str, Vector]:
         return _values(self.arm, self.spread, self.seed, number)
@@ -106,8 +106,8 @@ class MonteCarlo:
 def montecarlo(
     arm: ArmModel,
     law: Controller,
-    motion: Motion,
-    spread: Spread,
+    motion: StepMotion,
+    spread: ToleranceMap,
     runs: int,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, of: None,
@@ -145,7 +145,7 @@ def _require_room(arm: ArmModel, runs: int) -> None:
     """Refuse more runs than half of the memory holds."""
     numbers = COPIES * len(QUANTITIES) * arm.nv + 1
     try:
-        require_memory(8 * numbers * runs, None, f"{runs} runs")
+        require_memory_limit(8 * numbers * runs, None, f"{runs} runs")
     except InvalidValue as error:
         raise InvalidValue(
             f"runs = {runs}: their results take {8e-9 * numbers * runs:.3g} GB, more than half of"
@@ -158,13 +158,13 @@ def _chunks(runs: int) -> Iterator[tuple[int, int]]:
         yield number, min(CHUNK, runs - number * CHUNK)
 
 
-def _values(arm: ArmModel, spread: Spread, seed: int, number: int) -> dict[str, Vector]:
+def _values(arm: ArmModel, spread: ToleranceMap, seed: int, number: int) -> dict[str, Vector]:
     """A whole chunk's, so that a run does not depend on how many there are."""
     return draw_values(arm, spread, np.random.default_rng([seed, number]), CHUNK)
 
 
 def _run(
-    arm: ArmModel, law: Controller, motion: Motion, vary: dict[str, Vector], count: int
+    arm: ArmModel, law: Controller, motion: StepMotion, vary: dict[str, Vector], count: int
 ) -> tuple[dict[str, Vector], Vector]:
     states = np.tile(np.append(motion.start, np.zeros(arm.nv)), (count, 1))
     if arm.na:
@@ -174,12 +174,12 @@ def _run(
         vary=vary, outputs=("q",), interface=motion.interface,
     )  # fmt: skip
     found = {
-        "settling": settling(batch.q - motion.target, motion.period, motion.band),
+        "settling": settling_time(batch.q - motion.target, motion.period, motion.band),
         "overshoot": batch.metrics["overshoot"],
         "peak_torque": batch.metrics["peak_effort"],
     }
     constant = torque_constant(arm, vary)
     if constant is not None:
         found["peak_current"] = found["peak_torque"] / constant
-    lost = batch.failed >= 0
-    return {n: np.where(lost[:, None], np.nan, x) for n, x in found.items()}, batch.failed
+    lost = batch.failed_step >= 0
+    return {n: np.where(lost[:, None], np.nan, x) for n, x in found.items()}, batch.failed_step

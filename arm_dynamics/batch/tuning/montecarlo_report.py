@@ -8,7 +8,7 @@ import numpy as np
 
 from arm_dynamics.batch.tuning.montecarlo import MonteCarlo
 from arm_dynamics.batch.tuning.objective import QUANTITIES
-from arm_dynamics.batch.tuning.report import under
+from arm_dynamics.batch.tuning.report import tick_labels
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import FAINT, INK, PALETTE, figure, label, styled
 
@@ -35,7 +35,7 @@ def montecarlo_report(found: MonteCarlo) -> Any:
 
 @styled
 def _histogram(axis: Any, found: MonteCarlo, name: str) -> None:
-    values = _finite(found.largest(name))
+    values = _finite(found.max_over_joints(name))
     axis.set_title(TITLES[name], fontweight="bold", pad=12)
     label(axis, f"{TITLES[name]}, largest of all joints [{QUANTITIES[name]}]", "runs")
     if not len(values):
@@ -73,7 +73,7 @@ def _joints(axis: Any, found: MonteCarlo, name: str) -> None:
         axis.vlines(j, low, high, color=PALETTE[0], linewidth=8)
         axis.plot(j, middle, "_", color="white", markersize=9)
         axis.plot(j, values.max(), "_", color=FAINT, markersize=12, markeredgewidth=2)
-    under(axis, found.arm.joint_names)
+    tick_labels(axis, found.arm.joint_names)
     label(axis, "", f"{TITLES[name]} [{QUANTITIES[name]}]")
 
 

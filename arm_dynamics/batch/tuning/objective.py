@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.batch.rollout import Batch
+from arm_dynamics.batch.rollout import RolloutResult
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_space import GainSpace
-from arm_dynamics.batch.tuning.margin_penalty import Reserve
+from arm_dynamics.batch.tuning.margin_penalty import MarginPenalty
 from arm_dynamics.batch.tuning.validation import BOUND
-from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.model.arm_model import ArmModel
 
 QUANTITIES = {
@@ -24,7 +24,7 @@ QUANTITIES = {
 """What is found of each run, and its unit."""
 
 
-def settling(error: Vector, period: float, band: float) -> Vector:
+def settling_time(error: Vector, period: float, band: float) -> Vector:
     """Time [s] (lanes, nv) from which |error| (lanes, periods, nv) stays within ``band``.
 
     The end of the last period that ends outside; 0 for none, ∞ where the last one of all does.
@@ -55,7 +55,7 @@ LOST = 1e3
 
 
 @dataclass(frozen=True)
-class Weights:
+class ObjectiveWeights:
     """Of the worst case against the mean, of the other terms against the IAE.
 
     overshoot [s], late error beyond BOUND [s], effort's variation [rad s²], missing reserve of
@@ -69,14 +69,16 @@ class Weights:
     reserve: float = 10.0
 
     def __post_init__(self) -> None:
-        scalar("weight worst", self.worst, lower=0, upper=1)
-        scalar("weight overshoot", self.overshoot, lower=0)
-        scalar("weight late", self.late, lower=0)
-        scalar("weight effort", self.effort, lower=0)
-        scalar("weight reserve", self.reserve, lower=0)
+        check_float("weight worst", self.worst, lower=0, upper=1)
+        check_float("weight overshoot", self.overshoot, lower=0)
+        check_float("weight late", self.late, lower=0)
+        check_float("weight effort", self.effort, lower=0)
+        check_float("weight reserve", self.reserve, lower=0)
 
 
-def case_costs(batch: Batch, limit: Vector, steps: Vector, duration: float, w: Weights) -> Vector:
+def case_costs(
+    batch: RolloutResult, limit: Vector, steps: Vector, duration: float, w: ObjectiveWeights
+) -> Vector:
     """J_c = Σ_j ( ∫|e_j| dt + w_o o_j + w_l l_j + w_u TV(τ_j) / (τ_max,j t_end) ) [rad s].
 
     e = q_ref - q and overshoot o at the ends of control periods, T Σ|e| for the integral; l is
@@ -91,24 +93,24 @@ def case_costs(batch: Batch, limit: Vector, steps: Vector, duration: float, w: W
         late = np.maximum(batch.metrics["settled_error"] - BOUND, 0.0)
         terms = batch.metrics["iae"] + w.overshoot * batch.metrics["overshoot"] + w.late * late
         cost = (terms + w.effort * restless / duration).sum(axis=1)
-    lost = LOST * (2 - np.clip(batch.failed / steps, 0, 1))
-    found: Vector = np.where(batch.failed >= 0, lost, np.minimum(cost, LOST))
+    lost = LOST * (2 - np.clip(batch.failed_step / steps, 0, 1))
+    found: Vector = np.where(batch.failed_step >= 0, lost, np.minimum(cost, LOST))
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """J = (1 - w) mean_c J_c + w max_c J_c + w_r R, w = ``weights.worst``, R see ``Reserve``."""
+    """J = (1 - w) mean_c J_c + w max_c J_c + w_r R, w = ``weights.worst``, R see ``MarginPenalty``."""
 
     space: GainSpace
     cases: Cases
-    reserve: Reserve
-    weights: Weights = Weights()
+    reserve: MarginPenalty
+    weights: ObjectiveWeights = ObjectiveWeights()
 
     @classmethod
-    def of(cls, space: GainSpace, cases: Cases, weights: Weights) -> Objective:
+    def of(cls, space: GainSpace, cases: Cases, weights: ObjectiveWeights) -> Objective:
         """With the reserve of the same cases."""
-        return cls(space, cases, Reserve.of(space, cases), weights)
+        return cls(space, cases, MarginPenalty.of(space, cases), weights)
 
     def by_case(self, x: Vector) -> Vector:
         """J_c (m, cases) [rad s] of points (m, size); one rollout."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.files import writing
+from arm_dynamics.core.files import output_file
 
 
 def parameter_text(
@@ -49,7 +49,7 @@ def replace_text(file: Path, text: str) -> Path:
     """
     fresh = file.with_name(f".{file.name}.new")
     try:
-        with writing(file):
+        with output_file(file):
             fresh.write_text(text, encoding="utf-8")
             os.replace(fresh, file)
     finally:

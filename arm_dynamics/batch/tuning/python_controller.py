@@ -9,16 +9,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.batch.rollout import Batch, rollout_closed_loop
+from arm_dynamics.batch.rollout import RolloutResult, rollout_closed_loop
 from arm_dynamics.batch.rollout.pid_loop import controllers
-from arm_dynamics.batch.tuning.case_distribution import Conditions
+from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import State
 from arm_dynamics.model.arm_model import ArmModel
 
 
-def changed(law: Controller, rows: Mapping[str, Vector]) -> Controller:
+def with_gains(law: Controller, rows: Mapping[str, Vector]) -> Controller:
     """A law of the same kind and model with other gains, name → (nv,)."""
     every = {**law.gains, **rows}
     joints = law.arm.joint_names
@@ -34,13 +34,13 @@ def run_in_python(
     states: Vector,
     target: Vector,
     dt: Vector,
-    c: Conditions,
+    c: CaseDistribution,
     *,
-    share: Vector,
-    wobble: Vector | None,
+    effort_scale: Vector,
+    measurement_noise: Vector | None,
     vary: Mapping[str, Vector],
     outputs: Sequence[str] = (),
-) -> Batch:
+) -> RolloutResult:
     """Every lane under a ``law`` of its own: name → (lanes, nv) ``gains`` in it.
 
     As ``rollout_closed_loop`` for the laws of kernels, but slower, which is said once. states
@@ -51,12 +51,12 @@ def run_in_python(
     parts, order = [], []
     for one in sorted(set(dt.tolist())):
         at = np.flatnonzero(dt == one)
-        laws = [changed(law, {name: rows[k] for name, rows in gains.items()}) for k in at]
-        seen = None if wobble is None else wobble[at]
-        policy = _policy(laws, target[at], share[at], seen, c)
+        laws = [with_gains(law, {name: rows[k] for name, rows in gains.items()}) for k in at]
+        seen = None if measurement_noise is None else measurement_noise[at]
+        policy = _policy(laws, target[at], effort_scale[at], seen, c)
         batch = rollout_closed_loop(
             arm, states[at], policy, target[at][:, None, :], one, c.period, c.duration,
-            interface=c.interface, delay=c.delay, outputs=outputs,
+            interface=c.interface, one_period_delay=c.delay, outputs=outputs,
             vary={name: rows[at] for name, rows in vary.items()},
         )  # fmt: skip
         parts.append(batch)
@@ -69,7 +69,7 @@ def _policy(
     target: Vector,
     share: Vector,
     wobble: Vector | None,
-    c: Conditions,
+    c: CaseDistribution,
 ) -> Callable[[Vector, Vector, float], Vector]:
     """The laws as one policy, their memory begun at the first tick."""
     tick = controllers(laws, c.interface == "voltage")
@@ -89,7 +89,7 @@ def _policy(
     return policy
 
 
-def _joined(parts: Sequence[Batch], back: NDArray[np.intp]) -> Batch:
+def _joined(parts: Sequence[RolloutResult], back: NDArray[np.intp]) -> RolloutResult:
     """Several batches as one, its lanes in the order ``back``."""
 
     def whole(arrays: Sequence[Vector]) -> Vector:
@@ -97,12 +97,12 @@ def _joined(parts: Sequence[Batch], back: NDArray[np.intp]) -> Batch:
         return joined
 
     first = parts[0]
-    return Batch(
+    return RolloutResult(
         first.arm,
         whole([np.broadcast_to(p.time, (len(p), p.time.shape[-1])) for p in parts]),
         {name: whole([p[name] for p in parts]) for name in first.arrays},
-        whole([p.failed for p in parts]),
-        whole([p.end for p in parts]),
+        whole([p.failed_step for p in parts]),
+        whole([p.final_array for p in parts]),
         first.backend,
         {name: whole([p.metrics[name] for p in parts]) for name in first.metrics},
     )

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.tuning.gain_search import Tuned
+from arm_dynamics.batch.tuning.gain_search import TuningResult
 from arm_dynamics.batch.tuning.margins import Margins
-from arm_dynamics.batch.tuning.validation import BOUND, Held
+from arm_dynamics.batch.tuning.validation import BOUND, ValidationResult
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import (
     FAINT,
@@ -25,7 +25,7 @@ from arm_dynamics.core.figure_style import (
     legend,
     styled,
 )
-from arm_dynamics.core.files import writing
+from arm_dynamics.core.files import output_file
 
 LONG = 6
 """Letters beyond which names stand aslant, and numbers stand for them in legends."""
@@ -36,11 +36,11 @@ def _are_long(names: Sequence[str]) -> bool:
 
 
 def in_legend(names: Sequence[str]) -> tuple[str, ...]:
-    """Names, or the numbers that ``under`` gives to long ones."""
+    """Names, or the numbers that ``tick_labels`` gives to long ones."""
     return tuple(map(str, range(1, len(names) + 1))) if _are_long(names) else tuple(names)
 
 
-def under(axis: Any, names: Sequence[str]) -> None:
+def tick_labels(axis: Any, names: Sequence[str]) -> None:
     """Names below the places 0, 1 ... of an axis; long ones aslant, with their numbers."""
     if not _are_long(names):
         axis.set_xticks(range(len(names)), names)
@@ -55,14 +55,16 @@ FLOOR = 1e-5
 ROOM = 1e2
 """How far above its curves an axis goes on, for the legend."""
 WHERE = ("initial pose", "least of all cases")
-LARGEST_FACTOR = 1e3
+MAX_FACTOR = 1e3
 """Gain margins beyond it are drawn as this."""
 
 MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
 
 
 @styled
-def report(tuned: Tuned, held: Mapping[str, Held], margins: MarginRows | None) -> Any:
+def draw_report(
+    tuned: TuningResult, held: Mapping[str, ValidationResult], margins: MarginRows | None
+) -> Any:
     """The figure: costs by case, the way of the search, responses, gains, unseen cases, margins."""
     arm, task = tuned.task.arm, tuned.task
     title = f"{arm.name}: gains of {type(task.law).__name__} over {task.cases} cases"
@@ -70,7 +72,7 @@ def report(tuned: Tuned, held: Mapping[str, Held], margins: MarginRows | None) -
     _costs(axes[0, 0], tuned)
     _way(axes[0, 1], tuned)
     batch = tuned.cases.run(tuned.law, outputs=("q",))
-    for place, case, name in ((0, tuned.best, "best"), (1, tuned.worst, "worst")):
+    for place, case, name in ((0, tuned.best_case, "best"), (1, tuned.worst_case, "worst")):
         errors = tuned.cases.target[case] - batch.q[case]
         time = np.broadcast_to(batch.time, batch.q.shape[:2])[case]
         curves(axes[1, place], time, 1e3 * errors, in_legend(arm.joint_names))
@@ -87,25 +89,25 @@ def report(tuned: Tuned, held: Mapping[str, Held], margins: MarginRows | None) -
 
 
 @styled
-def save(drawn: Any, file: Path) -> Path:
+def save_figure(drawn: Any, file: Path) -> Path:
     """A figure as a file; raises ConfigError when it cannot be written."""
-    with writing(file):
+    with output_file(file):
         drawn.savefig(file)
     return file
 
 
 @styled
-def _costs(axis: Any, tuned: Tuned) -> None:
-    order, number = np.argsort(tuned.before), np.arange(len(tuned.before))
-    axis.semilogy(number, tuned.before[order], "o", color=START, label="start", markersize=4)
-    axis.semilogy(number, tuned.after[order], "o", color=FOUND, label="found", markersize=4)
+def _costs(axis: Any, tuned: TuningResult) -> None:
+    order, number = np.argsort(tuned.initial_costs), np.arange(len(tuned.initial_costs))
+    axis.semilogy(number, tuned.initial_costs[order], "o", color=START, label="start", markersize=4)
+    axis.semilogy(number, tuned.final_costs[order], "o", color=FOUND, label="found", markersize=4)
     legend(axis)
     axis.set_title("cost of each case", fontweight="bold", pad=24)
     label(axis, "case, in the order of the start's cost", "J [rad s]")
 
 
 @styled
-def _way(axis: Any, tuned: Tuned) -> None:
+def _way(axis: Any, tuned: TuningResult) -> None:
     history = tuned.found.history
     tried, best = [g.evaluations for g in history], [g.best for g in history]
     axis.semilogy(tried, best, color=FOUND)
@@ -118,7 +120,7 @@ def _way(axis: Any, tuned: Tuned) -> None:
 
 
 @styled
-def _gains(axis: Any, tuned: Tuned) -> None:
+def _gains(axis: Any, tuned: TuningResult) -> None:
     """Found over start, by joint; the numbers are in the parameter file."""
     joints, names = tuned.law.arm.joint_names, tuned.task.names
     start = tuned.task.law.gains
@@ -129,17 +131,17 @@ def _gains(axis: Any, tuned: Tuned) -> None:
         axis.bar(place, ratio - 1, 0.8 / len(names), bottom=1, color=PALETTE[k], label=name)
     axis.set_yscale("log")
     axis.axhline(1.0, color=INK, linewidth=0.8)
-    under(axis, joints)
+    tick_labels(axis, joints)
     legend(axis)
     axis.set_title("gains", fontweight="bold", pad=24)
     label(axis, "", "found / start")
 
 
 @styled
-def _unseen(axis: Any, held: Mapping[str, Held]) -> None:
+def _unseen(axis: Any, held: Mapping[str, ValidationResult]) -> None:
     colours = (FOUND, START, PALETTE[1], PALETTE[4])
     for (name, one), colour in zip(held.items(), colours, strict=False):
-        late = np.sort(np.where(np.isnan(one.late), np.inf, one.late))
+        late = np.sort(np.where(np.isnan(one.residual_error), np.inf, one.residual_error))
         shown = np.where(np.isfinite(late), np.maximum(late, FLOOR), np.nan)
         said = f"{name.replace(', ', ',' + chr(10), 1)}: {one.count} of {len(late)}"
         axis.semilogy(np.arange(1, len(late) + 1), 1e3 * shown, color=colour, label=said)
@@ -155,7 +157,7 @@ def _phase(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
     for k, (rows, name) in enumerate(zip(margins, WHERE, strict=True)):
         values = [min(m.phase_margin, 180.0) for m in rows]
         axis.bar(np.arange(len(joints)) + 0.4 * k - 0.2, values, 0.4, color=PALETTE[k], label=name)
-    under(axis, joints)
+    tick_labels(axis, joints)
     legend(axis)
     axis.set_title("phase margin", fontweight="bold", pad=24)
     label(axis, "", "degrees")
@@ -169,12 +171,12 @@ def _factors(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
         axis.vlines(place, low, high, color=PALETTE[k], linewidth=8, label=name)
     axis.set_yscale("log")
     axis.axhline(1.0, color=INK, linewidth=0.8)
-    under(axis, joints)
+    tick_labels(axis, joints)
     legend(axis)
     axis.set_title("stable gain factors", fontweight="bold", pad=24)
     label(axis, "", "factor on one joint's loop")
 
 
 def _range(rows: tuple[Margins, ...]) -> tuple[Vector, Vector]:
-    low = np.array([max(m.gain_reduction, 1 / LARGEST_FACTOR) for m in rows])
-    return low, np.array([min(m.gain_margin, LARGEST_FACTOR) for m in rows])
+    low = np.array([max(m.gain_reduction, 1 / MAX_FACTOR) for m in rows])
+    return low, np.array([min(m.gain_margin, MAX_FACTOR) for m in rows])

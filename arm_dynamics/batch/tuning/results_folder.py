@@ -10,10 +10,10 @@ from pathlib import Path
 import yaml
 
 from arm_dynamics.batch.tuning.cases import Cases
-from arm_dynamics.batch.tuning.gain_search import Tuned
+from arm_dynamics.batch.tuning.gain_search import TuningResult
 from arm_dynamics.batch.tuning.margins import Margins
 from arm_dynamics.batch.tuning.parameter_file import parameter_text, replace_text
-from arm_dynamics.batch.tuning.validation import Held
+from arm_dynamics.batch.tuning.validation import ValidationResult
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.files import prepare_folder
 from arm_dynamics.core.requirements import to_install
@@ -26,7 +26,7 @@ BEFORE = "state.before.json"
 MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
 
 
-def prepare(folder: Path) -> Path:
+def prepare_results_folder(folder: Path) -> Path:
     """``folder``, made where it was missing; raises ConfigError when nothing can be written.
 
     And ArmDynamicsError naming the extra to install where matplotlib is missing: the picture
@@ -41,7 +41,7 @@ def prepare(folder: Path) -> Path:
     return prepare_folder(folder)
 
 
-def set_aside(state: Path) -> None:
+def backup_state(state: Path) -> None:
     """Keep an earlier search's state under another name; raises ConfigError when it cannot."""
     try:
         if state.exists():
@@ -50,18 +50,18 @@ def set_aside(state: Path) -> None:
         raise ConfigError(f"{state} cannot be set aside: {error.strerror}") from error
 
 
-def write(
+def write_results(
     folder: Path,
     arm: str,
     controller: str,
-    tuned: Tuned,
-    held: Mapping[str, Held],
+    tuned: TuningResult,
+    held: Mapping[str, ValidationResult],
     margins: MarginRows | None,
 ) -> tuple[Path, ...]:
     """Everything that was found, as files in ``folder``; raises ConfigError when one fails."""
     notes = _notes(tuned, held)
     text = parameter_text(arm, controller, tuned.law, tuned.gains, notes)
-    worst = case_table(tuned.cases, tuned.worst, float(tuned.after[tuned.worst]))
+    worst = case_table(tuned.cases, tuned.worst_case, float(tuned.final_costs[tuned.worst_case]))
     files = [
         replace_text(folder / GAINS, text),
         replace_text(folder / WORST, yaml.safe_dump(worst, sort_keys=False)),
@@ -69,9 +69,9 @@ def write(
     if margins is not None:
         table = margin_table(tuned.law.arm.joint_names, margins)
         files.append(replace_text(folder / MARGINS, yaml.safe_dump(table, sort_keys=False)))
-    from arm_dynamics.batch.tuning.report import report, save  # noqa: PLC0415 - needs matplotlib
+    from arm_dynamics.batch.tuning.report import draw_report, save_figure  # noqa: PLC0415 - needs matplotlib
 
-    return (*files, save(report(tuned, held, margins), folder / REPORT))
+    return (*files, save_figure(draw_report(tuned, held, margins), folder / REPORT))
 
 
 def case_table(cases: Cases, case: int, cost: float) -> dict[str, object]:
@@ -106,12 +106,12 @@ def _plain(m: Margins) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _notes(tuned: Tuned, held: Mapping[str, Held]) -> list[str]:
+def _notes(tuned: TuningResult, held: Mapping[str, ValidationResult]) -> list[str]:
     c, task = tuned.task.conditions, tuned.task
     return [
         f"Gains found over {task.cases} cases (seed {task.seed}), {tuned.found.tried} tried:"
         f" J = {tuned.cost:.4g} rad s, at the start {tuned.cost_before:.4g}.",
-        f"Payload up to {c.payload:g} kg, model off by up to {c.error:.0%}, steps of"
+        f"Payload up to {c.payload:g} kg, model off by up to {c.model_error:.0%}, steps of"
         f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control every {c.period:g} s.",
         f"Commands by {c.interface}: gains found for one interface are not made for another.",
         *(f"Unseen cases, {name}: {one.text}." for name, one in held.items()),

@@ -27,13 +27,13 @@ from typing import NamedTuple
 from arm_dynamics.core.errors import InvalidValue
 
 Point = tuple[float, ...]
-TINY = 1e-16
+ZERO_COST_TOLERANCE = 1e-16
 """Keeps the spread of zero costs a number."""
 REFLECTION, EXPANSION, CONTRACTION = 1.0, 2.0, 0.5
 
 
 class Simplex(NamedTuple):
-    """Vertices, their costs, and ``asked``: the points whose costs it waits for.
+    """Vertices, their costs, and ``requested``: the points whose costs it waits for.
 
     stage: "start", "reflect", "expand", "contract" or "shrink"; last: what the cost told last
     was, one of ``OUTCOMES``; best, second, worst: places of the least, second largest and
@@ -42,7 +42,7 @@ class Simplex(NamedTuple):
 
     vertices: tuple[Point, ...]
     costs: tuple[float, ...]
-    asked: tuple[Point, ...]
+    requested: tuple[Point, ...]
     stage: str = "start"
     last: str = "start"
     centroid: Point | None = None
@@ -56,10 +56,10 @@ class Simplex(NamedTuple):
     def spread(self) -> float:
         """2 |f_worst - f_best| / (|f_worst| + |f_best|)."""
         worst, best = self.costs[self.worst], self.costs[self.best]
-        return 2 * abs(worst - best) / (abs(worst) + abs(best) + TINY)
+        return 2 * abs(worst - best) / (abs(worst) + abs(best) + ZERO_COST_TOLERANCE)
 
-    def told(self, costs: Sequence[float]) -> Simplex:
-        """The simplex after the costs of the points that it ``asked`` for."""
+    def updated(self, costs: Sequence[float]) -> Simplex:
+        """The simplex after the costs of the points that it ``requested`` for."""
         return STAGES[self.stage](self, costs)
 
 
@@ -95,33 +95,33 @@ def _started(s: Simplex, costs: Sequence[float]) -> Simplex:
 
 
 def _reflected(s: Simplex, costs: Sequence[float]) -> Simplex:
-    (point,), cost = s.asked, costs[0]
+    (point,), cost = s.requested, costs[0]
     assert s.centroid is not None
     if cost < s.costs[s.best]:
         further = _beyond(s.centroid, point, -EXPANSION)
-        return s._replace(asked=(further,), stage="expand", last="better", tried=(point, cost))
+        return s._replace(requested=(further,), stage="expand", last="better", tried=(point, cost))
     if cost < s.costs[s.second]:
         return _reflect(_moved(s, point, cost, "between"))
     outside = cost < s.costs[s.worst]
     s = _moved(s, point, cost, "outside") if outside else s._replace(last="inside")
     assert s.centroid is not None
     nearer = _beyond(s.centroid, s.vertices[s.worst], -CONTRACTION)
-    return s._replace(asked=(nearer,), stage="contract")
+    return s._replace(requested=(nearer,), stage="contract")
 
 
 def _expanded(s: Simplex, costs: Sequence[float]) -> Simplex:
     if costs[0] < s.costs[s.best]:
-        return _reflect(_moved(s, s.asked[0], costs[0], "further"))
+        return _reflect(_moved(s, s.requested[0], costs[0], "further"))
     return _reflect(_moved(s, *s.tried, "enough"))
 
 
 def _contracted(s: Simplex, costs: Sequence[float]) -> Simplex:
     if costs[0] < s.costs[s.worst]:
-        return _reflect(_moved(s, s.asked[0], costs[0], "nearer"))
+        return _reflect(_moved(s, s.requested[0], costs[0], "nearer"))
     best = s.vertices[s.best]
     vertices = tuple(v if v is best else _beyond(best, v, -CONTRACTION) for v in s.vertices)
     asked = tuple(v for v in vertices if v is not best)
-    return s._replace(vertices=vertices, asked=asked, stage="shrink", last="no nearer")
+    return s._replace(vertices=vertices, requested=asked, stage="shrink", last="no nearer")
 
 
 def _shrunk(s: Simplex, costs: Sequence[float]) -> Simplex:
@@ -180,11 +180,11 @@ def _beyond(origin: Point, point: Point, factor: float) -> Point:
     return tuple([o + factor * (o - x) for o, x in zip(origin, point, strict=True)])
 
 
-LOOKS = 4
+MAX_OUTCOMES = 4
 """Futures looked at for each point that is wanted."""
 
 
-class Foresight:
+class OutcomePredictor:
     """Odds of what comes next, learnt from what came: by stage and by what was told before."""
 
     def __init__(self) -> None:
@@ -205,12 +205,12 @@ class Foresight:
         chosen: dict[Point, None] = {}
         futures: list[tuple[float, int, Simplex, float | None]] = [(-1.0, 0, simplex, None)]
         looked = 0
-        while futures and len(chosen) < width and looked < LOOKS * width:
+        while futures and len(chosen) < width and looked < MAX_OUTCOMES * width:
             weight, _, future, guess = heappop(futures)
             looked += 1
             if guess is not None:
-                future = future.told((guess,))
-            chosen.update(dict.fromkeys(p for p in future.asked if p not in known))
+                future = future.updated((guess,))
+            chosen.update(dict.fromkeys(p for p in future.requested if p not in known))
             self._branch(futures, weight, future, known, looked)
         return list(chosen)[:width]
 
@@ -223,9 +223,9 @@ class Foresight:
         looked: int,
     ) -> None:
         """Add what may follow ``future``; its costs stand where they are known."""
-        costs = [known.get(p) for p in future.asked]
+        costs = [known.get(p) for p in future.requested]
         if None not in costs:
-            after = future.told([known[p] for p in future.asked])
+            after = future.updated([known[p] for p in future.requested])
             heappush(futures, (weight, 10 * looked, after, None))
         elif future.stage in OUTCOMES:
             for k, (name, share) in enumerate(self.odds(future).items()):
@@ -238,7 +238,7 @@ Costs = Callable[[Sequence[Point]], Sequence[float]]
 
 
 @dataclass(frozen=True)
-class Rule:
+class StoppingRule:
     """When a descent ends: relative spread of the vertices' costs, or iterations."""
 
     tolerance: float
@@ -246,26 +246,26 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Descent:
+class SimplexResult:
     """Best vertex, its cost, iterations; points the simplex asked for, those judged, calls made."""
 
     point: Point
     cost: float
     iterations: int
-    asked: int
-    judged: int
+    requested: int
+    evaluated: int
     calls: int
 
 
-def descend(
+def minimize_simplex(
     costs: Costs,
     start: Point,
     step: float,
-    rule: Rule,
+    rule: StoppingRule,
     *,
     width: int = 1,
-    observe: Callable[[Descent], None] = lambda descent: None,
-) -> Descent:
+    observe: Callable[[SimplexResult], None] = lambda descent: None,
+) -> SimplexResult:
     """min f from ``start``, with ``width`` points in a call of ``costs``.
 
     The simplex takes the same path, bit for bit, for every width: points beyond those that it
@@ -274,12 +274,12 @@ def descend(
     """
     if width < 1:
         raise InvalidValue(f"width = {width}: at least 1")
-    simplex, known, foresight = begin(start, step), dict[Point, float](), Foresight()
+    simplex, known, foresight = begin(start, step), dict[Point, float](), OutcomePredictor()
     asked, iterations, calls = 0, 0, 0
     while True:
-        while all(point in known for point in simplex.asked):
-            asked += len(simplex.asked)
-            after = simplex.told([known[point] for point in simplex.asked])
+        while all(point in known for point in simplex.requested):
+            asked += len(simplex.requested)
+            after = simplex.updated([known[point] for point in simplex.requested])
             foresight.learn(simplex, after)
             simplex = after
             if simplex.stage == "reflect":
@@ -287,10 +287,10 @@ def descend(
                 if ended:
                     best = simplex.best
                     point, cost = simplex.vertices[best], simplex.costs[best]
-                    return Descent(point, cost, iterations, asked, len(known), calls)
+                    return SimplexResult(point, cost, iterations, asked, len(known), calls)
                 iterations += 1
         points = foresight.points(simplex, known, width)
         known.update(zip(points, map(float, costs(points)), strict=True))
         calls += 1
         point, cost = min(known.items(), key=lambda item: item[1])
-        observe(Descent(point, cost, iterations, asked, len(known), calls))
+        observe(SimplexResult(point, cost, iterations, asked, len(known), calls))

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.variation import known
+from arm_dynamics.batch.rollout.variation import variable_names
 from arm_dynamics.batch.tuning.uncertain_parameters import SHARED, UNCERTAIN, nominal_values
-from arm_dynamics.core.arrays import Vector, scalar
+from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.model.arm_model import ArmModel
@@ -23,36 +23,38 @@ SIGMAS = 3.0
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Values within nominal (1 ± ``share``): "uniform", or "normal" with σ = share / 3, cut off."""
+    """Values within nominal (1 ± ``fraction``): "uniform", or "normal" with σ = share / 3, cut off."""
 
-    share: float = 0.1
-    shape: str = "normal"
+    fraction: float = 0.1
+    distribution: str = "normal"
 
     def __post_init__(self) -> None:
-        if scalar("tolerance", self.share, lower=0) >= 1:
-            raise InvalidValue(f"tolerance = {self.share:g}: a share below 1 is expected")
-        if self.shape not in SHAPES:
-            raise UnknownName("distribution", self.shape, SHAPES)
+        if check_float("tolerance", self.fraction, lower=0) >= 1:
+            raise InvalidValue(f"tolerance = {self.fraction:g}: a share below 1 is expected")
+        if self.distribution not in SHAPES:
+            raise UnknownName("distribution", self.distribution, SHAPES)
 
     def factors(self, random: np.random.Generator, shape: tuple[int, ...]) -> Vector:
         """Factors on the nominal values."""
-        if self.shape == "uniform":
-            return 1 + self.share * random.uniform(-1, 1, shape)
+        if self.distribution == "uniform":
+            return 1 + self.fraction * random.uniform(-1, 1, shape)
         spread = np.clip(random.normal(size=shape) / SIGMAS, -1, 1)
-        return 1 + self.share * spread
+        return 1 + self.fraction * spread
 
 
-Spread = Mapping[str, Tolerance]
+ToleranceMap = Mapping[str, Tolerance]
 """Name of ``rollout.variation`` → its tolerance."""
 
 
 def data_sheet(arm: ArmModel, tolerance: Tolerance) -> dict[str, Tolerance]:
     """One tolerance for everything uncertain that the arm has: motors, friction, links, payload."""
     every = (*sorted(UNCERTAIN), "payload")
-    return {n: tolerance for n in every if n in known(arm) and nominal_values(arm, n).any()}
+    return {
+        n: tolerance for n in every if n in variable_names(arm) and nominal_values(arm, n).any()
+    }
 
 
-def read(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
+def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     """Tolerances from YAML: ``name: share`` or ``name: {share: 0.05, shape: uniform}``.
 
     Raises ConfigError naming the file and the entry when it cannot be read, UnknownName for what
@@ -63,8 +65,8 @@ def read(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
         raise ConfigError(f"{file}: entries such as 'motor.kt: 0.1' are expected")
     found = {str(name): _entry(file, str(name), value) for name, value in content.items()}
     for name in found:
-        if name not in known(arm):
-            raise UnknownName(f"variation in {file}", name, known(arm))
+        if name not in variable_names(arm):
+            raise UnknownName(f"variation in {file}", name, variable_names(arm))
         if not nominal_values(arm, name).any():
             raise InvalidValue(f"{file}: {name}: arm '{arm.name}' has 0 or ∞ there: nothing varies")
     return found
@@ -81,7 +83,7 @@ def _entry(file: str | Path, name: str, value: Any) -> Tolerance:
 
 
 def draw_values(
-    arm: ArmModel, spread: Spread, random: np.random.Generator, runs: int
+    arm: ArmModel, spread: ToleranceMap, random: np.random.Generator, runs: int
 ) -> dict[str, Vector]:
     """Values of ``runs`` arms: name → (runs, nv), or (runs, 1) payload; every joint by itself.
 

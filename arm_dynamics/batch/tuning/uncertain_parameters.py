@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.variation import lane_arm
+from arm_dynamics.batch.rollout.variation import rollout_arm
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -37,6 +37,6 @@ def nominal_values(arm: ArmModel, name: str) -> Vector:
     return found if np.isfinite(found).all() else np.zeros(arm.nv)
 
 
-def true_arm(arm: ArmModel, values: Mapping[str, Vector]) -> ArmModel:
+def arm_with_values(arm: ArmModel, values: Mapping[str, Vector]) -> ArmModel:
     """``arm`` with the ``values`` of its variations, name → (nv,) or (1,)."""
-    return lane_arm(arm, {name: row.tolist() for name, row in values.items()})
+    return rollout_arm(arm, {name: row.tolist() for name, row in values.items()})

@@ -17,7 +17,7 @@ from arm_dynamics.core.compiled_math import (
 
 
 @compiled
-def grown_integral(
+def anti_windup_step(
     ki: float, clamp: float, error: float, saturated: bool, integral: float, dt: float
 ) -> float:
     """∫ [rad/s² or m/s²] of an axis a period later; saturated, it may only shrink."""
@@ -26,11 +26,11 @@ def grown_integral(
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, TRUTH, VECTOR, NUMBER)
-def grown_integrals(
+def anti_windup_steps(
     ki: Vector, clamp: Vector, error: Vector, saturated: bool, integral: Vector, dt: float
 ) -> Vector:
     """∫ (n,) of all axes a period later."""
     grown = np.empty(error.size)
     for i in range(error.size):
-        grown[i] = grown_integral(ki[i], clamp[i], error[i], saturated, integral[i], dt)
+        grown[i] = anti_windup_step(ki[i], clamp[i], error[i], saturated, integral[i], dt)
     return grown

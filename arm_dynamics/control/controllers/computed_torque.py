@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.anti_windup import grown_integral
-from arm_dynamics.control.controllers.controller import LARGEST, Controller, Gains
-from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous
+from arm_dynamics.control.controllers.anti_windup import anti_windup_step
+from arm_dynamics.control.controllers.controller import MAX_VALUE, Controller, Gains
+from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import (
     MATRIX,
@@ -30,7 +30,7 @@ SLOW = 0.001
 
 
 @compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
-def wanted_accelerations(
+def commanded_acceleration(
     gains: Vector, integral: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, q: Vector,
     v: Vector,
 ) -> Vector:  # fmt: skip
@@ -43,7 +43,7 @@ def wanted_accelerations(
 
 
 @compiled_for(MATRIX, VECTOR_OUT, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER)
-def limit_and_integrate(
+def clamp_and_integrate(
     gains: Vector, integral: Vector, wanted: Vector, limit: Vector, q_ref: Vector, q: Vector,
     dt: float,
 ) -> Vector:  # fmt: skip
@@ -54,7 +54,7 @@ def limit_and_integrate(
         saturated = saturated | (effort[j] != wanted[j])
     for j in range(q.size):
         error = q_ref[j] - q[j]
-        integral[j] = grown_integral(gains[1, j], gains[3, j], error, saturated, integral[j], dt)
+        integral[j] = anti_windup_step(gains[1, j], gains[3, j], error, saturated, integral[j], dt)
     return effort
 
 
@@ -122,12 +122,12 @@ class ComputedTorque(Controller):
         rest is the effort measured now; 0 where the effort is unknown (NaN), and for a joint with
         ki = 0. The reference model starts at rest at q.
         """
-        state, _ = self.readable(state, Reference.hold(state.q))
+        state, _ = self.bounded_inputs(state, Reference.hold(state.q))
         self._integral = np.zeros(self.arm.nv)
         self._reference_model = np.stack([state.q, self._integral, self._integral])
         if np.isfinite(state.tau).all():
-            tau = np.clip(state.tau, -LARGEST, LARGEST)
-            braking = self.body.rnea(state.q, state.v, -self.gains["kd"] * state.v)
+            tau = np.clip(state.tau, -MAX_VALUE, MAX_VALUE)
+            braking = self.dynamics.rnea(state.q, state.v, -self.gains["kd"] * state.v)
             carried = np.linalg.solve(self.inertia(state.q), tau - braking)
             clamp = self.gains["i_clamp"]
             self._integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
@@ -142,15 +142,15 @@ class ComputedTorque(Controller):
         self._integral = memory[: self.arm.nv].copy()
         self._reference_model = memory[self.arm.nv :].reshape(3, -1).copy()
 
-    def configure(self, gains: Gains) -> None:
+    def set_gains(self, gains: Gains) -> None:
         """Take new gains without disturbing the integral; errors as in Controller."""
-        super().configure(gains)
+        super().set_gains(gains)
         self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
         self._note_friction()
 
-    def use_model(self, arm: ArmModel) -> None:
+    def set_model(self, arm: ArmModel) -> None:
         """Tell the law another model; errors as in Controller."""
-        super().use_model(arm)
+        super().set_model(arm)
         self._note_friction()
 
     def inertia(self, q: Vector) -> Vector:
@@ -160,14 +160,14 @@ class ComputedTorque(Controller):
 
     def _note_friction(self) -> None:
         """b, f and b / kd, which is 0 where kd is."""
-        self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
+        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
         kd = self.gains["kd"]
         self._slow = np.where(kd > 0, self._viscous / np.where(kd > 0, kd, 1.0), 0.0)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference, dt)
-        wanted = wanted_accelerations(
+        state, reference = self.bounded_inputs(state, reference, dt)
+        wanted = commanded_acceleration(
             self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
         )
         advance_reference_model(
@@ -176,8 +176,8 @@ class ComputedTorque(Controller):
         dry = self._dry * np.clip(self._reference_model[1] / SLOW, -1, 1)
         held = self._slow * (self.gains["kp"] * (reference.q - state.q) + self._integral)
         friction = self._viscous * reference.v + held + dry
-        tau = self.body.rnea(state.q, state.v, wanted) + friction
-        effort = limit_and_integrate(
+        tau = self.dynamics.rnea(state.q, state.v, wanted) + friction
+        effort = clamp_and_integrate(
             self._table, self._integral, tau, self._limit, reference.q, state.q, dt
         )
         effort.flags.writeable = False

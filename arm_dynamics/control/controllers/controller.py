@@ -12,72 +12,72 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Trajectory
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.kinematics import AXIS_NAMES
-from arm_dynamics.dynamics.rigid_body import RigidBody
-from arm_dynamics.model.arm_argument import given_arm, require_same_joints
+from arm_dynamics.dynamics.rigid_body import RigidBodyDynamics
+from arm_dynamics.model.arm_argument import check_arm, require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.model_error import require_bearable
+from arm_dynamics.model.model_error import require_holdable
 
 Gains = Mapping[str, Mapping[str, float]]
 """Group → parameter name → value; a group is a joint, an axis "tool.x" ... or "law"."""
 AXES = AXIS_NAMES
 """Of the tool: along and about the base's axes."""
-LARGEST = 1e30
+MAX_VALUE = 1e30
 """Beyond any joint; products of several such numbers are still finite."""
 MOMENT = 2.0**-10
 """Time [s] of the update that tells how fast a memory changes."""
-NO_MEMORY = frozen([])
+NO_MEMORY = as_readonly([])
 
 
 class Controller(ABC):
     """A law with a model of its own: ``arm`` may differ from the arm it controls.
 
     ``parameters`` are set per joint, ``axis_parameters`` per axis of the tool and
-    ``law_parameters`` once; a default of None means that the law finds the value from the model.
+    ``controller_parameters`` once; a default of None means that the law finds the value from the model.
     """
 
     interface: ClassVar[str] = "effort"
-    follows: ClassVar[bool] = True
+    tracks_reference: ClassVar[bool] = True
     """Whether it follows a reference: no goal is reached by a law that does not."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     axis_parameters: ClassVar[tuple[Parameter, ...]] = ()
-    law_parameters: ClassVar[tuple[Parameter, ...]] = ()
+    controller_parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
-        self.arm, self.body = given_arm(arm), RigidBody(arm)
+        self.arm, self.dynamics = check_arm(arm), RigidBodyDynamics(arm)
         self.gains: dict[str, Vector] = {}
         self.given: Gains = {}
         self.scale = 1.0
         self._limit = arm.effort_limit
-        self.configure(gains or {})
+        self.set_gains(gains or {})
 
     @property
-    def groups(self) -> Mapping[str, tuple[Parameter, ...]]:
+    def parameter_groups(self) -> Mapping[str, tuple[Parameter, ...]]:
         """Where gains are set: group → its parameters."""
         found = dict.fromkeys(self.arm.joint_names, self.parameters)
         if self.axis_parameters:
             found |= dict.fromkeys([f"tool.{axis}" for axis in AXES], self.axis_parameters)
-        return found | ({"law": self.law_parameters} if self.law_parameters else {})
+        return found | ({"law": self.controller_parameters} if self.controller_parameters else {})
 
-    def configure(self, gains: Gains) -> None:
+    def set_gains(self, gains: Gains) -> None:
         """Take new gains without disturbing the law's memory.
 
         ``given`` are those of them that are no defaults. Raises UnknownName for a joint or gain
         that does not exist, InvalidValue for one out of its range; the old gains then stay in
         force.
         """
-        groups, usual = self.groups, self._default_gains()
+        groups, usual = self.parameter_groups, self._default_gains()
         model = {name: self._scaled(name, row) for name, row in usual.items()}
         for name in _mapping("gains", gains):
             if name not in groups:
                 raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
             _mapping(f"gains of '{name}'", gains[name])
         values = {
-            name: complete(
+            name: with_defaults(
                 f"'{name}'" if name not in self.arm.joint_names else f"joint '{name}'",
                 parameters,
                 {**model[name], **gains.get(name, {})},
@@ -104,18 +104,18 @@ class Controller(ABC):
 
     def _default_gains(self) -> dict[str, dict[str, float]]:
         """Every default that exists, of the usual bandwidth."""
-        model = self.found_from_model()
+        model = self.default_gains()
         return {
             name: {
                 **{p.name: p.default for p in parameters if p.default is not None},
                 **model.get(name, {}),
             }
-            for name, parameters in self.groups.items()
+            for name, parameters in self.parameter_groups.items()
         }
 
     def _scaled(self, group: str, row: Mapping[str, float]) -> dict[str, float]:
         """Defaults of one group, of ``scale`` times the usual bandwidth."""
-        order = {p.name: p.order for p in self.groups[group]}
+        order = {p.name: p.order for p in self.parameter_groups[group]}
         return {name: value * self.scale ** order.get(name, 0) for name, value in row.items()}
 
     def slow_down(self, scale: float) -> None:
@@ -125,7 +125,7 @@ class Controller(ABC):
         """
         before, self.scale = self.scale, scale
         try:
-            self.configure(self.given)
+            self.set_gains(self.given)
         except BaseException:
             self.scale = before
             raise
@@ -135,29 +135,29 @@ class Controller(ABC):
         self.values = values
         self.gains = _columns(values, self.parameters, self.arm.joint_names)
         self.axis_gains = _columns(values, self.axis_parameters, [f"tool.{a}" for a in AXES])
-        self.law_gains = dict(values.get("law", {}))
+        self.controller_gains = dict(values.get("law", {}))
 
-    def found_from_model(self) -> Gains:
+    def default_gains(self) -> Gains:
         """Values for the parameters whose default is None."""
         return {}
 
-    def use_model(self, arm: ArmModel) -> None:
+    def set_model(self, arm: ArmModel) -> None:
         """Tell the law another model (a payload, say), gains and memory unchanged.
 
         Raises InvalidValue when it has other joints, or weighs more than they can hold at home.
         """
-        self.arm = require_bearable(require_same_joints("model", arm, self.arm))
-        self.body = RigidBody(self.arm)
+        self.arm = require_holdable(require_same_joints("model", arm, self.arm))
+        self.dynamics = RigidBodyDynamics(self.arm)
 
     def reset(self, state: State) -> None:
         """Forget the past; the next update starts from ``state``."""
         del state
 
-    def rest(self, state: State) -> Trajectory:
+    def hold_trajectory(self, state: State) -> Trajectory:
         """What to follow on taking over: stand still where the arm is."""
         return JointTrajectory.hold(state.q, state.time)
 
-    def readable(
+    def bounded_inputs(
         self, state: State, reference: Reference, dt: float = 0.0
     ) -> tuple[State, Reference]:
         """Both as a law can reckon with them: whatever is beyond ±LARGEST as ±LARGEST.
@@ -165,17 +165,17 @@ class Controller(ABC):
         Raises InvalidValue for what has not one finite number for each joint, and for a dt [s]
         that is none or negative.
         """
-        if not (isinstance(dt, float | int) and 0.0 <= dt < LARGEST):
-            scalar("dt [s]", dt, lower=0, upper=LARGEST)
+        if not (isinstance(dt, float | int) and 0.0 <= dt < MAX_VALUE):
+            check_float("dt [s]", dt, lower=0, upper=MAX_VALUE)
         q, v, r, n = state.q, state.v, reference, self._limit.size
         if (
             q.size == v.size == r.q.size == r.v.size == r.a.size == n
             and hypot(*q.tolist(), *v.tolist(), *r.q.tolist(), *r.v.tolist(), *r.a.tolist())
-            < LARGEST
+            < MAX_VALUE
         ):  # one number tells of all, and does not overflow
             return state, reference
-        q, v = moderate("state: q", q, n), moderate("state: v", v, n)
-        told = {name: moderate(f"reference: {name}", getattr(r, name), n) for name in "qva"}
+        q, v = bounded_vector("state: q", q, n), bounded_vector("state: v", v, n)
+        told = {name: bounded_vector(f"reference: {name}", getattr(r, name), n) for name in "qva"}
         return State(state.time, q, v, state.tau, state.act), replace(r, **told)
 
     @abstractmethod
@@ -207,7 +207,7 @@ class Controller(ABC):
         command = self.update(state, reference, MOMENT if memory.size else 0.0)
         return command, (self.memory - memory) / MOMENT
 
-    def limited(self, effort: Vector, state: State) -> Command:
+    def effort_command(self, effort: Vector, state: State) -> Command:
         """clip(effort, ±limit) as a command that answers ``state``."""
         value = np.maximum(effort, -self._limit)
         np.minimum(value, self._limit, out=value)
@@ -215,9 +215,9 @@ class Controller(ABC):
         return Command(self.interface, value, state.time)
 
 
-def moderate(name: str, value: ArrayLike, size: int) -> Vector:
-    """``value`` (size,) within ±LARGEST; raises InvalidValue as ``vector`` does."""
-    return frozen(np.clip(vector(name, value, size), -LARGEST, LARGEST))
+def bounded_vector(name: str, value: ArrayLike, size: int) -> Vector:
+    """``value`` (size,) within ±LARGEST; raises InvalidValue as ``check_vector`` does."""
+    return as_readonly(np.clip(check_vector(name, value, size), -MAX_VALUE, MAX_VALUE))
 
 
 def _mapping(name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -230,4 +230,4 @@ def _mapping(name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
 def _columns(
     values: Gains, parameters: Sequence[Parameter], groups: Sequence[str]
 ) -> dict[str, Vector]:
-    return {p.name: frozen([values[group][p.name] for group in groups]) for p in parameters}
+    return {p.name: as_readonly([values[group][p.name] for group in groups]) for p in parameters}

@@ -15,12 +15,14 @@ class GravityCompensation(Controller):
     Source: Siciliano et al., Robotics (2009), section 8.5.1.
     """
 
-    follows: ClassVar[bool] = False
+    tracks_reference: ClassVar[bool] = False
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("d", 0.0, "N·m·s/rad", "added damping", lower=0, upper=1e6),
     )
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference, dt)
-        return self.limited(self.body.gravity(state.q) - self.gains["d"] * state.v, state)
+        state, reference = self.bounded_inputs(state, reference, dt)
+        return self.effort_command(
+            self.dynamics.gravity(state.q) - self.gains["d"] * state.v, state
+        )

@@ -9,20 +9,20 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.control.controllers.controller import AXES, Gains
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import INDICES, MATRIX, NUMBER, VECTOR, compiled_for
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.small_matrices import applied, filtered_inverse
+from arm_dynamics.core.small_matrices import damped_pseudoinverse, matvec
 from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import Axes, chosen_rows, pose_error
-from arm_dynamics.dynamics.kinematics.tool_motion import damping_rate, tool_inertia
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import Axes, pose_error, scaled_rows
+from arm_dynamics.dynamics.kinematics.tool_motion import damping_rate, operational_inertia
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
 BANDWIDTH = 15.0
 """Natural frequency [rad/s] of the tool on its springs when none are given."""
-STIFFEST = 150.0
+MAX_FREQUENCY = 150.0
 """Highest natural frequency [rad/s] of any part of the arm on these."""
 BY_INERTIA, BY_STIFFNESS = 19.0, 0.0085
 """Damping a unit of inertia [1/s] and of stiffness [s]: ratios of 0.7 at both ends, 0.4 between."""
@@ -31,7 +31,7 @@ POSTURE = 10.0
 DAMPERS = {"stiffness": "damping", "posture_stiffness": "posture_damping"}
 
 
-class Impedance(TaskController):
+class Impedance(TaskSpaceController):
     """tau = Jᵀ (K e + D ė + w) + α M (q̇_r - q̇) + C q̇ + g + Nᵀ (K_0 (q_r - q) - D_0 q̇).
 
     K [N/m, N·m/rad] and D [N·s/m, N·m·s/rad] are the tool's along and about the base's axes; its
@@ -65,16 +65,16 @@ class Impedance(TaskController):
         ),
     )
 
-    law_parameters: ClassVar[tuple[Parameter, ...]] = (
-        *TaskController.law_parameters,
+    controller_parameters: ClassVar[tuple[Parameter, ...]] = (
+        *TaskSpaceController.controller_parameters,
         Parameter("inertial_damping", BY_INERTIA, "1/s", "damping a unit of inertia", lower=0,
                   upper=1e3, order=1),
     )  # fmt: skip
 
-    def found_from_model(self) -> Gains:
+    def default_gains(self) -> Gains:
         """Springs and dampers of equal bandwidth for what moves with each axis and joint."""
-        arm, K = self.arm, springs(self.arm).tolist()
-        M = np.diag(mass_matrix(arm, arm.pose("initial"))).tolist()
+        arm, K = self.arm, default_stiffness(self.arm).tolist()
+        M = np.diag(mass_matrix(arm, arm.configuration("initial"))).tolist()
         return {
             f"tool.{axis}": {"stiffness": k, "damping": BY_STIFFNESS * k}
             for axis, k in zip(AXES, K, strict=True)
@@ -97,25 +97,25 @@ class Impedance(TaskController):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference, dt)
-        goal, virtual, q, v = self.within_reach(reference, dt), self.virtual, state.q, state.v
+        state, reference = self.bounded_inputs(state, reference, dt)
+        goal, virtual, q, v = self.reachable_reference(reference, dt), self.clik, state.q, state.v
         at, tool, joint = self.tool.motion(q, v), self.axis_gains, self.gains
-        effort = spring_effort(
+        effort = impedance_effort(
             at.position, at.rotation, at.twist, at.jacobian,
             goal.position, goal.rotation, goal.twist, goal.wrench,
             tool["stiffness"], tool["damping"],
         )  # fmt: skip
-        effort += self.body.rnea(q, v, self.law_gains["inertial_damping"] * (goal.v - v))
-        effort += spare_effort(
+        effort += self.dynamics.rnea(q, v, self.controller_gains["inertial_damping"] * (goal.v - v))
+        effort += nullspace_effort(
             q, v, goal.q, joint["posture_stiffness"], joint["posture_damping"],
-            at.jacobian, virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
+            at.jacobian, virtual.scale, virtual.axes, self.controller_gains["weak"] * virtual.reach,
         )  # fmt: skip
-        return self.limited(effort, state)
+        return self.effort_command(effort, state)
 
 
-def springs(arm: ArmModel) -> Vector:
+def default_stiffness(arm: ArmModel) -> Vector:
     """Stiffness (6,) [N/m, N·m/rad] of the tool along and about its controlled axes."""
-    moved, found, left = tool_inertia(arm), np.zeros(6), STIFFEST**2
+    moved, found, left = operational_inertia(arm), np.zeros(6), MAX_FREQUENCY**2
     for axes, share in ((slice(0, 3), 0.5), (slice(3, 6), 1.0)):
         m = np.zeros(6)
         m[axes] = moved[axes]
@@ -128,7 +128,7 @@ def springs(arm: ArmModel) -> Vector:
 
 
 @compiled_for(VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, VECTOR, VECTOR)
-def spring_effort(
+def impedance_effort(
     position: Vector,
     rotation: Vector,
     twist: Vector,
@@ -144,11 +144,11 @@ def spring_effort(
     push = pose_error(position, rotation, position_ref, rotation_ref)
     for i in range(6):
         push[i] = stiffness[i] * push[i] + damping[i] * (twist_ref[i] - twist[i]) + wrench[i]
-    return applied(jacobian.T, push)
+    return matvec(jacobian.T, push)
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, INDICES, NUMBER)
-def spare_effort(
+def nullspace_effort(
     q: Vector,
     v: Vector,
     q_ref: Vector,
@@ -163,6 +163,6 @@ def spare_effort(
     spare = np.empty(q.size)
     for i in range(q.size):
         spare[i] = stiffness[i] * (q_ref[i] - q[i]) - damping[i] * v[i]
-    J = chosen_rows(jacobian, scale, axes)
-    inverse, _ = filtered_inverse(J, weak)
-    return spare - applied(J.T, applied(inverse.T, spare))
+    J = scaled_rows(jacobian, scale, axes)
+    inverse, _ = damped_pseudoinverse(J, weak)
+    return spare - matvec(J.T, matvec(inverse.T, spare))

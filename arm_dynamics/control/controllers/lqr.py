@@ -8,9 +8,14 @@ import numpy as np
 
 from arm_dynamics.control.controllers.controller import Controller, Gains
 from arm_dynamics.control.lqr_design.gain_table import GainTable
-from arm_dynamics.control.lqr_design.lqr_gain import Weights, equations, regulator_gain, viscous
+from arm_dynamics.control.lqr_design.lqr_gain import (
+    LqrWeights,
+    linear_dynamics,
+    lqr_gain,
+    viscous_damping,
+)
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import CommandRefused, InvalidValue
+from arm_dynamics.core.errors import CommandRejected, InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
@@ -18,7 +23,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 BANDWIDTH = 30.0
 """Natural frequency [rad/s] of a joint by itself when no weights are given."""
-FASTEST = 400.0
+MAX_RATE = 400.0
 """Highest rate [1/s] of these weights' loop, for control periods up to some 2 ms."""
 
 
@@ -27,7 +32,7 @@ class Lqr(Controller):
 
     K makes ∫ Σ (position e² + velocity ė² + effort δtau²) dt least for the arm linearized, by
     analytical derivatives, about the reference's pose at rest: it depends on the pose alone. It
-    is solved for when the pose changes, some 0.5 ms, or interpolated in a table (``use_table``),
+    is solved for when the pose changes, some 0.5 ms, or interpolated in a table (``set_gain_table``),
     some µs, where that reaches. Arm, gravity and friction are those of the law's own model.
 
     Without weights: those that give a joint by itself, of inertia m = M_ii at the initial pose,
@@ -48,21 +53,21 @@ class Lqr(Controller):
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self._table: GainTable | None = None
         super().__init__(arm, gains)
-        self.gain(arm.pose("initial"))  # refused here, before time runs
+        self.gain(arm.configuration("initial"))  # refused here, before time runs
 
-    def configure(self, gains: Gains) -> None:
+    def set_gains(self, gains: Gains) -> None:
         """Take new weights; a table of others is put away. Errors as in Controller."""
-        super().configure(gains)
+        super().set_gains(gains)
         self._begin()
 
-    def use_model(self, arm: ArmModel) -> None:
+    def set_model(self, arm: ArmModel) -> None:
         """Tell the law another model; a table of another one is put away. Errors as there."""
-        super().use_model(arm)
+        super().set_model(arm)
         self._begin()
 
-    def use_table(self, table: GainTable) -> None:
+    def set_gain_table(self, table: GainTable) -> None:
         """Interpolate K in ``table``; raises InvalidValue when it is another arm's or weights'."""
-        if not table.made_for(self.arm, self.weights):
+        if not table.matches(self.arm, self.weights):
             raise InvalidValue(
                 f"the gain table is not of arm '{self.arm.name}' as the law knows it and of its"
                 f" weights: build one with law.arm and law.weights"
@@ -70,16 +75,16 @@ class Lqr(Controller):
         self._table = table
 
     def _begin(self) -> None:
-        self._viscous = viscous(self.arm)
+        self._viscous = viscous_damping(self.arm)
         self._last: tuple[Vector, Vector] | None = None
-        if self._table is not None and not self._table.made_for(self.arm, self.weights):
+        if self._table is not None and not self._table.matches(self.arm, self.weights):
             self._table = None
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> LqrWeights:
         """The weights in force."""
         position, velocity, effort = (self.gains[p.name] for p in self.parameters)
-        return Weights(position, velocity, effort)
+        return LqrWeights(position, velocity, effort)
 
     def gain(self, q: Vector) -> Vector:
         """K (nv, 2 nv) at the pose ``q``; raises CommandRefused where there is none."""
@@ -88,9 +93,9 @@ class Lqr(Controller):
             return looked_up
         if self._last is None or not np.array_equal(self._last[0], q):
             try:
-                self._last = q.copy(), regulator_gain(self.arm, q, self.weights)
+                self._last = q.copy(), lqr_gain(self.arm, q, self.weights)
             except InvalidValue as error:
-                raise CommandRefused(str(error)) from error
+                raise CommandRejected(str(error)) from error
         return self._last[1]
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
@@ -98,19 +103,23 @@ class Lqr(Controller):
 
         Raises CommandRefused at a reference that no gain stabilises.
         """
-        state, reference = self.readable(state, reference, dt)
-        held = self.body.rnea(reference.q, reference.v, reference.a) + self._viscous * reference.v
+        state, reference = self.bounded_inputs(state, reference, dt)
+        held = (
+            self.dynamics.rnea(reference.q, reference.v, reference.a) + self._viscous * reference.v
+        )
         error = np.concatenate([reference.q - state.q, reference.v - state.v])
-        return self.limited(held + self.gain(reference.q) @ error, state)
+        return self.effort_command(held + self.gain(reference.q) @ error, state)
 
-    def found_from_model(self) -> Gains:
+    def default_gains(self) -> Gains:
         """Weights of equal bandwidth at the initial pose."""
-        q = self.arm.pose("initial")
+        q = self.arm.configuration("initial")
         inertia = np.diag(mass_matrix(self.arm, q))
-        weights = equal_bandwidth(inertia, BANDWIDTH)
-        A, B = equations(self.arm, q)
-        rates = np.linalg.eigvals(A - B @ regulator_gain(self.arm, q, weights))
-        weights = equal_bandwidth(inertia, BANDWIDTH * min(1.0, FASTEST / np.abs(rates).max()))
+        weights = uniform_bandwidth_weights(inertia, BANDWIDTH)
+        A, B = linear_dynamics(self.arm, q)
+        rates = np.linalg.eigvals(A - B @ lqr_gain(self.arm, q, weights))
+        weights = uniform_bandwidth_weights(
+            inertia, BANDWIDTH * min(1.0, MAX_RATE / np.abs(rates).max())
+        )
         table = np.stack([weights.position, weights.velocity, weights.effort], axis=1)
         names = [p.name for p in self.parameters]
         return {
@@ -119,10 +128,10 @@ class Lqr(Controller):
         }
 
 
-def equal_bandwidth(inertia: Vector, w: float) -> Weights:
+def uniform_bandwidth_weights(inertia: Vector, w: float) -> LqrWeights:
     """Weights for stiffness w² m and damping 1.6 w m of joints by themselves.
 
     m ë = -k e - d ė is optimal for q/r = k² and v/r = d² - 2 m k.
     """
     one = np.ones_like(inertia)
-    return Weights(one, (1.6**2 - 2) / w**2 * one, 1 / (w**2 * inertia) ** 2)
+    return LqrWeights(one, (1.6**2 - 2) / w**2 * one, 1 / (w**2 * inertia) ** 2)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.control.controllers.controller import MOMENT, Controller, Gains
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import (
     MATRIX,
     MATRIX_OUT,
@@ -32,13 +32,13 @@ DAMPING = 1.6
 """Damping ratio times 2."""
 
 
-def equal_bandwidth(arm: ArmModel, wanted: float, fastest: float) -> tuple[float, Vector]:
+def uniform_bandwidth(arm: ArmModel, wanted: float, fastest: float) -> tuple[float, Vector]:
     """w [rad/s] and m = M_ii (nv,) at the initial pose, for kp = w² m and kd = 1.6 w m.
 
     w is the ``wanted`` one, or less where coupled joints would make the fastest rate, the largest
     eigenvalue of M⁻¹ diag(kd), exceed ``fastest`` [1/s].
     """
-    mass = mass_matrix(arm, arm.pose("initial"))
+    mass = mass_matrix(arm, arm.configuration("initial"))
     inertia = np.diag(mass)
     rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(DAMPING * wanted * inertia)))
     return wanted * min(1.0, fastest / float(rates.real.max())), inertia
@@ -46,7 +46,7 @@ def equal_bandwidth(arm: ArmModel, wanted: float, fastest: float) -> tuple[float
 
 BANDWIDTH = 30.0
 """Natural frequency [rad/s] of the closed loop when no gains are given."""
-FASTEST = 400.0
+MAX_DAMPING_RATE = 400.0
 """Highest damping rate [1/s] of these gains, for control periods up to some 2 ms."""
 FILTER = 4
 """Row of d_filter in the gains' table."""
@@ -137,7 +137,7 @@ class Pid(Controller):
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
         self._memory: Vector = np.zeros((2, arm.nv))
-        self._none = frozen(np.zeros(arm.nv))
+        self._none = as_readonly(np.zeros(arm.nv))
 
     def reset(self, state: State) -> None:
         """Take over without a step of the effort, where the arm's effort is known.
@@ -146,14 +146,14 @@ class Pid(Controller):
         for a joint whose effort is unknown (NaN) or that has no integral gain. The velocity
         filter starts at the measurement.
         """
-        state, rest = self.readable(state, Reference.hold(state.q))
+        state, rest = self.bounded_inputs(state, Reference.hold(state.q))
         carried = state.tau - self.feedforward(state, rest) + self.gains["d"] * state.v
         known = np.isfinite(state.tau) & (self.gains["i"] > 0)
         clamp = self.gains["i_clamp"]
         integral = np.where(known, np.clip(carried, -clamp, clamp), 0.0)
-        self.recall(integral, state.v)
+        self.set_memory(integral, state.v)
 
-    def recall(self, integral: Vector, filtered: Vector) -> None:
+    def set_memory(self, integral: Vector, filtered: Vector) -> None:
         """Go on from a memory: ∫ (nv,) [N·m] and v_f (nv,) [rad/s]."""
         self._memory = np.stack([integral, filtered])
 
@@ -176,7 +176,7 @@ class Pid(Controller):
     ) -> tuple[Command, Vector]:
         """As in Controller, with v̇_f = (v - v_f) / d_filter, or v_f = v where d_filter is 0."""
         del acceleration
-        state, reference = self.readable(state, reference)
+        state, reference = self.bounded_inputs(state, reference)
         integral, filtered = memory.reshape(2, -1)
         lag = self.gains["d_filter"]
         still = np.where(lag > 0, filtered, state.v)
@@ -193,7 +193,7 @@ class Pid(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference, dt)
+        state, reference = self.bounded_inputs(state, reference, dt)
         effort = pid_efforts(
             self._table, self._memory, self._limit, self.feedforward(state, reference),
             reference.q, reference.v, state.q, state.v, dt,
@@ -201,18 +201,18 @@ class Pid(Controller):
         effort.flags.writeable = False
         return Command(self.interface, effort, state.time)
 
-    def configure(self, gains: Gains) -> None:
+    def set_gains(self, gains: Gains) -> None:
         """Take new gains without disturbing the integral; errors as in Controller."""
-        super().configure(gains)
+        super().set_gains(gains)
         self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
         """Effort (nv,) [N·m] added to the PID; none here."""
         return self._none
 
-    def found_from_model(self) -> Gains:
+    def default_gains(self) -> Gains:
         """Gains of equal bandwidth at the initial pose."""
-        w, inertia = equal_bandwidth(self.arm, BANDWIDTH, FASTEST)
+        w, inertia = uniform_bandwidth(self.arm, BANDWIDTH, MAX_DAMPING_RATE)
         return {
             name: {"p": w**2 * m, "i": w**3 / 6 * m, "d": DAMPING * w * m}
             for name, m in zip(self.arm.joint_names, inertia.tolist(), strict=True)

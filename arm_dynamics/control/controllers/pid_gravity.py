@@ -8,7 +8,7 @@ import numpy as np
 
 from arm_dynamics.control.controllers.controller import Gains
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous
+from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference, State
@@ -40,23 +40,23 @@ class PidGravity(Pid):
         ),
     )
 
-    def configure(self, gains: Gains) -> None:
+    def set_gains(self, gains: Gains) -> None:
         """Take new gains without disturbing the integral; errors as in Controller."""
-        super().configure(gains)
+        super().set_gains(gains)
         self._share = self.gains["ff_acceleration_scale"]
         self._moves = bool(self._share.any())
-        self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
+        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
 
-    def use_model(self, arm: ArmModel) -> None:
+    def set_model(self, arm: ArmModel) -> None:
         """Use another model; errors as in Controller."""
-        super().use_model(arm)
-        self._viscous, self._dry = viscous(self.arm), coulomb(self.arm)
+        super().set_model(arm)
+        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
         """g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + b v_ref + f sgn(v_ref)) (nv,) [N·m]."""
-        gravity = self.body.gravity(state.q)
+        gravity = self.dynamics.gravity(state.q)
         if not self._moves or not (reference.a.any() or reference.v.any()):
             return gravity
-        along = self.body.rnea(state.q, reference.v, reference.a)
+        along = self.dynamics.rnea(state.q, reference.v, reference.a)
         friction = self._viscous * reference.v + self._dry * np.clip(reference.v / SLOW, -1, 1)
         return gravity + self._share * (along - gravity + friction)

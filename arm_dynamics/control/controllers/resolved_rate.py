@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
@@ -15,10 +15,10 @@ BANDWIDTH = 20.0
 """Natural frequency [rad/s] of the joints' loops when no gains are given."""
 
 
-class ResolvedRate(TaskController):
+class ResolvedRate(TaskSpaceController):
     """tau = M(q) (q̈_r + kd (q̇_r - q̇) + kp (q_r - q) + ki ∫) + C q̇ + g,  q̇_r = J# (ẋ_ref + rate e).
 
-    e is the error of the massless arm that follows the tool's reference (``VirtualArm``), so that
+    e is the error of the massless arm that follows the tool's reference (``ClosedLoopIk``), so that
     the joints are asked for nothing that they can not do. The integral stands still while a
     joint's effort is saturated in its direction.
     Source: D. Whitney, IEEE Trans. Man-Machine Systems 10 (1969), 47, for the rates; B. Siciliano
@@ -39,12 +39,12 @@ class ResolvedRate(TaskController):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference, dt)
-        goal = self.within_reach(reference, dt)
+        state, reference = self.bounded_inputs(state, reference, dt)
+        goal = self.reachable_reference(reference, dt)
         gains, error = self.gains, goal.q - state.q
         a = goal.a + gains["kd"] * (goal.v - state.v) + gains["kp"] * error + self._sum
-        wanted = self.body.rnea(state.q, state.v, a)
-        command = self.limited(wanted, state)
+        wanted = self.dynamics.rnea(state.q, state.v, a)
+        command = self.effort_command(wanted, state)
         grown = self._sum + dt * gains["ki"] * error
         free = np.array_equal(wanted, command.value) | (self._sum * error < 0)
         self._sum = np.where(free, grown, self._sum)

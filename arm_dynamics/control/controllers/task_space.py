@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.anti_windup import grown_integrals
-from arm_dynamics.control.controllers.task_space_base import TaskController
+from arm_dynamics.control.controllers.anti_windup import anti_windup_steps
+from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import (
     INDICES,
@@ -17,24 +17,24 @@ from arm_dynamics.core.compiled_math import (
     VECTOR,
     compiled,
     compiled_for,
-    finite,
+    is_finite,
 )
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.small_matrices import applied, product, product_transposed, solve_positive
+from arm_dynamics.core.small_matrices import matmul, matmul_transposed, matvec, solve_spd
 from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import Axes, chosen_rows, pose_error
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import Axes, pose_error, scaled_rows
 
 BANDWIDTH = 20.0
 """Natural frequency [rad/s] of the tool's loop and of the posture's when no gains are given."""
 
 
-class TaskSpace(TaskController):
+class TaskSpace(TaskSpaceController):
     """tau = Jᵀ Λ (ẍ_r + d ė + p e - J̇ q̇) + Nᵀ M q̈_0 + M ∫ki (q_r - q) + C q̇ + g + Jᵀ w.
 
     Λ = (J M⁻¹ Jᵀ)⁻¹ is the inertia of the tool.
     Nᵀ = 1 - Jᵀ Λ J M⁻¹; q̈_0 = q̈_r + posture_d (q̇_r - q̇) + posture_p (q_r - q) keeps the joints
     that the tool leaves free. Towards singularities Λ stays finite in the directions that the arm
-    loses, and the posture takes these over. x_r is the tool of ``VirtualArm``: the reference
+    loses, and the posture takes these over. x_r is the tool of ``ClosedLoopIk``: the reference
     within reach. w is the reference's wrench. The integral is of the joints' errors, so that it
     holds in singular poses, too, and brings tool and posture home together; while any effort is
     saturated it only shrinks, and while a wrench is told it stands still.
@@ -68,8 +68,8 @@ class TaskSpace(TaskController):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference, dt)
-        goal, virtual, q, v = self.within_reach(reference, dt), self.virtual, state.q, state.v
+        state, reference = self.bounded_inputs(state, reference, dt)
+        goal, virtual, q, v = self.reachable_reference(reference, dt), self.clik, state.q, state.v
         at, tool, joint = self.tool.motion(q, v), self.axis_gains, self.gains
         a = tool_acceleration(
             at.position, at.rotation, at.twist, at.drift,
@@ -79,13 +79,13 @@ class TaskSpace(TaskController):
             q, v, goal.q, goal.v, goal.a, joint["posture_p"], joint["posture_d"]
         )
         effort = operational_effort(
-            self.body.mass_matrix(q), self.body.rnea(q, v, self._integral), at.jacobian, a, spare,
-            goal.wrench, virtual.scale, virtual.axes, self.law_gains["weak"] * virtual.reach,
+            self.dynamics.mass_matrix(q), self.dynamics.rnea(q, v, self._integral), at.jacobian, a, spare,
+            goal.wrench, virtual.scale, virtual.axes, self.controller_gains["weak"] * virtual.reach,
         )  # fmt: skip
-        command = self.limited(effort, state)
+        command = self.effort_command(effort, state)
         saturated = not np.array_equal(effort, command.value)
         free = 0.0 if goal.wrench.any() else dt  # it would push back, and hunt against friction
-        self._integral = grown_integrals(
+        self._integral = anti_windup_steps(
             joint["ki"], joint["i_clamp"], goal.q - q, saturated, self._integral, free
         )
         return command
@@ -139,19 +139,19 @@ def operational_effort(
     M (nv, nv), bias h (nv,), jacobian (6, nv), a (6,) of the tool less its drift, spare q̈_0 (nv,),
     wrench (6,).
     """
-    J, asked = chosen_rows(jacobian, scale, axes), np.empty((axes.size, 1))
-    turned = applied(jacobian, spare)
+    J, asked = scaled_rows(jacobian, scale, axes), np.empty((axes.size, 1))
+    turned = matvec(jacobian, spare)
     for k in range(axes.size):
         asked[k, 0] = scale[axes[k]] * (a[axes[k]] - turned[axes[k]])
-    yielding, square = product(J, solve_positive(M, J.T)), product_transposed(J, J)
-    inverse, total = solve_positive(square, np.eye(axes.size)), 0.0
+    yielding, square = matmul(J, solve_spd(M, J.T)), matmul_transposed(J, J)
+    inverse, total = solve_spd(square, np.eye(axes.size)), 0.0
     for k in range(axes.size):
         total += inverse[k, k]
-    if not total * weak * weak <= 1.0 and finite(square.ravel()):
+    if not total * weak * weak <= 1.0 and is_finite(square.ravel()):
         _fill_lost(yielding, square, weak)
-    force = solve_positive(yielding, asked)
-    pushed = applied(J.T, force[:, 0]) + applied(jacobian.T, wrench)
-    return applied(M, spare) + bias + pushed
+    force = solve_spd(yielding, asked)
+    pushed = matvec(J.T, force[:, 0]) + matvec(jacobian.T, wrench)
+    return matvec(M, spare) + bias + pushed
 
 
 @compiled

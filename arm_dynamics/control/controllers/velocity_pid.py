@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.control.controllers.controller import NO_MEMORY, Controller, Gains
-from arm_dynamics.control.controllers.pid import DAMPING, equal_bandwidth
-from arm_dynamics.control.lqr_design.lqr_gain import viscous
+from arm_dynamics.control.controllers.pid import DAMPING, uniform_bandwidth
+from arm_dynamics.control.lqr_design.lqr_gain import viscous_damping
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter
@@ -18,7 +18,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 BANDWIDTH = 30.0
 """Natural frequency [rad/s] of a joint by itself when no gains are given."""
-FASTEST = 400.0
+MAX_DAMPING_RATE = 400.0
 """Highest damping rate [1/s] of these gains, for control periods up to some 2 ms."""
 MOST_ROUNDS, CLOSE = 100, 1e-13
 """Rounds in which effort and acceleration settle in continuous time, to this, relative."""
@@ -56,7 +56,7 @@ class VelocityPid(Controller):
         Parameter("kx", None, "N·m/rad", "effort per position error", lower=0, upper=1e6, order=2),
         Parameter("ka", 0.0, "kg·m²", "effort per acceleration error", lower=0, upper=1e6),
     )
-    law_parameters: ClassVar[tuple[Parameter, ...]] = (
+    controller_parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gravity", 1.0, "1", "share of the model's weight that is added", lower=0),
     )
 
@@ -68,29 +68,29 @@ class VelocityPid(Controller):
         """Forget the last velocity and effort."""
         self._last = None
 
-    def configure(self, gains: Gains) -> None:
+    def set_gains(self, gains: Gains) -> None:
         """Take new gains; errors as in Controller."""
-        super().configure(gains)
-        self._viscous = viscous(self.arm)
+        super().set_gains(gains)
+        self._viscous = viscous_damping(self.arm)
 
-    def use_model(self, arm: ArmModel) -> None:
+    def set_model(self, arm: ArmModel) -> None:
         """Tell the controller another model; errors as in Controller."""
-        super().use_model(arm)
-        self._viscous = viscous(arm)
+        super().set_model(arm)
+        self._viscous = viscous_damping(arm)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m] within the arm's effort limits."""
-        state, reference = self.readable(state, reference, dt)
+        state, reference = self.bounded_inputs(state, reference, dt)
         known, q, v = self._without_acceleration(state, reference), state.q, state.v
         if not self.gains["ka"].any():
-            return self.limited(known, state)
-        mass = self.body.mass_matrix(q)
+            return self.effort_command(known, state)
+        mass = self.dynamics.mass_matrix(q)
         if self._last is None or dt == 0.0:
-            other = -self.body.nle(q, v) - self._viscous * v
+            other = -self.dynamics.nle(q, v) - self._viscous * v
         else:
             v_last, tau_last = self._last
             other = mass @ ((v - v_last) / dt) - tau_last
-        command = self.limited(known - self._share(mass) @ (known + other), state)
+        command = self.effort_command(known - self._share(mass) @ (known + other), state)
         self._last = v, command.value
         return command
 
@@ -105,17 +105,17 @@ class VelocityPid(Controller):
 
         Raises InvalidValue where they do not settle, because the model is far too heavy.
         """
-        state, reference = self.readable(state, reference)
+        state, reference = self.bounded_inputs(state, reference)
         known = self._without_acceleration(state, reference)
-        command = self.limited(known, state)
+        command = self.effort_command(known, state)
         if not self.gains["ka"].any():
             return command, NO_MEMORY
-        mass = self.body.mass_matrix(state.q)
+        mass = self.dynamics.mass_matrix(state.q)
         share = self._share(mass)
         for _ in range(MOST_ROUNDS):
             tau = command.value
             other = mass @ acceleration(tau) - tau
-            command = self.limited(known - share @ (known + other), state)
+            command = self.effort_command(known - share @ (known + other), state)
             if np.abs(command.value - tau).max() <= CLOSE * (1 + np.abs(tau).max()):
                 return command, NO_MEMORY
         raise InvalidValue(
@@ -127,7 +127,11 @@ class VelocityPid(Controller):
         """kv ė + kx e + ka a_ref + s g(q)."""
         gains, q = self.gains, state.q
         tau = gains["kv"] * (reference.v - state.v) + gains["kx"] * (reference.q - q)
-        return tau + gains["ka"] * reference.a + self.law_gains["gravity"] * self.body.gravity(q)
+        return (
+            tau
+            + gains["ka"] * reference.a
+            + self.controller_gains["gravity"] * self.dynamics.gravity(q)
+        )
 
     def _share(self, mass: Vector) -> Vector:
         """S = ka (M + ka)⁻¹ (nv, nv): M a = tau + f and tau = u - ka a give tau = u - S (u + f)."""
@@ -135,9 +139,9 @@ class VelocityPid(Controller):
         share: Vector = ka[:, None] * np.linalg.inv(mass + np.diag(ka))
         return share
 
-    def found_from_model(self) -> Gains:
+    def default_gains(self) -> Gains:
         """Gains of equal bandwidth at the initial pose."""
-        w, inertia = equal_bandwidth(self.arm, BANDWIDTH, FASTEST)
+        w, inertia = uniform_bandwidth(self.arm, BANDWIDTH, MAX_DAMPING_RATE)
         return {
             name: {"kv": DAMPING * w * m, "kx": w**2 * m}
             for name, m in zip(self.arm.joint_names, inertia.tolist(), strict=True)

@@ -14,10 +14,10 @@ from threading import Lock
 
 import numpy as np
 
-from arm_dynamics.control.trajectories.stop_trajectory import usual_deceleration
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.control.trajectories.stop_trajectory import default_deceleration
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import position_error
@@ -25,7 +25,7 @@ from arm_dynamics.model.whole_turns import position_error
 ERASED = -1.0
 """In a goal: no tolerance, whatever the default is; 0 there is the default."""
 
-Given = Mapping[str, tuple[float, float]]
+ToleranceOverrides = Mapping[str, tuple[float, float]]
 """Joint → position and velocity as a goal gives them."""
 
 
@@ -52,7 +52,9 @@ class Tolerances:
         """From parameters, where 0 stands for any error."""
         return cls(arm, _or_any(position), _or_any(velocity))
 
-    def changed(self, kind: str, names: Sequence[str], given: Given) -> Tolerances:
+    def overridden_by(
+        self, kind: str, names: Sequence[str], given: ToleranceOverrides
+    ) -> Tolerances:
         """With what a goal gives: 0 is the default (this one), -1 none at all.
 
         Raises UnknownName for a joint that there is not, InvalidValue for another negative or a
@@ -66,9 +68,11 @@ class Tolerances:
                 what = f"joint '{joint}': {kind} tolerance, {part} = {value:g}"
                 i = names.index(joint)
                 column[i] = _taken(what, value, float(column[i]))
-        return Tolerances(self.arm, frozen(columns["position"]), frozen(columns["velocity"]))
+        return Tolerances(
+            self.arm, as_readonly(columns["position"]), as_readonly(columns["velocity"])
+        )
 
-    def met(self, state: State, reference: Reference) -> bool:
+    def satisfied(self, state: State, reference: Reference) -> bool:
         """Whether every joint is within them."""
         return self.any_error or bool(
             (np.abs(position_error(self.arm, reference.q, state.q)) <= self.position).all()
@@ -89,7 +93,7 @@ class Tolerances:
 
 
 def _or_any(values: Vector) -> Vector:
-    return frozen(np.where(np.asarray(values) > 0, values, np.inf))
+    return as_readonly(np.where(np.asarray(values) > 0, values, np.inf))
 
 
 def _taken(what: str, value: float, default: float) -> float:
@@ -137,13 +141,13 @@ class Constraints:
         """
         usual, given = default_values(arm), joints or {}
         rows = [
-            complete(f"joint '{name}'", OF_JOINT, {**usual[name], **given.get(name, {})})
+            with_defaults(f"joint '{name}'", OF_JOINT, {**usual[name], **given.get(name, {})})
             for name in arm.joint_names
         ]
-        whole = complete("constraints", OF_GOAL, general or {})
-        column = {p.name: frozen([row[p.name] for row in rows]) for p in OF_JOINT}
-        any_speed = frozen([0.0] * arm.nv)
-        stopped = frozen([whole["stopped_velocity_tolerance"]] * arm.nv)
+        whole = with_defaults("constraints", OF_GOAL, general or {})
+        column = {p.name: as_readonly([row[p.name] for row in rows]) for p in OF_JOINT}
+        any_speed = as_readonly([0.0] * arm.nv)
+        stopped = as_readonly([whole["stopped_velocity_tolerance"]] * arm.nv)
         return cls(
             path=Tolerances.of(arm, column["trajectory"], any_speed),
             goal=Tolerances.of(arm, column["goal"], stopped),
@@ -154,14 +158,14 @@ class Constraints:
 
 def default_values(arm: ArmModel) -> dict[str, dict[str, float]]:
     """Joint → parameter → default, for those that the arm's limits decide too."""
-    rates = usual_deceleration(arm).tolist()
+    rates = default_deceleration(arm).tolist()
     return {
         name: {"trajectory": 0.0, "goal": 0.0, "max_deceleration_on_cancel": rate}
         for name, rate in zip(arm.joint_names, rates, strict=True)
     }
 
 
-class Code(IntEnum):
+class ErrorCode(IntEnum):
     """How a goal ended, in the numbers of control_msgs/FollowJointTrajectory."""
 
     SUCCESSFUL = 0
@@ -173,16 +177,16 @@ class Code(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GoalResult:
     """The end of a goal: its code, what there is to say, and whether it was canceled."""
 
-    code: Code
+    code: ErrorCode
     text: str
     canceled: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Demands:
+class GoalTolerances:
     """What a goal asks for beside its trajectory.
 
     ``path`` holds until the trajectory's end, ``goal`` within ``goal_time`` [s] after it; 0 waits
@@ -195,38 +199,42 @@ class Demands:
 
 
 class Goal:
-    """Under way until it has a ``verdict``; the first one counts."""
+    """Under way until it has a ``result``; the first one counts."""
 
-    def __init__(self, names: Sequence[str], demands: Demands) -> None:
+    def __init__(self, names: Sequence[str], demands: GoalTolerances) -> None:
         self._names, self.demands = names, demands
-        self.verdict: Verdict | None = None
+        self.result: GoalResult | None = None
         self.canceling = False
         self.note = ""
         """What is to be added to the verdict's text."""
         self._lock = Lock()
 
-    def finish(self, code: Code, text: str, *, canceled: bool = False) -> None:
+    def finish(self, code: ErrorCode, text: str, *, canceled: bool = False) -> None:
         """End it, unless it has ended."""
         with self._lock:
-            if self.verdict is None:
-                self.verdict = Verdict(code, text + self.note, canceled)
+            if self.result is None:
+                self.result = GoalResult(code, text + self.note, canceled)
 
     def observe(self, time: float, end: float, state: State, reference: Reference) -> None:
         """Judge one instant: trajectory time and the trajectory's end [s], where the arm is."""
         if time < end:
             self._judge_path(state, reference)
-        elif self.demands.goal.met(state, reference):
-            self.finish(Code.SUCCESSFUL, f"reached {time - end:.3f} s after the trajectory's end")
+        elif self.demands.goal.satisfied(state, reference):
+            self.finish(
+                ErrorCode.SUCCESSFUL, f"reached {time - end:.3f} s after the trajectory's end"
+            )
         elif self.demands.goal_time and time > end + self.demands.goal_time:
             self._judge_goal(state, reference)
 
     def _judge_path(self, state: State, reference: Reference) -> None:
         path = self.demands.path
-        if not path.met(state, reference):
+        if not path.satisfied(state, reference):
             worst = next(path.violations(self._names, state, reference))
-            self.finish(Code.PATH_TOLERANCE_VIOLATED, f"{worst} at {state.time:.3f} s, on the path")
+            self.finish(
+                ErrorCode.PATH_TOLERANCE_VIOLATED, f"{worst} at {state.time:.3f} s, on the path"
+            )
 
     def _judge_goal(self, state: State, reference: Reference) -> None:
         worst = next(self.demands.goal.violations(self._names, state, reference))
         late = f"{self.demands.goal_time:g} s after the trajectory's end"
-        self.finish(Code.GOAL_TOLERANCE_VIOLATED, f"{worst} at {state.time:.3f} s, {late}")
+        self.finish(ErrorCode.GOAL_TOLERANCE_VIOLATED, f"{worst} at {state.time:.3f} s, {late}")

@@ -9,15 +9,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.control.goals.goal import Code, Constraints, Demands, Given
+from arm_dynamics.control.goals.goal import (
+    Constraints,
+    ErrorCode,
+    GoalTolerances,
+    ToleranceOverrides,
+)
 from arm_dynamics.control.trajectories.joint_trajectory import (
     NO_OPTIONS,
     JointTrajectory,
     Options,
-    parse,
+    parse_trajectory,
 )
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, GoalRefused
+from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected
 from arm_dynamics.model.arm_model import ArmModel
 
 AT_ONCE = 0.05
@@ -25,7 +30,7 @@ AT_ONCE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class GoalRequest:
     """Rows by waypoint, columns in the order of ``names``; times [s] from ``start`` [s].
 
     ``start`` 0 is now. ``path`` and ``goal`` are tolerances by joint, ``goal_time`` [s] 0 is the
@@ -39,20 +44,20 @@ class Request:
     accelerations: Sequence[ArrayLike] = ()
     efforts: Sequence[ArrayLike] = ()
     start: float = 0.0
-    path: Given = field(default_factory=dict)
-    goal: Given = field(default_factory=dict)
+    path: ToleranceOverrides = field(default_factory=dict)
+    goal: ToleranceOverrides = field(default_factory=dict)
     goal_time: float = 0.0
 
 
 @contextmanager
-def refusing(code: Code) -> Iterator[None]:
+def rejecting_with(code: ErrorCode) -> Iterator[None]:
     """Turn any of the package's errors into GoalRefused with this code."""
     try:
         yield
-    except GoalRefused:
+    except GoalRejected:
         raise
     except ArmDynamicsError as error:
-        raise GoalRefused(code, str(error)) from error
+        raise GoalRejected(code, str(error)) from error
 
 
 def check_joints(arm: ArmModel, names: Sequence[str], *, partial: bool) -> None:
@@ -68,13 +73,13 @@ def check_joints(arm: ArmModel, names: Sequence[str], *, partial: bool) -> None:
         ("missing", missing),
     ):
         if odd:
-            raise GoalRefused(
-                Code.INVALID_JOINTS,
+            raise GoalRejected(
+                ErrorCode.INVALID_JOINTS,
                 f"{kind} joint '{odd[0]}'; each of {', '.join(known)} is expected once",
             )
 
 
-def completed(arm: ArmModel, request: Request, q: Vector) -> Request:
+def fill_missing_joints(arm: ArmModel, request: GoalRequest, q: Vector) -> GoalRequest:
     """The same for all joints: those that are not named stay at ``q`` (nv,)."""
     absent = [name for name in arm.joint_names if name not in request.names]
     if not absent:
@@ -97,16 +102,16 @@ def _extended(row: ArrayLike, more: list[float]) -> ArrayLike:
     return np.concatenate([given, more]) if given.size else given
 
 
-def trajectory_of(
-    arm: ArmModel, request: Request, now: float, options: Options = NO_OPTIONS
+def build_trajectory(
+    arm: ArmModel, request: GoalRequest, now: float, options: Options = NO_OPTIONS
 ) -> JointTrajectory:
     """The trajectory of a request for all joints; raises GoalRefused.
 
     A single waypoint due at once has AT_ONCE, as far as the joints' limits allow.
     """
     at_once = not request.start and list(request.times) == [0.0]
-    with refusing(Code.INVALID_GOAL):
-        trajectory = parse(
+    with rejecting_with(ErrorCode.INVALID_GOAL):
+        trajectory = parse_trajectory(
             arm,
             request.names,
             [AT_ONCE] if at_once else request.times,
@@ -118,18 +123,18 @@ def trajectory_of(
             options=options,
         )
     if request.start and trajectory.end <= now:
-        raise GoalRefused(
-            Code.OLD_HEADER_TIMESTAMP,
+        raise GoalRejected(
+            ErrorCode.OLD_HEADER_TIMESTAMP,
             f"the last waypoint is due at {trajectory.end:.6g} s and it is {now:.6g} s: a time"
             f" later than now is expected, or the stamp 0",
         )
     return trajectory
 
 
-def demands_of(arm: ArmModel, request: Request, default: Constraints) -> Demands:
+def goal_tolerances(arm: ArmModel, request: GoalRequest, default: Constraints) -> GoalTolerances:
     """Tolerances of a request, else the default ones; raises GoalRefused."""
-    with refusing(Code.INVALID_GOAL):
-        path = default.path.changed("path", arm.joint_names, request.path)
-        goal = default.goal.changed("goal", arm.joint_names, request.goal)
+    with rejecting_with(ErrorCode.INVALID_GOAL):
+        path = default.path.overridden_by("path", arm.joint_names, request.path)
+        goal = default.goal.overridden_by("goal", arm.joint_names, request.goal)
     wait = request.goal_time or default.goal_time
-    return Demands(path, goal, max(wait, 0.0))
+    return GoalTolerances(path, goal, max(wait, 0.0))

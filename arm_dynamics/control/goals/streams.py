@@ -28,8 +28,8 @@ from arm_dynamics.control.trajectories.stream_trajectory import (
     VelocityStream,
     joint_limits,
 )
-from arm_dynamics.core.arrays import frozen, vector
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRefused
+from arm_dynamics.core.arrays import as_readonly, check_vector
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 
 GAP = 0.25
 """Time [s] between two messages beyond which the second one begins another stream."""
@@ -42,13 +42,13 @@ MISSED = 1.5
 continues without one: a message may be lost."""
 FIRST = 0.05
 """Time [s] for which a first message is waited for another one."""
-LONGEST = 0.1
+MAX_EXTRAPOLATION_TIME = 0.1
 """Time [s] for which it continues at most."""
 SLOW = 2.5
 """Periods of a slow stream in which a difference fades out."""
 INTERVALS = 16
 """Times between messages of which the mean is the stream's period."""
-LEAST = 0.002
+MIN_PERIOD = 0.002
 """Period [s] at least, and where it is not known yet."""
 
 
@@ -81,7 +81,11 @@ class Streams:
     @property
     def period(self) -> float:
         """Time [s] between two messages: their mean; LEAST where there are none."""
-        return max(sum(self._intervals) / len(self._intervals), LEAST) if self._intervals else LEAST
+        return (
+            max(sum(self._intervals) / len(self._intervals), MIN_PERIOD)
+            if self._intervals
+            else MIN_PERIOD
+        )
 
     def take(self, trajectory: JointTrajectory, *, integrated: bool = False) -> None:
         """Follow waypoints of ``~/joint_trajectory`` from the next tick on.
@@ -92,7 +96,7 @@ class Streams:
         state, present = self.loop.present()
         now, trajectory = state.time, trajectory.near(self.loop.arm, present.q, state.time)
         if trajectory.end <= now - LATE:
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"the last waypoint is due at {trajectory.end:.6g} s and it is {now:.6g} s:"
                 f" a time later than now is expected"
             )
@@ -119,7 +123,7 @@ class Streams:
     def _coast(self, now: float, end: float) -> float:
         """Time [s] after a last waypoint for which its motion continues."""
         wait = max(self._intervals, default=FIRST) + MISSED * self.period
-        return min(max(now + wait - end, 0.0), LONGEST)
+        return min(max(now + wait - end, 0.0), MAX_EXTRAPOLATION_TIME)
 
     def _single(self, trajectory: JointTrajectory, coast: float) -> StreamTrajectory:
         point = trajectory.waypoints[0]
@@ -137,7 +141,7 @@ class Streams:
         if streaming and positions_only and len(points) > 1 and self._keeps(smooth(points)):
             points = smooth(points)
         check_limits(self.loop.arm, JointTrajectory(points), present.q)
-        led = JointTrajectory(points).after(now, present).waypoints
+        led = JointTrajectory(points).starting_from(now, present).waypoints
         if points[0].time >= now + FADE and self._keeps(led):
             points = led
         ended = through(points, self._limits, coast, to_rest=positions_only)
@@ -146,7 +150,7 @@ class Streams:
     def _keeps(self, points: tuple[Waypoint, ...]) -> bool:
         try:
             check_limits(self.loop.arm, JointTrajectory(points), self.loop.present()[1].q)
-        except TrajectoryRefused:
+        except TrajectoryRejected:
             return False
         return True
 
@@ -162,7 +166,7 @@ class Streams:
         for point in trajectory.waypoints:
             v = np.zeros(arm.nv) if point.v is None else point.v
             for i in np.flatnonzero(np.abs(v) > arm.velocity_limit * (1 + 1e-6)).tolist():
-                raise TrajectoryRefused(
+                raise TrajectoryRejected(
                     f"joint '{arm.joint_names[i]}': velocity {v[i]:.6g} rad/s at"
                     f" {point.time:.3f} s exceeds the limit {arm.velocity_limit[i]:.6g}"
                 )
@@ -183,12 +187,12 @@ class Streams:
                 f"commands: {len(values)} values; expected one {interface} of each of"
                 f" {', '.join(arm.joint_names)}"
             )
-        given = vector(f"commands ({interface})", values, arm.nv)
+        given = check_vector(f"commands ({interface})", values, arm.nv)
         if interface == "position":
             low, high = arm.lower, arm.upper
         else:
             low, high = -arm.velocity_limit, arm.velocity_limit
-        kept = frozen(np.clip(given, low, high))
+        kept = as_readonly(np.clip(given, low, high))
         for i in np.flatnonzero(kept != given).tolist():
             self.loop.events.report(
                 "command_limited",
@@ -205,7 +209,7 @@ class Streams:
 
     def observe(self) -> None:
         """Report a stream that ended in motion, and hold once cmd_timeout is over."""
-        following = self.loop.following
+        following = self.loop.reference_generator
         trajectory = following.trajectory
         kinds = JointTrajectory | StreamTrajectory | VelocityStream
         if not isinstance(trajectory, kinds) or following.pending:
@@ -226,4 +230,4 @@ class Streams:
                 f"no waypoint for {self.timeout:g} s (cmd_timeout): the arm is brought to rest and"
                 " holds",
             )
-            self.loop.brake()
+            self.loop.request_stop()

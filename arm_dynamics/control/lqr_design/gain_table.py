@@ -13,8 +13,8 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.control.lqr_design.lqr_gain import Weights, viscous
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, viscous_damping
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import (
     INDICES,
     INF,
@@ -27,10 +27,10 @@ from arm_dynamics.core.compiled_math import (
     where,
 )
 from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.files import writing
+from arm_dynamics.core.files import output_file
 from arm_dynamics.model.arm_model import ArmModel
 
-LARGEST = 1e8
+MAX_TABLE_SIZE = 1e8
 """Numbers in a table, of 8 bytes each: more do not fit beside their making in 4 GB."""
 _KINDS = {"U": "text", "i": "whole numbers", "f": "numbers"}
 EDGE = 1e-9
@@ -38,7 +38,7 @@ EDGE = 1e-9
 
 
 @compiled
-def place_on_axis(x: float, lower: float, upper: float, turn: float, count: float) -> float:
+def grid_coordinate(x: float, lower: float, upper: float, turn: float, count: float) -> float:
     """Where ``x`` is on an axis, counted in cells from its start; -1 where it is not on it."""
     x = where(turn < INF, lower + (x - lower) % turn, x)
     place = (x - lower) / (upper - lower) * (count - 1.0)
@@ -46,7 +46,7 @@ def place_on_axis(x: float, lower: float, upper: float, turn: float, count: floa
 
 
 @compiled_for(MATRIX, INDICES, MATRIX, VECTOR)
-def blended(
+def interpolate(
     table: Vector, joints: NDArray[np.int64], axes: Vector, q: Vector
 ) -> tuple[bool, Vector]:
     """Multilinear interpolation in ``table`` (Π counts, m), and whether ``q`` is on the grid.
@@ -55,7 +55,7 @@ def blended(
     """
     result, place, inside = np.zeros(table.shape[1]), np.empty(joints.size), True
     for j in range(joints.size):
-        place[j] = place_on_axis(q[joints[j]], axes[0, j], axes[1, j], axes[2, j], axes[3, j])
+        place[j] = grid_coordinate(q[joints[j]], axes[0, j], axes[1, j], axes[2, j], axes[3, j])
         inside = inside & (place[j] > -0.5)
     if not inside:
         return False, result
@@ -72,7 +72,7 @@ def blended(
 
 @dataclass(frozen=True, eq=False)
 class GainTable:
-    """K (nv, 2 nv) on a grid over some joints of an arm; see ``build_gain_table`` and ``load``.
+    """K (nv, 2 nv) on a grid over some joints of an arm; see ``build_gain_table`` and ``load_gain_table``.
 
     ``key`` tells arm and weights; ``joints`` (k,) are columns of q, ``lower`` and ``upper`` (k,)
     the ends of their grids; ``turn`` (k,) is 2 π for a joint that turns without end, else inf.
@@ -90,7 +90,7 @@ class GainTable:
     def __post_init__(self) -> None:
         """Check every part, and keep it read-only."""
         for name in ("lower", "upper", "turn", "gains"):
-            part = np.ascontiguousarray(frozen(getattr(self, name)))
+            part = np.ascontiguousarray(as_readonly(getattr(self, name)))
             part.flags.writeable = False
             object.__setattr__(self, name, part)
         for name, dtype, shape in _layout(self.gains.shape):
@@ -123,20 +123,20 @@ class GainTable:
         """
         if q.shape != self.gains.shape[-2:-1]:
             raise InvalidValue(f"q: shape {q.shape}; expected {self.gains.shape[-2:-1]}")
-        inside, gain = blended(self._rows, self.joints, self._axes, q)
+        inside, gain = interpolate(self._rows, self.joints, self._axes, q)
         if not inside:
             return None
         gain.flags.writeable = False
         return gain.reshape(self.gains.shape[-2:])
 
-    def made_for(self, arm: ArmModel, weights: Weights) -> bool:
+    def matches(self, arm: ArmModel, weights: LqrWeights) -> bool:
         """Whether these are gains of that arm and those weights."""
         return self.key == table_key(arm, weights)
 
     def save(self, file: str | Path) -> None:
         """Write the table; raises ConfigError when that is impossible."""
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        with writing(file) as path, path.open("wb") as out:
+        with output_file(file) as path, path.open("wb") as out:
             np.savez_compressed(out, **parts)
 
     @cached_property
@@ -149,7 +149,7 @@ class GainTable:
         return self.gains.reshape(-1, self.gains.shape[-2] * self.gains.shape[-1])
 
 
-def load(file: str | Path, arm: ArmModel, weights: Weights) -> GainTable:
+def load_gain_table(file: str | Path, arm: ArmModel, weights: LqrWeights) -> GainTable:
     """The table that ``save`` wrote.
 
     Raises ConfigError for a file that is none or cannot be read, and for one of another arm
@@ -164,7 +164,7 @@ def load(file: str | Path, arm: ArmModel, weights: Weights) -> GainTable:
     except Exception as error:  # numpy and zipfile raise any kind for damaged bytes
         said = f"{error}" or type(error).__name__
         raise ConfigError(f"{file} is not a gain table that can be read: {said}") from error
-    if not table.made_for(arm, weights):
+    if not table.matches(arm, weights):
         raise ConfigError(f"{file}: made for another arm than '{arm.name}', or other weights")
     kinds = [arm.joints[joint].kind for joint in table.joints]
     if not np.array_equal(table.turn, turns(kinds)):
@@ -174,7 +174,7 @@ def load(file: str | Path, arm: ArmModel, weights: Weights) -> GainTable:
 
 def turns(kinds: Sequence[str]) -> Vector:
     """Period [rad] of each joint's positions: 2 π for a continuous one, else inf."""
-    return frozen([2 * math.pi if kind == "continuous" else np.inf for kind in kinds])
+    return as_readonly([2 * math.pi if kind == "continuous" else np.inf for kind in kinds])
 
 
 def _check_headers(parts: ZipFile, nv: int) -> None:
@@ -193,8 +193,10 @@ def _check_headers(parts: ZipFile, nv: int) -> None:
     gains = headers["gains"][1]
     if gains[-2:] != (nv, 2 * nv):
         raise InvalidValue(f"gains = {gains}; expected (..., {nv}, {2 * nv}) for this arm")
-    if math.prod(gains) > LARGEST:
-        raise InvalidValue(f"gains = {gains}: {math.prod(gains)} numbers; at most {LARGEST:g}")
+    if math.prod(gains) > MAX_TABLE_SIZE:
+        raise InvalidValue(
+            f"gains = {gains}: {math.prod(gains)} numbers; at most {MAX_TABLE_SIZE:g}"
+        )
     for name, kind, expected in (("key", "U", ()), *_layout(gains)):
         if headers[name] != (kind, expected):
             said = f"{_KINDS[kind]} {expected}"
@@ -211,10 +213,10 @@ def _layout(gains: tuple[int, ...]) -> tuple[tuple[str, str, tuple[int, ...]], .
     return ("joints", "i", axes), *numbers, ("gains", "f", gains)
 
 
-def table_key(arm: ArmModel, weights: Weights) -> str:
+def table_key(arm: ArmModel, weights: LqrWeights) -> str:
     """Hexadecimal digest of everything that gains depend on."""
     model = arm.model
-    numbers = [model.armature, model.gravity.vector, viscous(arm), arm.effort_limit > 0]
+    numbers = [model.armature, model.gravity.vector, viscous_damping(arm), arm.effort_limit > 0]
     numbers += [inertia.toDynamicParameters() for inertia in model.inertias]
     numbers += [place.homogeneous.ravel() for place in model.jointPlacements]
     shown = [f"{x:.9e}" for x in np.round(np.concatenate(numbers), 10) + 0.0]

@@ -10,11 +10,11 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.control.lqr_design.gain_table import LARGEST, GainTable, table_key, turns
-from arm_dynamics.control.lqr_design.lqr_gain import Weights, regulator_gain, require_held
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector, whole
+from arm_dynamics.control.lqr_design.gain_table import MAX_TABLE_SIZE, GainTable, table_key, turns
+from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, lqr_gain, require_static_effort
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 PARTS = 64
@@ -25,10 +25,10 @@ Progress = Callable[[int, int], None]
 """Told how many poses are done, and of how many."""
 
 
-@takes_arm
+@requires_arm
 def build_gain_table(
     arm: ArmModel,
-    weights: Weights,
+    weights: LqrWeights,
     grid: Mapping[str, Axis],
     pose: ArrayLike | None = None,
     *,
@@ -47,7 +47,7 @@ def build_gain_table(
     if not axes:
         raise InvalidValue(f"grid = {grid!r}: at least one joint of {arm.joint_names} is expected")
     _check_size([count for _, _, count in axes.values()], 2 * arm.nv**2)
-    start = arm.pose("initial") if pose is None else vector("pose", pose, arm.nv)
+    start = arm.configuration("initial") if pose is None else check_vector("pose", pose, arm.nv)
     points = list(itertools.product(*(np.linspace(*axis) for axis in axes.values())))
     poses = np.tile(start, (len(points), 1))
     poses[:, list(axes)] = points
@@ -57,10 +57,10 @@ def build_gain_table(
     return GainTable(
         table_key(arm, weights),
         np.array(list(axes), dtype=np.int64),
-        frozen(lower),
-        frozen(upper),
+        as_readonly(lower),
+        as_readonly(upper),
         turns(kinds),
-        frozen(gains.reshape(*counts.tolist(), arm.nv, 2 * arm.nv)),
+        as_readonly(gains.reshape(*counts.tolist(), arm.nv, 2 * arm.nv)),
     )
 
 
@@ -70,13 +70,13 @@ def _axis(name: str, axis: Axis) -> Axis:
     except (TypeError, ValueError):
         said = f"grid of joint '{name}' = {axis!r}: (lower, upper, count) is expected"
         raise InvalidValue(said) from None
-    low = scalar(f"grid of joint '{name}': lower", lower)
-    high = scalar(f"grid of joint '{name}': upper", upper, above=low)
-    return low, high, whole(f"grid of joint '{name}': count", count, lower=2)
+    low = check_float(f"grid of joint '{name}': lower", lower)
+    high = check_float(f"grid of joint '{name}': upper", upper, above=low)
+    return low, high, check_int(f"grid of joint '{name}': count", count, lower=2)
 
 
 def _check_size(counts: list[int], each: int) -> None:
-    poses, most = prod(counts), int(LARGEST // each)
+    poses, most = prod(counts), int(MAX_TABLE_SIZE // each)
     if poses > most:
         raise InvalidValue(f"grid: {poses} poses, at most {most} are possible: fewer a joint, or"
                            " fewer joints")  # fmt: skip
@@ -84,7 +84,7 @@ def _check_size(counts: list[int], each: int) -> None:
 
 def _solved(
     arm: ArmModel,
-    weights: Weights,
+    weights: LqrWeights,
     poses: Vector,
     executor: Executor | None,
     progress: Progress | None,
@@ -100,7 +100,7 @@ def _solved(
 
 
 def _parts(
-    arm: ArmModel, weights: Weights, poses: Vector, executor: Executor | None
+    arm: ArmModel, weights: LqrWeights, poses: Vector, executor: Executor | None
 ) -> Iterator[tuple[int, Vector]]:
     """Number of the first pose, and gains, of every part as it is done."""
     size = -(-len(poses) // PARTS)
@@ -117,7 +117,7 @@ def _parts(
             task.cancel()
 
 
-def _gains(arm: ArmModel, weights: Weights, poses: Vector) -> Vector:
+def _gains(arm: ArmModel, weights: LqrWeights, poses: Vector) -> Vector:
     for pose in poses:
-        require_held(arm, pose)
-    return np.array([regulator_gain(arm, pose, weights) for pose in poses])
+        require_static_effort(arm, pose)
+    return np.array([lqr_gain(arm, pose, weights) for pose in poses])

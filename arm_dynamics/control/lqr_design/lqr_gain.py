@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.rigid_body import aba_derivatives, gravity
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 REACHED = 1e-9
@@ -20,7 +20,7 @@ STEADY = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class LqrWeights:
     """∫ Σ (q_j e_j² + v_j ė_j² + r_j δu_j²) dt is to be small; each (nv,)."""
 
     position: Vector
@@ -28,54 +28,56 @@ class Weights:
     effort: Vector
 
 
-@takes_arm
-def viscous(arm: ArmModel) -> Vector:
+@requires_arm
+def viscous_damping(arm: ArmModel) -> Vector:
     """b (nv,) [N·m·s/rad]: what joints and actuators rub in proportion to speed."""
     parts = zip(arm.joints, arm.actuators, strict=True)
-    return frozen([joint.damping + actuator.viscous_friction for joint, actuator in parts])
+    return as_readonly([joint.damping + actuator.viscous_friction for joint, actuator in parts])
 
 
 def coulomb(arm: ArmModel) -> Vector:
     """f (nv,) [N·m]: dry friction of joints and actuators in steady motion without load."""
     parts = zip(arm.joints, arm.actuators, strict=True)
-    return frozen([joint.friction + actuator.dry(STEADY, 0.0)[0] for joint, actuator in parts])
+    return as_readonly(
+        [joint.friction + actuator.dry_friction_bounds(STEADY, 0.0)[0] for joint, actuator in parts]
+    )
 
 
-@takes_arm
-def equations(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
+@requires_arm
+def linear_dynamics(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
     """A (2 nv, 2 nv) and B (2 nv, nv) of ẋ = A x + B u about (q, 0) under tau* = g(q).
 
     x = (δq, δv), u = δtau:  A = [0 1; ∂a/∂q, ∂a/∂v - M⁻¹ diag(b)], B = [0; M⁻¹], exact. A joint
     whose effort limit is 0 has no column in B but zeros. Raises InvalidValue for a bad q.
     """
-    q, nv = vector("q", q, arm.nv), arm.nv
+    q, nv = check_vector("q", q, arm.nv), arm.nv
     by_q, by_v, inverse = aba_derivatives(arm, q, np.zeros(nv), gravity(arm, q))
     A, B = np.zeros((2 * nv, 2 * nv)), np.zeros((2 * nv, nv))
     A[:nv, nv:] = np.eye(nv)
-    A[nv:, :nv], A[nv:, nv:] = by_q, by_v - inverse * viscous(arm)
+    A[nv:, :nv], A[nv:, nv:] = by_q, by_v - inverse * viscous_damping(arm)
     B[nv:] = inverse * (arm.effort_limit > 0)
     return A, B
 
 
-@takes_arm
-def regulator_gain(arm: ArmModel, q: ArrayLike, weights: Weights) -> Vector:
+@requires_arm
+def lqr_gain(arm: ArmModel, q: ArrayLike, weights: LqrWeights) -> Vector:
     """K (nv, 2 nv) of u = -K x that makes the weighted integral least: K = R⁻¹ Bᵀ P.
 
     Aᵀ P + P A - P B R⁻¹ Bᵀ P + Q = 0. Source: B. Anderson and J. Moore, Optimal Control: Linear
     Quadratic Methods (1990), section 3.1. Raises InvalidValue naming the joint where no gain
     stabilises the pose, and where the equation has no solution in floating-point numbers.
     """
-    A, B = equations(arm, q)
+    A, B = linear_dynamics(arm, q)
     _require_stabilisable(arm, A, B)
     Q = np.diag(np.concatenate([weights.position, weights.velocity]))
     try:
-        P = riccati(A, B / weights.effort @ B.T, Q)
+        P = solve_riccati(A, B / weights.effort @ B.T, Q)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise InvalidValue(f"{_place(arm, q)}: no regulator ({error}); choose another") from error
-    return frozen(B.T @ P / weights.effort[:, None])
+    return as_readonly(B.T @ P / weights.effort[:, None])
 
 
-def riccati(A: Vector, G: Vector, Q: Vector) -> Vector:
+def solve_riccati(A: Vector, G: Vector, Q: Vector) -> Vector:
     """P (n, n) of Aᵀ P + P A - P G P + Q = 0 for which A - G P is stable.
 
     The columns of [1; P] span the stable subspace of [A, -G; -Q, -Aᵀ], here scaled to blocks of
@@ -92,8 +94,8 @@ def riccati(A: Vector, G: Vector, Q: Vector) -> Vector:
     return np.array((P + P.T) / 2)
 
 
-@takes_arm
-def require_held(arm: ArmModel, q: ArrayLike) -> None:
+@requires_arm
+def require_static_effort(arm: ArmModel, q: ArrayLike) -> None:
     """Raises InvalidValue naming the joint whose weight at ``q`` is beyond its effort limit."""
     weight = gravity(arm, q)
     for j in np.flatnonzero(np.abs(weight) > arm.effort_limit + 1e-9):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 
@@ -15,12 +15,12 @@ MARGIN = 0.1
 """Distance [rad] kept from the limits."""
 SPEED = 0.5
 """Largest share of a joint's velocity limit."""
-FASTEST = 2.0
+MAX_VELOCITY = 2.0
 """Velocity limit [rad/s or m/s] above which a faster joint moves no faster here."""
 STEPS = 12
 
 
-def walk(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
+def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
     """One round that starts and ends at rest in the initial pose; first the way there from ``q``.
 
     q_i(s) = q0_i + A_i (1 - cos(2π k_i s)) / 2,  s = t / T in [0, 1],  k_i = 1, 2, 1, 2 ...
@@ -30,7 +30,7 @@ def walk(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
     joint without speed stays there, and a continuous joint keeps its turns.
     """
     speed, usable = _speeds(arm)
-    start = np.array(arm.pose("initial"))
+    start = np.array(arm.configuration("initial"))
     here = start if q is None else q
     start = start + whole_turns(arm, start, here)
     start = np.where(speed > 0, start, here)
@@ -41,12 +41,12 @@ def walk(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
     begin = 0.0
     if (start != here).any():
         begin = move_time(arm, here, start)
-        points.append(Waypoint(begin, frozen(start), frozen(np.zeros(arm.nv))))
+        points.append(Waypoint(begin, as_readonly(start), as_readonly(np.zeros(arm.nv))))
     for s in np.linspace(0, 1, STEPS + 1)[1:].tolist():
         q_ref = start + reach * (1 - np.cos(2 * np.pi * turns * s)) / 2
         sine = np.sin(2 * np.pi * turns * s) if s < 1 else 0.0
         v_ref = reach * np.pi * turns * sine / length
-        points.append(Waypoint(begin + s * length, frozen(q_ref), frozen(v_ref)))
+        points.append(Waypoint(begin + s * length, as_readonly(q_ref), as_readonly(v_ref)))
     return tuple(points)
 
 
@@ -61,7 +61,7 @@ def move_time(arm: ArmModel, q: Vector, goal: Vector) -> float:
 
 def _speeds(arm: ArmModel) -> tuple[Vector, Vector]:
     """Velocity limits (nv,), and the same with 1 in place of 0."""
-    speed = np.minimum(arm.velocity_limit, FASTEST)
+    speed = np.minimum(arm.velocity_limit, MAX_VELOCITY)
     return speed, np.where(speed > 0, speed, 1.0)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class FeedForward:
         if k == 0:
             return self.rows[0]
         share = (time - self.times[k - 1]) / (self.times[k] - self.times[k - 1])
-        return frozen((1 - share) * self.rows[k - 1] + share * self.rows[k])
+        return as_readonly((1 - share) * self.rows[k - 1] + share * self.rows[k])
 
     @staticmethod
     def after(
@@ -40,9 +40,9 @@ class FeedForward:
         if following is None:
             if present is None:
                 return None
-            return FeedForward((now, until), (present, frozen(np.zeros_like(present))))
+            return FeedForward((now, until), (present, as_readonly(np.zeros_like(present))))
         ahead = [k for k, time in enumerate(following.times) if time > now] or [-1]
         rows: Sequence[Vector] = [following.rows[k] for k in ahead]
         times = [following.times[k] for k in ahead] if ahead != [-1] else [until]
-        begin = frozen(np.zeros_like(rows[0])) if present is None else present
+        begin = as_readonly(np.zeros_like(rows[0])) if present is None else present
         return FeedForward((now, *times), (begin, *rows))

@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.control.trajectories.feed_forward import FeedForward
 from arm_dynamics.control.trajectories.polynomials import (
-    Bounds,
-    all_within,
+    RangeBounds,
+    are_certainly_within,
+    boundary_polynomial,
     derivative,
     evaluate,
     extremes,
-    joining,
-    within,
+    is_certainly_within,
 )
-from arm_dynamics.control.trajectories.profiles import no_time
-from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, usual_deceleration
+from arm_dynamics.control.trajectories.profiles import invalid_time_error
+from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, default_deceleration
 from arm_dynamics.control.trajectories.waypoint_tables import (
     check_end,
     check_times,
@@ -31,13 +31,13 @@ from arm_dynamics.control.trajectories.waypoint_tables import (
     joint_order,
     table,
 )
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.core.errors import TrajectoryRefused
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 
-SLACK = 1e-9
+LIMIT_TOLERANCE = 1e-9
 """Position [rad or m] beyond a limit that is rounding."""
 
 
@@ -68,8 +68,8 @@ class Trajectory(Protocol):
         """Reference at ``time`` [s]."""
         ...
 
-    def after(self, now: float, present: Reference) -> Trajectory:
-        """This trajectory entered at ``now`` from the ``present`` reference, without a jump."""
+    def starting_from(self, now: float, current_reference: Reference) -> Trajectory:
+        """This trajectory entered at ``now`` from the ``current_reference`` reference, without a jump."""
         ...
 
     def check(self, arm: ArmModel) -> None:
@@ -93,7 +93,7 @@ class JointTrajectory:
     @classmethod
     def hold(cls, q: ArrayLike, time: float = 0.0) -> JointTrajectory:
         """Stand at ``q`` from now on."""
-        return cls((Waypoint(time, frozen(q)),))
+        return cls((Waypoint(time, as_readonly(q)),))
 
     @property
     def start(self) -> float:
@@ -127,7 +127,7 @@ class JointTrajectory:
     def at(self, time: float) -> Reference:
         """Reference at ``time`` [s]; raises InvalidValue for NaN."""
         if isnan(time):
-            raise no_time(time)
+            raise invalid_time_error(time)
         found = self._motion(time)
         return found if self.effort is None else replace(found, effort=self.effort.at(time))
 
@@ -161,7 +161,7 @@ class JointTrajectory:
         T, q = np.diff(self._times), np.array([w.q for w in points])
         v, a = (_ends([getattr(w, name) for w in points]) for name in "va")
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return T, joining(T[:, None], (q[:-1], q[1:]), v, a)
+            return T, boundary_polynomial(T[:, None], (q[:-1], q[1:]), v, a)
 
     @cached_property
     def _times(self) -> tuple[float, ...]:
@@ -179,25 +179,25 @@ class JointTrajectory:
         turns = whole_turns(arm, self.at(now).q, q)
         if not turns.any():
             return self
-        shifted = tuple(replace(w, q=frozen(w.q + turns)) for w in self.waypoints)
-        stop = self.stop and replace(self.stop, q=frozen(self.stop.q + turns))
+        shifted = tuple(replace(w, q=as_readonly(w.q + turns)) for w in self.waypoints)
+        stop = self.stop and replace(self.stop, q=as_readonly(self.stop.q + turns))
         return replace(self, waypoints=shifted, stop=stop)
 
-    def after(self, now: float, present: Reference) -> JointTrajectory:
-        """This trajectory entered at ``now`` from the ``present`` reference, without a jump.
+    def starting_from(self, now: float, current_reference: Reference) -> JointTrajectory:
+        """This trajectory entered at ``now`` from the ``current_reference`` reference, without a jump.
 
         Waypoints that are already past are dropped; the last one always stays.
         """
         ahead = [w for w in self.waypoints if w.time > now] or [self.waypoints[-1]]
         if ahead[0].time <= now:
             return JointTrajectory.hold(ahead[0].q, now)
-        v, a = (None, None) if ahead[0].v is None else (present.v, present.a)
-        start = Waypoint(now, present.q, v, a if ahead[0].a is not None else None)
-        effort = FeedForward.after(self.effort, now, present.effort, ahead[0].time)
+        v, a = (None, None) if ahead[0].v is None else (current_reference.v, current_reference.a)
+        start = Waypoint(now, current_reference.q, v, a if ahead[0].a is not None else None)
+        effort = FeedForward.after(self.effort, now, current_reference.effort, ahead[0].time)
         return JointTrajectory((start, *ahead), effort, self.stop, self.origin)
 
 
-def between(start: Waypoint, end: Waypoint, time: float) -> Reference:
+def segment_spline(start: Waypoint, end: Waypoint, time: float) -> Reference:
     """Spline of the lowest order that meets what both ends give, at ``time``."""
     return _read_only(*evaluate(_spline(start, end), time - start.time))
 
@@ -206,7 +206,7 @@ def _spline(start: Waypoint, end: Waypoint) -> Vector:
     """Its coefficients in powers of time - start.time."""
     v = None if start.v is None or end.v is None else (start.v, end.v)
     a = None if start.a is None or end.a is None else (start.a, end.a)
-    return joining(end.time - start.time, (start.q, end.q), v, a)
+    return boundary_polynomial(end.time - start.time, (start.q, end.q), v, a)
 
 
 def _read_only(q: Vector, v: Vector, a: Vector) -> Reference:
@@ -235,7 +235,7 @@ NO_POSITIONS = (
 )
 
 
-def parse(
+def parse_trajectory(
     arm: ArmModel,
     names: Sequence[str],
     times: Sequence[float],
@@ -259,21 +259,21 @@ def parse(
     )  # fmt: skip
     q, v, a, effort = (table(name, rows, len(times), names) for name, rows in tables)
     if q is not None and a is not None and v is None:
-        raise TrajectoryRefused("accelerations given without velocities")
+        raise TrajectoryRejected("accelerations given without velocities")
     if not options.end_in_motion:
         check_end(v, names)
     q, v, a, effort = (None if x is None else x[:, order] for x in (q, v, a, effort))
     at = [start + time for time in times]
     if q is None:
         if options.integrate_from is None or (v is None and a is None):
-            raise TrajectoryRefused(NO_POSITIONS)
+            raise TrajectoryRejected(NO_POSITIONS)
         past = min(sum(time <= options.now for time in at), len(at) - 1)
         v, a, effort = (None if x is None else x[past:] for x in (v, a, effort))
         at = at[past:]
         q, v = integrated(options.now, options.integrate_from, at, v, a)
-    given = ([None] * len(at) if x is None else frozen(x) for x in (q, v, a))
+    given = ([None] * len(at) if x is None else as_readonly(x) for x in (q, v, a))
     points = tuple(Waypoint(*row) for row in zip(at, *given, strict=True))
-    feed = None if effort is None else FeedForward(tuple(at), tuple(map(frozen, effort)))
+    feed = None if effort is None else FeedForward(tuple(at), tuple(map(as_readonly, effort)))
     return JointTrajectory(points, feed, _stop(arm, points[-1]), start)
 
 
@@ -281,8 +281,8 @@ def _stop(arm: ArmModel, last: Waypoint) -> StopTrajectory | None:
     """How the joints come to rest after the last waypoint; None where they stand there."""
     if last.v is None or not last.v.any():
         return None
-    end = Reference(last.q, last.v, frozen(np.zeros(arm.nv)))
-    return StopTrajectory.of(arm, usual_deceleration(arm)).after(last.time, end)
+    end = Reference(last.q, last.v, as_readonly(np.zeros(arm.nv)))
+    return StopTrajectory.of(arm, default_deceleration(arm)).starting_from(last.time, end)
 
 
 def check_limits(arm: ArmModel, trajectory: JointTrajectory, start: Vector | None = None) -> None:
@@ -296,7 +296,9 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory, start: Vector | Non
     low, high = np.minimum(arm.lower, start), np.maximum(arm.upper, start)
     fast = arm.velocity_limit
     q = np.array([waypoint.q for waypoint in trajectory.waypoints])
-    for k in np.flatnonzero(((q < low - SLACK) | (q > high + SLACK)).any(axis=1)).tolist():
+    for k in np.flatnonzero(
+        ((q < low - LIMIT_TOLERANCE) | (q > high + LIMIT_TOLERANCE)).any(axis=1)
+    ).tolist():
         waypoint = trajectory.waypoints[k]  # their own values say more than a spline's
         _check_positions(arm, np.full(arm.nv, waypoint.time), waypoint.q, low, high)
     for k in _doubtful(trajectory, (low, high), fast):
@@ -305,15 +307,15 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory, start: Vector | Non
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             spline = _spline(before, after)
         if not np.isfinite(spline).all():
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"from the waypoint at {before.time:.6g} s to the next one it is {length:.3g} s:"
                 f" too short a time for a motion of finite numbers"
             )
-        if not within(spline, length, low, high):
+        if not is_certainly_within(spline, length, low, high):
             for at, q in zip(*extremes(spline, length), strict=True):
                 _check_positions(arm, before.time + at, q, low, high)
         rates = derivative(spline)
-        if not within(rates, length, -fast, fast):
+        if not is_certainly_within(rates, length, -fast, fast):
             for at, v in zip(*extremes(rates, length), strict=True):
                 _check_velocities(arm, before.time + at, v)
 
@@ -327,14 +329,16 @@ def _doubtful(
         return range(len(trajectory.waypoints) - 1)
     T, splines = found
     with np.errstate(over="ignore", invalid="ignore"):
-        fine = all_within(splines, T, *bounds) & all_within(derivative(splines), T, -fast, fast)
+        fine = are_certainly_within(splines, T, *bounds) & are_certainly_within(
+            derivative(splines), T, -fast, fast
+        )
     fine &= np.isfinite(splines).all(axis=(0, 2))
     return [int(k) for k in np.flatnonzero(~fine)]
 
 
 def _check_positions(arm: ArmModel, times: Vector, q: Vector, low: Vector, high: Vector) -> None:
-    for i in np.flatnonzero((q < low - SLACK) | (q > high + SLACK)):
-        raise TrajectoryRefused(
+    for i in np.flatnonzero((q < low - LIMIT_TOLERANCE) | (q > high + LIMIT_TOLERANCE)):
+        raise TrajectoryRejected(
             f"joint '{arm.joint_names[i]}': position {q[i]:.6g} rad at {times[i]:.3f} s is outside"
             f" [{low[i]:.6g}, {high[i]:.6g}]"
         )
@@ -343,12 +347,12 @@ def _check_positions(arm: ArmModel, times: Vector, q: Vector, low: Vector, high:
 def _check_velocities(arm: ArmModel, times: Vector, v: Vector) -> None:
     fast = arm.velocity_limit
     for i in np.flatnonzero(np.abs(v) > fast * (1 + 1e-6)):
-        raise TrajectoryRefused(
+        raise TrajectoryRejected(
             f"joint '{arm.joint_names[i]}': velocity {v[i]:.6g} rad/s at {times[i]:.3f} s exceeds"
             f" the limit {fast[i]:.6g}"
         )
 
 
-def _ends(rows: Sequence[Vector | None]) -> Bounds | None:
+def _ends(rows: Sequence[Vector | None]) -> RangeBounds | None:
     """Of each segment, from what waypoints give (n rows); None where they give nothing."""
     return None if rows[0] is None else (np.array(rows[:-1]), np.array(rows[1:]))

@@ -14,13 +14,18 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
-from arm_dynamics.control.trajectories.transition_blend import NOTHING, Entry, stopped, task_of
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.control.trajectories.transition_blend import (
+    ZERO_TWIST,
+    TransitionBlend,
+    at_rest,
+    to_task_reference,
+)
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import AXIS_NAMES
-from arm_dynamics.dynamics.kinematics.pose_target import place, rotation_matrix
+from arm_dynamics.dynamics.kinematics.pose_target import check_coordinates, rotation_matrix
 from arm_dynamics.dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -31,7 +36,7 @@ AXIS_NOISE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Glide:
+class TwistProfile:
     """A twist (6,) [m/s, rad/s] held for ``cruise`` [s] that then falls to 0 in ``braking`` [s]."""
 
     twist: Vector
@@ -52,7 +57,7 @@ class Glide:
         return self.cruise + self.braking / 2 * (1 - share**2), share, -1 / self.braking
 
 
-class ToolGoal(Protocol):
+class CartesianTarget(Protocol):
     """Where to, from anywhere, within limits."""
 
     @property
@@ -60,13 +65,13 @@ class ToolGoal(Protocol):
         """Speeds and accelerations of the tool."""
         ...
 
-    def glide(self, position: Vector, rotation: Vector) -> Glide:
+    def glide(self, position: Vector, rotation: Vector) -> TwistProfile:
         """From a tool at ``position`` (3,) and ``rotation`` (3, 3)."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToPose:
+class TargetPose:
     """Straight to a pose, turning at an even pace about one axis, within ``limits``.
 
     Axes that the arm does not control, ``axes`` (6,) 0 or 1, are left as they are.
@@ -80,28 +85,31 @@ class ToPose:
     @classmethod
     def of(
         cls, arm: ArmModel, position: ArrayLike, rotation: ArrayLike, limits: ToolLimits
-    ) -> ToPose:
+    ) -> TargetPose:
         """Checked; raises InvalidValue for what is no pose."""
-        axes = frozen(np.array(controlled_axes(arm), dtype=float))
+        axes = as_readonly(np.array(controlled_axes(arm), dtype=float))
         turned = rotation_matrix("rotation", rotation)
-        return cls(place("position", position, 3), turned, limits, axes)
+        return cls(check_coordinates("position", position, 3), turned, limits, axes)
 
-    def glide(self, position: Vector, rotation: Vector) -> Glide:
+    def glide(self, position: Vector, rotation: Vector) -> TwistProfile:
         """v = way / T; at the speed limits but for the end, where √(2 a distance) is less."""
         way = self.axes * np.append(
             self.position - position, rotation_vector(rotation, self.rotation)
         )
-        T = max(_slowest(way, self.limits.speed, self.limits.turning), SETTLING)
+        T = max(
+            _slowest(way, self.limits.max_linear_velocity, self.limits.max_angular_velocity),
+            SETTLING,
+        )
         twist = way / T
         braking = braking_time(twist, self.limits)
         if braking > 2 * T:  # it would pass the pose: slower
             share = sqrt(2 * T / braking)
             T, twist, braking = T / share, share * twist, share * braking
-        return Glide(frozen(twist), T - braking / 2, braking)
+        return TwistProfile(as_readonly(twist), T - braking / 2, braking)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AtTwist:
+class TargetTwist:
     """A velocity for ``duration`` [s], then to rest."""
 
     twist: Vector
@@ -109,30 +117,34 @@ class AtTwist:
     limits: ToolLimits
 
     @classmethod
-    def of(cls, arm: ArmModel, twist: ArrayLike, duration: float, limits: ToolLimits) -> AtTwist:
+    def of(
+        cls, arm: ArmModel, twist: ArrayLike, duration: float, limits: ToolLimits
+    ) -> TargetTwist:
         """Checked twist (6,) [m/s, rad/s], slowed down in its direction to the speeds allowed.
 
         Raises InvalidValue naming an axis that is asked for and that the arm does not control.
         """
-        found, axes = vector("twist", twist, 6), controlled_axes(arm)
+        found, axes = check_vector("twist", twist, 6), controlled_axes(arm)
         for name, value, on in zip(AXIS_NAMES, found.tolist(), axes, strict=True):
             if not on and abs(value) > AXIS_NOISE:
                 able = ", ".join(n for n, a in zip(AXIS_NAMES, axes, strict=True) if a)
                 raise InvalidValue(
                     f"twist: {name} = {value:g}: arm '{arm.name}' controls {able} of its tool"
                 )
-        share = max(_slowest(found, limits.speed, limits.turning), 1.0)
-        return cls(frozen(found / share), scalar("duration [s]", duration, lower=0), limits)
+        share = max(_slowest(found, limits.max_linear_velocity, limits.max_angular_velocity), 1.0)
+        return cls(
+            as_readonly(found / share), check_float("duration [s]", duration, lower=0), limits
+        )
 
-    def glide(self, position: Vector, rotation: Vector) -> Glide:
+    def glide(self, position: Vector, rotation: Vector) -> TwistProfile:
         """The same from everywhere."""
         del position, rotation
-        return Glide(self.twist, self.duration, braking_time(self.twist, self.limits))
+        return TwistProfile(self.twist, self.duration, braking_time(self.twist, self.limits))
 
 
 def braking_time(twist: Vector, limits: ToolLimits) -> float:
     """max(|v| / a, |ω| / α) [s]."""
-    return _slowest(twist, limits.acceleration, limits.turning_acceleration)
+    return _slowest(twist, limits.max_linear_acceleration, limits.max_angular_acceleration)
 
 
 def _slowest(six: Vector, straight: float, turn: float) -> float:
@@ -141,37 +153,39 @@ def _slowest(six: Vector, straight: float, turn: float) -> float:
     return float(max(lengths[0] / straight, lengths[1] / turn))
 
 
-SHORTEST = 0.05
+MIN_BLEND_TIME = 0.05
 """Least time [s] in which the velocity passes from the present one into a goal's."""
 
 
 @dataclass(frozen=True, eq=False)
-class ToolGlide:
+class OnlineCartesianTrajectory:
     """p = p0 + σ(t) v,  R = exp(σ(t) [ω]×) R0; at first the present motion passes into it.
 
     The way begins (v - v_now) T / 2 behind the tool, so that the speed rises evenly within the
-    ``entry_time`` T and never beyond the goal's.
+    ``blend_time`` T and never beyond the goal's.
     """
 
     arm: ArmModel
-    goal: ToolGoal
+    goal: CartesianTarget
     start: float
     position: Vector
     rotation: Vector
     posture: Vector
-    glide: Glide
-    entry: Entry | None = None
+    glide: TwistProfile
+    entry: TransitionBlend | None = None
 
     @classmethod
-    def to(cls, arm: ArmModel, goal: ToolGoal, now: float, present: Reference) -> ToolGlide:
+    def toward(
+        cls, arm: ArmModel, goal: CartesianTarget, now: float, present: Reference
+    ) -> OnlineCartesianTrajectory:
         """From the ``present`` reference at ``now`` [s] to ``goal``."""
-        told = task_of(arm, present)
+        told = to_task_reference(arm, present)
         change = told.twist - goal.glide(told.position, told.rotation).twist
-        T = entry_time(change, goal.limits)
-        where = frozen(told.position + change[:3] * T / 2)
-        turned = frozen(pin.exp3(change[3:] * T / 2) @ told.rotation)
+        T = blend_time(change, goal.limits)
+        where = as_readonly(told.position + change[:3] * T / 2)
+        turned = as_readonly(pin.exp3(change[3:] * T / 2) @ told.rotation)
         plan = cls(arm, goal, now, where, turned, told.q, goal.glide(where, turned))
-        return replace(plan, entry=Entry.between(plan.at(now), told, now, now + T))
+        return replace(plan, entry=TransitionBlend.between(plan.at(now), told, now, now + T))
 
     @property
     def end(self) -> float:
@@ -182,7 +196,7 @@ class ToolGlide:
     def at(self, time: float) -> TaskReference:
         """What the tool should do at ``time`` [s]; it stands before the start."""
         if time < self.start:
-            return stopped(self.at(self.start))
+            return at_rest(self.at(self.start))
         planned = self._planned(time)
         if self.entry is None or time >= self.entry.end:
             return planned
@@ -190,20 +204,20 @@ class ToolGlide:
 
     def _planned(self, time: float) -> TaskReference:
         s, rate, change = self.glide.at(time - self.start)
-        twist, still = self.glide.twist, frozen(np.zeros(self.arm.nv))
-        position = frozen(self.position + s * twist[:3])
-        rotation = frozen(pin.exp3(s * twist[3:]) @ self.rotation)
-        moving = frozen(rate * twist), frozen(change * twist)
-        return TaskReference(self.posture, still, still, position, rotation, *moving, NOTHING)
+        twist, still = self.glide.twist, as_readonly(np.zeros(self.arm.nv))
+        position = as_readonly(self.position + s * twist[:3])
+        rotation = as_readonly(pin.exp3(s * twist[3:]) @ self.rotation)
+        moving = as_readonly(rate * twist), as_readonly(change * twist)
+        return TaskReference(self.posture, still, still, position, rotation, *moving, ZERO_TWIST)
 
-    def after(self, now: float, present: Reference) -> ToolGlide:
-        """To the same goal from the ``present`` reference."""
-        return ToolGlide.to(self.arm, self.goal, now, present)
+    def starting_from(self, now: float, current_reference: Reference) -> OnlineCartesianTrajectory:
+        """To the same goal from the ``current_reference`` reference."""
+        return OnlineCartesianTrajectory.toward(self.arm, self.goal, now, current_reference)
 
     def check(self, arm: ArmModel) -> None:
         """Nothing to refuse: a law of the tool goes as near as its arm can."""
 
 
-def entry_time(change: Vector, limits: ToolLimits) -> float:
+def blend_time(change: Vector, limits: ToolLimits) -> float:
     """T = 3/2 max(|Δv| / a, |Δω| / α) [s]: what an even rise takes; at least SHORTEST."""
-    return max(1.5 * braking_time(change, limits), SHORTEST)
+    return max(1.5 * braking_time(change, limits), MIN_BLEND_TIME)

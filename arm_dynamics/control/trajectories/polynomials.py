@@ -17,11 +17,11 @@ from arm_dynamics.core.arrays import Vector
 NEGLIGIBLE = 1e-14
 """Share of the largest term of a derivative below which its highest terms are rounding."""
 
-Bounds = tuple[Vector, Vector]
+RangeBounds = tuple[Vector, Vector]
 
 
-def joining(
-    T: float | Vector, p: Bounds, v: Bounds | None = None, a: Bounds | None = None
+def boundary_polynomial(
+    T: float | Vector, p: RangeBounds, v: RangeBounds | None = None, a: RangeBounds | None = None
 ) -> Vector:
     """Polynomial of the lowest degree that has the given values at s = 0 and s = T.
 
@@ -53,7 +53,7 @@ def evaluate(c: Vector, s: float) -> tuple[Vector, Vector, Vector]:
     return p, v, a
 
 
-def evaluate_each(c: Vector, s: Vector) -> tuple[Vector, Vector, Vector]:
+def evaluate_batch(c: Vector, s: Vector) -> tuple[Vector, Vector, Vector]:
     """``evaluate`` of many polynomials (degree + 1, m, n), each at its own s (m,)."""
     p, v, a = (np.zeros(c.shape[1:]) for _ in range(3))
     for row in c[::-1]:
@@ -69,7 +69,7 @@ def derivative(c: Vector) -> Vector:
     return slope if len(slope) else np.zeros_like(c)
 
 
-def within(c: Vector, T: float, low: Vector, high: Vector) -> bool:
+def is_certainly_within(c: Vector, T: float, low: Vector, high: Vector) -> bool:
     """Whether low <= p(s) <= high (n,) in [0, T] is plain from p's Bézier points.
 
     p lies in their convex hull: True is certain, False says nothing.
@@ -78,8 +78,8 @@ def within(c: Vector, T: float, low: Vector, high: Vector) -> bool:
     return bool((points >= low).all() and (points <= high).all())
 
 
-def all_within(c: Vector, T: Vector, low: Vector, high: Vector) -> NDArray[np.bool_]:
-    """``within`` of many polynomials (degree + 1, m, n) at once, over [0, T] of each (m,)."""
+def are_certainly_within(c: Vector, T: Vector, low: Vector, high: Vector) -> NDArray[np.bool_]:
+    """``is_certainly_within`` of many polynomials (degree + 1, m, n) at once, over [0, T] of each (m,)."""
     powers = np.arange(len(c))[:, None, None]
     points = np.tensordot(_bezier(len(c)), c * T[:, None] ** powers, axes=1)
     return np.asarray(((points >= low) & (points <= high)).all(axis=(0, 2)))

@@ -6,12 +6,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from math import isnan, sqrt
 
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import InvalidValue
 
-SHORTEST, LONGEST = 1e-30, 1e30
+MIN_DURATION, MAX_DURATION = 1e-30, 1e30
 """Durations [s] whose speeds and accelerations are numbers to reckon with."""
-Row = tuple[float, float, float, float, float, float]
+PhaseCoefficients = tuple[float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class Profile:
     """
 
     times: tuple[float, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PhaseCoefficients, ...]
     duration: float
     scale: float = 1.0
 
@@ -33,7 +33,7 @@ class Profile:
         """
         if not 0 < time < self.duration:
             if isnan(time):
-                raise no_time(time)
+                raise invalid_time_error(time)
             return (0.0 if time <= 0 else 1.0), 0.0, 0.0
         i = max(bisect_right(self.times, time) - 1, 0)
         c0, c1, c2, c3, c4, c5 = self.rows[i]
@@ -43,13 +43,13 @@ class Profile:
         a = 2 * c2 + x * (6 * c3 + x * (12 * c4 + x * 20 * c5))
         return s, v * k, a * k * k
 
-    def lasting(self, duration: float) -> Profile:
+    def stretched_to(self, duration: float) -> Profile:
         """The same profile slowed down to a longer ``duration`` [s].
 
         Speeds fall by the ratio of the durations and accelerations by its square, so that it
         keeps the limits that it was made for. Raises InvalidValue for a shorter duration.
         """
-        slower = scalar("duration [s]", duration, upper=LONGEST) / self.duration
+        slower = check_float("duration [s]", duration, upper=MAX_DURATION) / self.duration
         if slower < 1 - 1e-12:
             raise InvalidValue(
                 f"duration = {duration:.6g} s: at least {self.duration:.6g} s is needed within"
@@ -59,7 +59,7 @@ class Profile:
         return replace(self, times=times, duration=duration, scale=slower * self.scale)
 
 
-def no_time(time: float) -> InvalidValue:
+def invalid_time_error(time: float) -> InvalidValue:
     """The refusal of a time that is no number: it is neither before nor after anything."""
     return InvalidValue(f"time = {time} s: a number is expected")
 
@@ -69,7 +69,7 @@ def cubic(duration: float) -> Profile:
 
     Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 2.1.4.
     """
-    T = scalar("duration [s]", duration, lower=SHORTEST, upper=LONGEST)
+    T = check_float("duration [s]", duration, lower=MIN_DURATION, upper=MAX_DURATION)
     return Profile((0.0,), ((0.0, 0.0, 3.0, -2.0, 0.0, 0.0),), T, T)
 
 
@@ -78,7 +78,7 @@ def quintic(duration: float) -> Profile:
 
     Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 2.1.5.
     """
-    T = scalar("duration [s]", duration, lower=SHORTEST, upper=LONGEST)
+    T = check_float("duration [s]", duration, lower=MIN_DURATION, upper=MAX_DURATION)
     return Profile((0.0,), ((0.0, 0.0, 0.0, 10.0, -15.0, 6.0),), T, T)
 
 
@@ -90,8 +90,8 @@ def trapezoidal(velocity: float, acceleration: float) -> Profile:
     Raises InvalidValue for limits under which it would last longer than LONGEST.
     Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 3.2.
     """
-    a = scalar("acceleration [1/s²]", acceleration, lower=1e-60, upper=1e60)
-    v = min(scalar("velocity [1/s]", velocity, lower=1e-30), sqrt(a))
+    a = check_float("acceleration [1/s²]", acceleration, lower=1e-60, upper=1e60)
+    v = min(check_float("velocity [1/s]", velocity, lower=1e-30), sqrt(a))
     ramp, way, end = v / a, v * v / a / 2, 1 / v + v / a
     up, down = (0.0, 0.0, a / 2, 0.0, 0.0, 0.0), (1 - way, v, -a / 2, 0.0, 0.0, 0.0)
     if 2 * way > 1 - 1e-12:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arm_dynamics.core.arrays import frozen, scalar
+from arm_dynamics.core.arrays import as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference, TaskReference
 
@@ -27,12 +27,12 @@ class ScaledClock:
         self._lag = 0.0
         self._now: float | None = None
 
-    def ask(self, factor: float) -> None:
+    def set_factor(self, factor: float) -> None:
         """Let time pass ``factor`` times as fast: 0 is a pause.
 
         Raises InvalidValue outside [0, 1]: what was held against velocity limits is not faster.
         """
-        number = scalar("speed scaling factor", factor)
+        number = check_float("speed scaling factor", factor)
         if not 0 <= number <= 1:
             raise InvalidValue(f"speed scaling factor = {number:g}: 0 to 1 is allowed")
         self.wanted = number
@@ -78,9 +78,9 @@ class ScaledClock:
 
 
 def _scaled(reference: Reference, f: float, rate: float) -> Reference:
-    v, a = frozen(f * reference.v), frozen(f**2 * reference.a + rate * reference.v)
+    v, a = as_readonly(f * reference.v), as_readonly(f**2 * reference.a + rate * reference.v)
     if not isinstance(reference, TaskReference):
         return replace(reference, v=v, a=a)
-    twist = frozen(f * reference.twist)
-    acceleration = frozen(f**2 * reference.acceleration + rate * reference.twist)
+    twist = as_readonly(f * reference.twist)
+    acceleration = as_readonly(f**2 * reference.acceleration + rate * reference.twist)
     return replace(reference, v=v, a=a, twist=twist, acceleration=acceleration)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from arm_dynamics.control.trajectories.feed_forward import FeedForward
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -18,10 +18,10 @@ USUAL = 10.0
 """Deceleration [rad/s² or m/s²] of a joint without a velocity limit."""
 
 
-def usual_deceleration(arm: ArmModel) -> Vector:
+def default_deceleration(arm: ArmModel) -> Vector:
     """Deceleration (nv,) [rad/s²]: from the velocity limit to rest in SLOWING."""
     limit = arm.velocity_limit
-    return frozen(np.where(np.isfinite(limit), limit / SLOWING, USUAL))
+    return as_readonly(np.where(np.isfinite(limit), limit / SLOWING, USUAL))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class StopTrajectory:
     @classmethod
     def of(cls, arm: ArmModel, deceleration: Vector) -> StopTrajectory:
         """How an arm stops, for ``after``; itself a stand in the middle of nowhere."""
-        none = frozen(np.zeros(arm.nv))
+        none = as_readonly(np.zeros(arm.nv))
         return cls(0.0, none, none, deceleration, arm.lower, arm.upper)
 
     @cached_property
@@ -54,7 +54,7 @@ class StopTrajectory:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             slowest = np.where(self.deceleration > 0, speed / self.deceleration, 0.0)
             within = np.where(room > 0, 2 * room / speed, 0.0)
-        return frozen(np.where(speed > 0, np.minimum(slowest, within), 0.0))
+        return as_readonly(np.where(speed > 0, np.minimum(slowest, within), 0.0))
 
     @property
     def end(self) -> float:
@@ -68,14 +68,14 @@ class StopTrajectory:
         moving = (T > 0) & (s < T)
         a = np.where(moving, -self.v / np.where(T > 0, T, 1.0), 0.0)
         gone = np.where(T > 0, self.v * s * (1 - 0.5 * s / np.where(T > 0, T, 1.0)), 0.0)
-        v = frozen(np.where(moving, self.v + a * s, 0.0))
+        v = as_readonly(np.where(moving, self.v + a * s, 0.0))
         effort = None if self.effort is None else self.effort.at(time)
-        return Reference(frozen(self.q + gone), v, frozen(a), effort=effort)
+        return Reference(as_readonly(self.q + gone), v, as_readonly(a), effort=effort)
 
-    def after(self, now: float, present: Reference) -> StopTrajectory:
-        """From the ``present`` reference to rest, beginning ``now``; its effort fades out."""
-        effort = FeedForward.after(None, now, present.effort, now + SLOWING)
-        return replace(self, start=now, q=present.q, v=present.v, effort=effort)
+    def starting_from(self, now: float, current_reference: Reference) -> StopTrajectory:
+        """From the ``current_reference`` reference to rest, beginning ``now``; its effort fades out."""
+        effort = FeedForward.after(None, now, current_reference.effort, now + SLOWING)
+        return replace(self, start=now, q=current_reference.q, v=current_reference.v, effort=effort)
 
     def check(self, arm: ArmModel) -> None:
         """Nothing to refuse: an arm may always stop."""

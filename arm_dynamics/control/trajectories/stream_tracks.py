@@ -18,7 +18,7 @@ from arm_dynamics.core.arrays import Vector
 WINDOW = 0.18
 """Time [s] of the waypoints that count; at least PERIODS of the stream."""
 PERIODS = 6
-MOST = 64
+MAX_WAYPOINTS = 64
 """Waypoints that count at most."""
 STRAIGHT = 4
 """Waypoints up to which the stream counts as a straight line: their parabola would be noise."""
@@ -46,7 +46,7 @@ class StreamFit:
 
     def __init__(self, top: Vector) -> None:
         self._top = top
-        self._samples: deque[Sample] = deque(maxlen=MOST)
+        self._samples: deque[Sample] = deque(maxlen=MAX_WAYPOINTS)
 
     def restart(self) -> None:
         """Forget the waypoints."""

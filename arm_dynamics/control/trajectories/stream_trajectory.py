@@ -20,8 +20,8 @@ from arm_dynamics.control.trajectories.limited_move import (
     join,
     moment,
 )
-from arm_dynamics.control.trajectories.stop_trajectory import usual_deceleration
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.control.trajectories.stop_trajectory import default_deceleration
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -29,17 +29,17 @@ FADE = 0.12
 """Time [s] in which the difference to the reference before it fades out."""
 LONGER = 2.0
 """Times as long, where that is too fast for the joint."""
-SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
+VELOCITY_FRACTIONS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 """Of a fading difference: where its rates are held against the limits."""
-NEARLY = 0.01
+POSITION_TOLERANCE = 0.01
 """Part of the velocity limit by which a fading difference may exceed it."""
 LIMITED = 0.8
 """Part of the acceleration limit from which on it is a limited move's, and does not fade."""
 
 
 def joint_limits(arm: ArmModel) -> tuple[Limits, ...]:
-    """Return what each joint may do; the acceleration is ``usual_deceleration``."""
-    rows = zip(arm.velocity_limit, usual_deceleration(arm), arm.lower, arm.upper, strict=True)
+    """Return what each joint may do; the acceleration is ``default_deceleration``."""
+    rows = zip(arm.velocity_limit, default_deceleration(arm), arm.lower, arm.upper, strict=True)
     return tuple(Limits(*map(float, row)) for row in rows)
 
 
@@ -111,15 +111,15 @@ class StreamTrajectory:
             ]
         return reference_of(moments, None if self.effort is None else self.effort.at(time))
 
-    def after(self, now: float, present: Reference) -> StreamTrajectory:
-        """The same stream entered at ``now`` from the ``present`` reference."""
-        here = moments_of(present)
+    def starting_from(self, now: float, current_reference: Reference) -> StreamTrajectory:
+        """The same stream entered at ``now`` from the ``current_reference`` reference."""
+        here = moments_of(current_reference)
         limits = tuple(map(reaching, self.limits, here))
         entries = [
             Entry.of(track, now, joint, limit, self.fade)
             for track, joint, limit in zip(self.tracks, here, limits, strict=True)
         ]
-        effort = FeedForward.after(self.effort, now, present.effort, now + self.fade)
+        effort = FeedForward.after(self.effort, now, current_reference.effort, now + self.fade)
         return replace(self, limits=limits, start=now, entries=tuple(entries), effort=effort)
 
     def check(self, arm: ArmModel) -> None:
@@ -128,8 +128,8 @@ class StreamTrajectory:
 
 def _keeps(row: Row, length: float, v: float, limits: Limits) -> bool:
     """Whether a fading difference on a motion at ``v`` keeps velocity and acceleration."""
-    room = max(limits.velocity - abs(v), NEARLY * limits.velocity)
-    found = [moment(row, share * length) for share in SHARES]
+    room = max(limits.velocity - abs(v), POSITION_TOLERANCE * limits.velocity)
+    found = [moment(row, share * length) for share in VELOCITY_FRACTIONS]
     return all(abs(m.v) <= room and abs(m.a) <= limits.acceleration for m in found)
 
 
@@ -153,7 +153,7 @@ def _within(found: Moment, limits: Limits) -> Moment:
 
 def reference_of(moments: Sequence[Moment], effort: Vector | None = None) -> Reference:
     """Return the reference of all joints."""
-    q, v, a = (frozen(column) for column in zip(*moments, strict=True))
+    q, v, a = (as_readonly(column) for column in zip(*moments, strict=True))
     return Reference(q, v, a, effort=effort)
 
 
@@ -194,15 +194,15 @@ class VelocityStream:
         effort = None if self.effort is None else self.effort.at(time)
         return reference_of([track.at(time) for track in self.tracks], effort)
 
-    def after(self, now: float, present: Reference) -> VelocityStream:
-        """The same velocities from the ``present`` reference on."""
-        here = moments_of(present)
+    def starting_from(self, now: float, current_reference: Reference) -> VelocityStream:
+        """The same velocities from the ``current_reference`` reference on."""
+        here = moments_of(current_reference)
         columns = zip(*self.rows, strict=True)
         tracks = [
             self._track(now, joint, column, reaching(limits, joint))
             for joint, column, limits in zip(here, columns, self.limits, strict=True)
         ]
-        effort = FeedForward.after(self.effort, now, present.effort, now + self.period)
+        effort = FeedForward.after(self.effort, now, current_reference.effort, now + self.period)
         return replace(self, tracks=tuple(tracks), effort=effort)
 
     def check(self, arm: ArmModel) -> None:

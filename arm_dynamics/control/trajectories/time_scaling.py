@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
-from arm_dynamics.control.trajectories.joint_splines import through
+from arm_dynamics.control.trajectories.joint_splines import check_points
 from arm_dynamics.control.trajectories.joint_trajectory import (
     JointTrajectory,
     Waypoint,
     check_limits,
 )
-from arm_dynamics.control.trajectories.polynomials import evaluate, joining
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector, whole
-from arm_dynamics.core.errors import ConfigError, TrajectoryRefused
+from arm_dynamics.control.trajectories.polynomials import boundary_polynomial, evaluate
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
+from arm_dynamics.core.errors import ConfigError, TrajectoryRejected
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics.rigid_body import gravity, rnea
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 MISSING = f"time scaling needs toppra: {to_install('trajectories')}"
@@ -48,8 +48,8 @@ APART = 1e-9
 """Distance [rad or m] below which two points are the same."""
 
 
-@takes_arm
-def fastest(
+@requires_arm
+def time_optimal_trajectory(
     arm: ArmModel,
     points: Sequence[ArrayLike],
     *,
@@ -76,14 +76,14 @@ def fastest(
         _limit("acceleration", [np.inf] * arm.nv if acceleration is None else acceleration, arm.nv),
         _limit("effort", arm.effort_limit if effort is None else effort, arm.nv),
     )
-    s = _grid(whole("grid", grid, lower=4))
+    s = _grid(check_int("grid", grid, lower=4))
     _check_weight(arm, path(s), limits.effort)
     speed = _path_speed(arm, path, s, limits)
     lasting = 2 * np.diff(s) / (speed[1:] + speed[:-1])
     times = np.concatenate([[0.0], np.cumsum(lasting)])
     q, v = path(s), path(s, 1) * speed[:, None]
     slower = _excess(arm, times, q, v, limits)
-    found = _trajectory(scalar("start [s]", start) + slower * times, q, v / slower)
+    found = _trajectory(check_float("start [s]", start) + slower * times, q, v / slower)
     check_limits(arm, found)
     return found
 
@@ -99,11 +99,11 @@ class _Limits:
 
 def _path(arm: ArmModel, points: Sequence[ArrayLike]) -> CubicSpline:
     """Natural spline over the points' distance along their chords, of LENGTH in all."""
-    q = through(points)
-    vector("points[0]", q[0], arm.nv)
+    q = check_points(points)
+    check_vector("points[0]", q[0], arm.nv)
     chords = np.linalg.norm(np.diff(q, axis=0), axis=1)
     for k in np.flatnonzero(chords < APART).tolist():
-        raise TrajectoryRefused(f"points {k} and {k + 1} are the same: {q[k].tolist()}")
+        raise TrajectoryRejected(f"points {k} and {k + 1} are the same: {q[k].tolist()}")
     s = np.concatenate([[0.0], np.cumsum(chords)])
     return CubicSpline(s / s[-1] * LENGTH, q, bc_type="natural")
 
@@ -128,7 +128,7 @@ def _path_speed(arm: ArmModel, path: CubicSpline, s: Vector, limits: _Limits) ->
     method = toppra.algorithm.TOPPRA(held, way, gridpoints=s, solver_wrapper="seidel")
     _, speed, _ = method.compute_parameterization(0, 0)
     if speed is None or not np.isfinite(speed).all() or (speed[1:-1] <= 0).any():
-        raise TrajectoryRefused(
+        raise TrajectoryRejected(
             "no motion along this path keeps the limits: larger ones or a finer grid are expected"
         )
     return np.asarray(speed, dtype=float)
@@ -153,14 +153,14 @@ def _excess(arm: ArmModel, times: Vector, q: Vector, v: Vector, limits: _Limits)
 def _between(times: Vector, q: Vector, v: Vector) -> Iterator[Reference]:
     """Samples of the cubics between waypoints, both ends of each included."""
     for k, length in enumerate(np.diff(times).tolist()):
-        cubic = joining(length, (q[k], q[k + 1]), (v[k], v[k + 1]))
+        cubic = boundary_polynomial(length, (q[k], q[k + 1]), (v[k], v[k + 1]))
         for share in np.linspace(0, 1, BETWEEN):
             yield Reference(*evaluate(cubic, float(share) * length))
 
 
 def _trajectory(times: Vector, q: Vector, v: Vector) -> JointTrajectory:
     rows = zip(times.tolist(), q, v, strict=True)
-    return JointTrajectory(tuple(Waypoint(t, frozen(a), frozen(b)) for t, a, b in rows))
+    return JointTrajectory(tuple(Waypoint(t, as_readonly(a), as_readonly(b)) for t, a, b in rows))
 
 
 def _check_weight(arm: ArmModel, q: Vector, effort: Vector) -> None:
@@ -168,7 +168,7 @@ def _check_weight(arm: ArmModel, q: Vector, effort: Vector) -> None:
     for row in q:
         weight = gravity(arm, row)
         for i in np.flatnonzero(np.abs(weight) >= effort):
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"joint '{arm.joint_names[i]}': holding the arm at q = {row.round(3).tolist()} on"
                 f" this path takes {weight[i]:.6g} N·m; the limit is {effort[i]:.6g}"
             )
@@ -176,9 +176,9 @@ def _check_weight(arm: ArmModel, q: Vector, effort: Vector) -> None:
 
 def _limit(name: str, value: ArrayLike, size: int) -> Vector:
     """Limits (nv,) above 0; raises InvalidValue."""
-    limit = vector(name, np.minimum(frozen(value), UNLIMITED), size)
+    limit = check_vector(name, np.minimum(as_readonly(value), UNLIMITED), size)
     for i, x in enumerate(limit.tolist()):
-        scalar(f"{name}[{i}]", x, above=0)
+        check_float(f"{name}[{i}]", x, above=0)
     return limit
 
 

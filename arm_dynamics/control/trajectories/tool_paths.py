@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.trajectories.profiles import Profile, trapezoidal
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.kinematics.pose_target import rotation_matrix
 
@@ -23,7 +23,7 @@ STRAIGHT = 1e-9
 """Sine of an angle below which three points lie on one line."""
 LONG = 1e9
 """One over the length [m], angle [rad] or bend below which a way has none."""
-SLOWEST = 1e-9
+MIN_LIMIT = 1e-9
 """Least limit of a tool's motion, in its unit: times stay far from the largest numbers."""
 
 
@@ -40,7 +40,7 @@ class Curve(Protocol):
         ...
 
     @property
-    def bend(self) -> float:
+    def curvature_bound(self) -> float:
         """|p''| where s̈ = 0 and ṡ = 1: what a turn of the way adds to the acceleration."""
         ...
 
@@ -62,7 +62,7 @@ class Line:
         return float(np.linalg.norm(self.way))
 
     @property
-    def bend(self) -> float:
+    def curvature_bound(self) -> float:
         """0: no turn."""
         return 0.0
 
@@ -88,7 +88,7 @@ class Arc:
         return abs(self.angle) * float(np.linalg.norm(self.x))
 
     @property
-    def bend(self) -> float:
+    def curvature_bound(self) -> float:
         """angle² times the radius."""
         return self.angle**2 * float(np.linalg.norm(self.x))
 
@@ -98,7 +98,7 @@ def arc_through(start: Vector, via: ArrayLike, end: ArrayLike) -> Arc:
 
     Raises InvalidValue where they lie on one line, or two of them together.
     """
-    a, b = vector("via", via, 3) - start, vector("end", end, 3) - start
+    a, b = check_vector("via", via, 3) - start, check_vector("end", end, 3) - start
     normal = np.cross(a, b)
     square = float(normal @ normal)
     if square <= (STRAIGHT * np.linalg.norm(a) * np.linalg.norm(b)) ** 2:
@@ -107,7 +107,9 @@ def arc_through(start: Vector, via: ArrayLike, end: ArrayLike) -> Arc:
     inward = (a @ a * np.cross(b, normal) + b @ b * np.cross(normal, a)) / (2 * square)
     centre, x, n = start + inward, -inward, normal / sqrt(square)
     y, last = np.cross(n, x), b - inward
-    return Arc(frozen(centre), frozen(x), frozen(y), atan2(last @ y, last @ x) % (2 * pi))
+    return Arc(
+        as_readonly(centre), as_readonly(x), as_readonly(y), atan2(last @ y, last @ x) % (2 * pi)
+    )
 
 
 def circle(start: Vector, centre: ArrayLike, axis: ArrayLike, angle: float) -> Arc:
@@ -117,17 +119,22 @@ def circle(start: Vector, centre: ArrayLike, axis: ArrayLike, angle: float) -> A
     own centre is the foot of ``start`` on that line. Raises InvalidValue for an axis of length 0
     and for a start on the line.
     """
-    n, given = vector("axis", axis, 3), vector("centre", centre, 3)
+    n, given = check_vector("axis", axis, 3), check_vector("centre", centre, 3)
     if not n.any():
         raise InvalidValue("axis = (0, 0, 0): a direction is expected")
     n = n / np.linalg.norm(n)
     x = start - given - n * (n @ (start - given))
     if np.linalg.norm(x) <= STRAIGHT:
         raise InvalidValue(f"circle about {given.tolist()}: its start lies on the axis")
-    return Arc(frozen(start - x), frozen(x), frozen(np.cross(n, x)), scalar("angle [rad]", angle))
+    return Arc(
+        as_readonly(start - x),
+        as_readonly(x),
+        as_readonly(np.cross(n, x)),
+        check_float("angle [rad]", angle),
+    )
 
 
-class Way(Protocol):
+class PosePath(Protocol):
     """Where a tool is, as a curve of s in [0, 1]."""
 
     def at(self, s: float) -> tuple[Vector, Vector, Vector, Vector]:
@@ -147,9 +154,9 @@ class ToolPath:
     def to(cls, curve: Curve, before: Vector, after: ArrayLike | None) -> ToolPath:
         """Turning from rotation ``before`` to ``after`` (3, 3) by the shortest way; none: kept."""
         if after is None:
-            return cls(curve, before, frozen(np.zeros(3)))
+            return cls(curve, before, as_readonly(np.zeros(3)))
         target = rotation_matrix("rotation", after)
-        return cls(curve, before, frozen(pin.log3(target @ before.T)))
+        return cls(curve, before, as_readonly(pin.log3(target @ before.T)))
 
     def at(self, s: float) -> tuple[Vector, Vector, Vector, Vector]:
         """Position (3,) [m] and rotation (3, 3); p' and p'' (6,), linear parts first."""
@@ -162,23 +169,23 @@ class ToolPath:
 class ToolLimits:
     """Speed [m/s], acceleration [m/s²], and those of the turn [rad/s, rad/s²], of a tool.
 
-    ``acceleration`` bounds the parts along the way and across it, each.
+    ``max_linear_acceleration`` bounds the parts along the way and across it, each.
     """
 
-    speed: float = 0.25
-    acceleration: float = 1.0
-    turning: float = 1.0
-    turning_acceleration: float = 4.0
+    max_linear_velocity: float = 0.25
+    max_linear_acceleration: float = 1.0
+    max_angular_velocity: float = 1.0
+    max_angular_acceleration: float = 4.0
 
     def __post_init__(self) -> None:
         """Refuse what is no number of at least SLOWEST."""
         for name in self.__slots__:
-            scalar(name, getattr(self, name), lower=SLOWEST)
+            check_float(name, getattr(self, name), lower=MIN_LIMIT)
 
     def profile(self, path: ToolPath) -> Profile | None:
         """The fastest trapezoidal s(t) along ``path`` within these limits; None without a way."""
         angle = float(np.linalg.norm(path.turn))
-        return self.fastest(path.curve.length, angle, path.curve.bend)
+        return self.fastest(path.curve.length, angle, path.curve.curvature_bound)
 
     def fastest(self, length: float, angle: float, bend: float) -> Profile | None:
         """The fastest trapezoidal s(t) where |p'| <= ``length``, |ω| <= ``angle`` at ṡ = 1.
@@ -187,8 +194,8 @@ class ToolLimits:
         """
         if max(length, angle) <= STRAIGHT:
             return None
-        across = sqrt(self.acceleration / max(bend, 1 / LONG))
+        across = sqrt(self.max_linear_acceleration / max(bend, 1 / LONG))
         ways = np.maximum([length, angle], 1 / LONG)
-        v = float(np.min([self.speed, self.turning] / ways))
-        a = float(np.min([self.acceleration, self.turning_acceleration] / ways))
+        v = float(np.min([self.max_linear_velocity, self.max_angular_velocity] / ways))
+        a = float(np.min([self.max_linear_acceleration, self.max_angular_acceleration] / ways))
         return trapezoidal(min(v, across), a)

@@ -16,22 +16,22 @@ from arm_dynamics.control.trajectories.polynomials import evaluate
 from arm_dynamics.control.trajectories.profiles import Profile
 from arm_dynamics.control.trajectories.tool_paths import Line, ToolLimits, ToolPath
 from arm_dynamics.control.trajectories.transition_blend import (
-    turning,
-    turning_rates,
-    turning_speeds,
+    angular_velocities,
+    rotation_and_derivatives,
+    rotation_vector_derivatives,
 )
-from arm_dynamics.core.arrays import Vector, frozen, vector
-from arm_dynamics.core.errors import TrajectoryRefused
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
+from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.rotations import rotation_vector
-from arm_dynamics.dynamics.kinematics.pose_target import place, rotation_matrix
+from arm_dynamics.dynamics.kinematics.pose_target import check_coordinates, rotation_matrix
 
-Pose = tuple[ArrayLike, ArrayLike]
+PoseLike = tuple[ArrayLike, ArrayLike]
 """Position (3,) [m] and rotation (3, 3)."""
 CORNER = 0.35
 """Change of direction [rad] between two straight pieces at which the tool stops."""
-SAME = 1e-6
+POSE_TOLERANCE = 1e-6
 """Distance [m] and angle [rad] below which two poses are one."""
-MOST_POSES = 2000
+MAX_POSES = 2000
 """Poses of one path or timetable."""
 SAMPLES = 8
 """Points between two poses at which a spline's speed is looked at."""
@@ -49,7 +49,7 @@ class SplinePath:
         knots, pieces = self.spline.x, self.spline.c
         i = min(max(bisect_right(knots, s) - 1, 0), pieces.shape[1] - 1)
         x, first, second = evaluate(pieces[::-1, i], s - knots[i])
-        turn, rate, change = turning(x[3:], first[3:], second[3:])
+        turn, rate, change = rotation_and_derivatives(x[3:], first[3:], second[3:])
         twist, bend = np.append(first[:3], rate), np.append(second[:3], change)
         return x[:3], turn @ self.rotation, twist, bend
 
@@ -57,15 +57,15 @@ class SplinePath:
         """The fastest trapezoidal s(t) within the limits; None without a way."""
         count = SAMPLES * (len(self.spline.x) - 1)
         x, first, second = (self.spline(np.linspace(0.0, 1.0, count + 1), k) for k in range(3))
-        turns = turning_speeds(x[:, 3:], first[:, 3:])
+        turns = angular_velocities(x[:, 3:], first[:, 3:])
         length, angle, bend = (
             float(np.linalg.norm(x, axis=1).max()) for x in (first[:, :3], turns, second[:, :3])
         )
         return limits.fastest(length, angle, bend)
 
 
-def through(
-    before: CartesianTrajectory, poses: Sequence[Pose], limits: ToolLimits
+def spline_through(
+    before: CartesianTrajectory, poses: Sequence[PoseLike], limits: ToolLimits
 ) -> CartesianTrajectory:
     """Go on through ``poses`` and stop at the last one, within ``limits``.
 
@@ -74,16 +74,16 @@ def through(
     Raises TrajectoryRefused where there is no pose, or more than MOST_POSES; InvalidValue for
     what is none.
     """
-    if not 0 < len(poses) <= MOST_POSES:
-        raise TrajectoryRefused(
-            f"a path of {len(poses)} poses: at least one is expected, at most {MOST_POSES}"
+    if not 0 < len(poses) <= MAX_POSES:
+        raise TrajectoryRejected(
+            f"a path of {len(poses)} poses: at least one is expected, at most {MAX_POSES}"
         )
     trajectory = before
     for run in _runs([_end(before), *(_checked(i, pose) for i, pose in enumerate(poses))]):
         path = _joined(run, limits)
         profile = path.profile(limits) if isinstance(path, SplinePath) else limits.profile(path)
         if profile is not None:
-            trajectory = replace(trajectory, pieces=(*trajectory.pieces, (path, profile)))
+            trajectory = replace(trajectory, segments=(*trajectory.segments, (path, profile)))
     return trajectory
 
 
@@ -97,10 +97,10 @@ def _joined(run: list[tuple[Vector, Vector]], limits: ToolLimits) -> SplinePath 
     return SplinePath(spline, run[0][1])
 
 
-def timed(
+def timed_spline(
     before: CartesianTrajectory,
     times: Sequence[float],
-    poses: Sequence[Pose],
+    poses: Sequence[PoseLike],
     twists: Sequence[ArrayLike] | None = None,
 ) -> CartesianTrajectory:
     """Go on through ``poses`` at ``times`` [s] after the start of ``before``, to rest at the last.
@@ -112,7 +112,7 @@ def timed(
     """
     _check_times(times, len(poses), twists)
     run = [_checked(i, pose) for i, pose in enumerate(poses)]
-    told = None if twists is None else [vector("twist", twist, 6) for twist in twists]
+    told = None if twists is None else [check_vector("twist", twist, 6) for twist in twists]
     t = list(times)
     if t[0] > 0:
         run, t = [_end(before), *run], [0.0, *t]
@@ -127,26 +127,28 @@ def timed(
     )
     even = Profile((0.0,), ((0.0, 1.0, 0.0, 0.0, 0.0, 0.0),), t[-1], t[-1])
     start = replace(before, position=run[0][0], rotation=run[0][1])
-    return replace(start, pieces=((SplinePath(spline, run[0][1]), even),))
+    return replace(start, segments=((SplinePath(spline, run[0][1]), even),))
 
 
 def _check_times(times: Sequence[float], count: int, twists: Sequence[ArrayLike] | None) -> None:
-    if not 0 < count <= MOST_POSES:
-        raise TrajectoryRefused(
-            f"a trajectory of {count} points: at least one is expected, at most {MOST_POSES}"
+    if not 0 < count <= MAX_POSES:
+        raise TrajectoryRejected(
+            f"a trajectory of {count} points: at least one is expected, at most {MAX_POSES}"
         )
     if len(times) != count or (twists is not None and len(twists) != count):
-        raise TrajectoryRefused(f"{len(times)} times and {len(twists or ())} twists, {count} poses")
+        raise TrajectoryRejected(
+            f"{len(times)} times and {len(twists or ())} twists, {count} poses"
+        )
     previous = -np.inf
     for i, time in enumerate(times):
         if not 0 <= time < np.inf or time <= previous:
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"point {i}: time {time} s; finite, not negative and strictly increasing times are"
                 f" expected (previous: {previous})"
             )
         previous = time
-    if twists is not None and np.any(last := vector("twist", twists[-1], 6)):
-        raise TrajectoryRefused(f"velocity {last.tolist()} at the last point; 0 expected")
+    if twists is not None and np.any(last := check_vector("twist", twists[-1], 6)):
+        raise TrajectoryRejected(f"velocity {last.tolist()} at the last point; 0 expected")
 
 
 def _end(before: CartesianTrajectory) -> tuple[Vector, Vector]:
@@ -154,9 +156,11 @@ def _end(before: CartesianTrajectory) -> tuple[Vector, Vector]:
     return at.position, at.rotation
 
 
-def _checked(i: int, pose: Pose) -> tuple[Vector, Vector]:
+def _checked(i: int, pose: PoseLike) -> tuple[Vector, Vector]:
     name = f"pose {i}"
-    return place(f"{name}: position", pose[0], 3), rotation_matrix(f"{name}: rotation", pose[1])
+    return check_coordinates(f"{name}: position", pose[0], 3), rotation_matrix(
+        f"{name}: rotation", pose[1]
+    )
 
 
 def _runs(poses: list[tuple[Vector, Vector]]) -> list[list[tuple[Vector, Vector]]]:
@@ -166,9 +170,12 @@ def _runs(poses: list[tuple[Vector, Vector]]) -> list[list[tuple[Vector, Vector]
         here = runs[-1][-1]
         way = pose[0] - here[0]
         length = float(np.linalg.norm(way))
-        if length <= SAME and np.linalg.norm(rotation_vector(here[1], pose[1])) <= SAME:
+        if (
+            length <= POSE_TOLERANCE
+            and np.linalg.norm(rotation_vector(here[1], pose[1])) <= POSE_TOLERANCE
+        ):
             continue
-        heading = way / length if length > SAME else None
+        heading = way / length if length > POSE_TOLERANCE else None
         if len(runs[-1]) > 1 and _corner(direction, heading):
             runs.append([here])
         runs[-1].append(pose)
@@ -186,7 +193,7 @@ def _corner(before: Vector | None, after: Vector | None) -> bool:
 def _span(a: tuple[Vector, Vector], b: tuple[Vector, Vector], limits: ToolLimits) -> float:
     """Time [s] from one pose to the next at the speed limits."""
     length, angle = np.linalg.norm(b[0] - a[0]), np.linalg.norm(rotation_vector(a[1], b[1]))
-    return float(max(length / limits.speed, angle / limits.turning))
+    return float(max(length / limits.max_linear_velocity, angle / limits.max_angular_velocity))
 
 
 def _columns(run: list[tuple[Vector, Vector]]) -> Vector:
@@ -195,7 +202,7 @@ def _columns(run: list[tuple[Vector, Vector]]) -> Vector:
     for position, rotation in run[1:]:
         phi = _nearest(rotation_vector(run[0][1], rotation), rows[-1][3:])
         rows.append(np.append(position, phi))
-    return frozen(rows)
+    return as_readonly(rows)
 
 
 def _nearest(phi: Vector, before: Vector) -> Vector:
@@ -212,5 +219,8 @@ def _nearest(phi: Vector, before: Vector) -> Vector:
 def _rates(x: Vector, twists: Sequence[Vector]) -> Vector:
     """(p', φ') (n, 6) [1/s] of poses that move with ``twists``."""
     none = np.zeros(3)
-    turns = [turning_rates(row[3:], w[3:], none)[0] for row, w in zip(x, twists, strict=True)]
+    turns = [
+        rotation_vector_derivatives(row[3:], w[3:], none)[0]
+        for row, w in zip(x, twists, strict=True)
+    ]
     return np.hstack([np.array(twists)[:, :3], np.array(turns)])

@@ -15,34 +15,39 @@ from math import cos, sin, sqrt
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.control.trajectories.polynomials import evaluate, joining
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.control.trajectories.polynomials import boundary_polynomial, evaluate
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import acceleration, pose, twist
 from arm_dynamics.model.arm_model import ArmModel
 
 SMALL = 1e-2
 """Angle [rad] below which series are exacter than the quotients."""
-TINY = 1e-100
+ZERO_ANGLE_TOLERANCE = 1e-100
 """Angle [rad] that stands for none in a denominator."""
 
 
-def turning(phi: Vector, rate: Vector, second: Vector) -> tuple[Vector, Vector, Vector]:
+def rotation_and_derivatives(
+    phi: Vector, rate: Vector, second: Vector
+) -> tuple[Vector, Vector, Vector]:
     """Rotation E (3, 3), angular velocity Ω [rad/s] and acceleration Ω̇ [rad/s²], from φ, φ̇, φ̈."""
     J = left_jacobian(phi)
     return pin.exp3(phi), J @ rate, J @ second + _drift(phi, rate)
 
 
-def turning_speeds(phi: Vector, rate: Vector) -> Vector:
+def angular_velocities(phi: Vector, rate: Vector) -> Vector:
     """Ω (n, 3) = φ̇ + A φ × φ̇ + B φ × (φ × φ̇), for many φ and φ̇ (n, 3) at once."""
     t = np.linalg.norm(phi, axis=1)[:, None]
     once = np.cross(phi, rate)
-    A, B = np.sinc(t / 2 / np.pi) ** 2 / 2, (1 - np.sinc(t / np.pi)) / np.maximum(t, TINY) ** 2
+    A, B = (
+        np.sinc(t / 2 / np.pi) ** 2 / 2,
+        (1 - np.sinc(t / np.pi)) / np.maximum(t, ZERO_ANGLE_TOLERANCE) ** 2,
+    )
     found: Vector = rate + A * once + B * np.cross(phi, once)  # B's rounding falls with φ²
     return found
 
 
-def turning_rates(phi: Vector, omega: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+def rotation_vector_derivatives(phi: Vector, omega: Vector, alpha: Vector) -> tuple[Vector, Vector]:
     """φ̇ and φ̈ of a rotation φ that turns with Ω and Ω̇."""
     J = left_jacobian(phi)
     rate: Vector = np.linalg.inv(J) @ omega
@@ -82,13 +87,13 @@ def _factors(phi: Vector) -> tuple[float, float, float, float]:
     return A, B, (sin(t) / t - 2 * A) / t**2, (A - 3 * B) / t**2
 
 
-NOTHING = frozen(np.zeros(6))
+ZERO_TWIST = as_readonly(np.zeros(6))
 ROUNDING = 1e-12
 """Difference that counts as none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class TransitionBlend:
     """What is added to a plan from ``begin`` to ``end`` [s].
 
     A quintic polynomial of columns (12 + nv): position, rotation vector, wrench and posture
@@ -102,32 +107,34 @@ class Entry:
     @classmethod
     def between(
         cls, planned: TaskReference, present: TaskReference, begin: float, end: float
-    ) -> Entry | None:
+    ) -> TransitionBlend | None:
         """From ``present`` to ``planned``, both at ``begin``; None where they are the same."""
         missing = _difference(planned, present)
         if max(np.abs(x).max() for x in missing) < ROUNDING:
             return None
         p, v, a = ((x, np.zeros_like(x)) for x in missing)
-        return cls(begin, end, frozen(joining(end - begin, p, v, a)))
+        return cls(begin, end, as_readonly(boundary_polynomial(end - begin, p, v, a)))
 
     def added(self, planned: TaskReference, time: float) -> TaskReference:
         """``planned`` with this on top; both at ``time`` [s]."""
         return _sum(planned, *evaluate(self.coefficients, time - self.begin))
 
 
-def task_of(arm: ArmModel, reference: Reference) -> TaskReference:
+def to_task_reference(arm: ArmModel, reference: Reference) -> TaskReference:
     """A plain reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench."""
     if isinstance(reference, TaskReference):
         return reference
     q, v, a = reference.q, reference.v, reference.a
     rates, changes = twist(arm, q, v), acceleration(arm, q, v, a)
-    return TaskReference(q, v, a, *pose(arm, q), rates, changes, NOTHING)
+    return TaskReference(q, v, a, *pose(arm, q), rates, changes, ZERO_TWIST)
 
 
-def stopped(r: TaskReference) -> TaskReference:
+def at_rest(r: TaskReference) -> TaskReference:
     """Standing still where ``r`` is."""
-    still = frozen(np.zeros_like(r.q))
-    return TaskReference(r.q, still, still, r.position, r.rotation, NOTHING, NOTHING, r.wrench)
+    still = as_readonly(np.zeros_like(r.q))
+    return TaskReference(
+        r.q, still, still, r.position, r.rotation, ZERO_TWIST, ZERO_TWIST, r.wrench
+    )
 
 
 def _difference(plan: TaskReference, present: TaskReference) -> tuple[Vector, Vector, Vector]:
@@ -140,7 +147,7 @@ def _difference(plan: TaskReference, present: TaskReference) -> tuple[Vector, Ve
     base = E @ plan.twist[3:]
     omega = present.twist[3:] - base
     alpha = present.acceleration[3:] - E @ plan.acceleration[3:] - pin.skew(omega) @ base
-    rate, second = turning_rates(phi, omega, alpha)
+    rate, second = rotation_vector_derivatives(phi, omega, alpha)
     p, v, a = (
         present.position - plan.position,
         present.twist[:3] - plan.twist[:3],
@@ -148,23 +155,23 @@ def _difference(plan: TaskReference, present: TaskReference) -> tuple[Vector, Ve
     )
     return (
         np.concatenate([p, phi, present.wrench - plan.wrench, present.q - plan.q]),
-        np.concatenate([v, rate, NOTHING, present.v - plan.v]),
-        np.concatenate([a, second, NOTHING, present.a - plan.a]),
+        np.concatenate([v, rate, ZERO_TWIST, present.v - plan.v]),
+        np.concatenate([a, second, ZERO_TWIST, present.a - plan.a]),
     )
 
 
 def _sum(plan: TaskReference, x: Vector, v: Vector, a: Vector) -> TaskReference:
     """``plan`` with a difference of these values, rates and second derivatives on top."""
-    E, omega, alpha = turning(x[3:6], v[3:6], a[3:6])
+    E, omega, alpha = rotation_and_derivatives(x[3:6], v[3:6], a[3:6])
     base = E @ plan.twist[3:]
     change = alpha + E @ plan.acceleration[3:] + pin.skew(omega) @ base
     return TaskReference(
-        frozen(plan.q + x[12:]),
-        frozen(plan.v + v[12:]),
-        frozen(plan.a + a[12:]),
-        frozen(plan.position + x[:3]),
-        frozen(E @ plan.rotation),
-        frozen(np.concatenate([plan.twist[:3] + v[:3], omega + base])),
-        frozen(np.concatenate([plan.acceleration[:3] + a[:3], change])),
-        frozen(plan.wrench + x[6:12]),
+        as_readonly(plan.q + x[12:]),
+        as_readonly(plan.v + v[12:]),
+        as_readonly(plan.a + a[12:]),
+        as_readonly(plan.position + x[:3]),
+        as_readonly(E @ plan.rotation),
+        as_readonly(np.concatenate([plan.twist[:3] + v[:3], omega + base])),
+        as_readonly(np.concatenate([plan.acceleration[:3] + a[:3], change])),
+        as_readonly(plan.wrench + x[6:12]),
     )

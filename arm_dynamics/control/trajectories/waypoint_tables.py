@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import TrajectoryRefused
+from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -24,7 +24,7 @@ def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
         ("missing", [n for n in arm.joint_names if n not in names]),
     ):
         if odd:
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"{kind} joint '{odd[0]}'; each of {', '.join(arm.joint_names)} is expected once"
             )
     return [list(names).index(n) for n in arm.joint_names]
@@ -33,11 +33,11 @@ def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
 def check_times(times: Sequence[float], start: float) -> None:
     """Raise TrajectoryRefused unless times from ``start`` [s] increase, none of them negative."""
     if len(times) == 0:
-        raise TrajectoryRefused("no waypoints; at least one is expected")
+        raise TrajectoryRejected("no waypoints; at least one is expected")
     previous = -np.inf
     for i, time in enumerate(times):
         if not np.isfinite(time) or time < 0 or start + time <= start + previous:
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"waypoint {i}: time_from_start {time} s; finite, not negative and strictly"
                 f" increasing times are expected (previous: {previous})"
             )
@@ -49,7 +49,7 @@ def check_end(v: Vector | None, names: Sequence[str]) -> None:
     if v is None:
         return
     for j in np.flatnonzero(v[-1]).tolist():
-        raise TrajectoryRefused(
+        raise TrajectoryRejected(
             f"joint '{names[j]}': velocity {v[-1, j]:.6g} rad/s at the last waypoint; 0 expected"
             " (or the parameter allow_nonzero_velocity_at_trajectory_end true)"
         )
@@ -60,16 +60,16 @@ def table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]
     if not any(np.size(row) for row in rows):
         return None
     if len(rows) != count:
-        raise TrajectoryRefused(f"{name}: {len(rows)} rows for {count} waypoints")
+        raise TrajectoryRejected(f"{name}: {len(rows)} rows for {count} waypoints")
     whole = _even(rows)
     if whole is not None and whole.shape[1] == len(names) and np.isfinite(whole).all():
         return whole
     for i, row in enumerate(rows):
         values = np.asarray(row, dtype=float)
         if values.shape != (len(names),):
-            raise TrajectoryRefused(f"waypoint {i}: {values.size} {name} for {len(names)} joints")
+            raise TrajectoryRejected(f"waypoint {i}: {values.size} {name} for {len(names)} joints")
         for j in np.flatnonzero(~np.isfinite(values)).tolist():
-            raise TrajectoryRefused(
+            raise TrajectoryRejected(
                 f"joint '{names[j]}': {name} of waypoint {i} is {values[j]}; finite expected"
             )
     return np.array(rows, dtype=float)

@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.core.arrays import Vector, frozen
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import compiled
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.dynamics.bodies import bodies
-from arm_dynamics.dynamics.kinematics.frames import frame_number
+from arm_dynamics.dynamics.kinematics.frames import frame_id
 from arm_dynamics.model.arm_model import ArmModel
 
 
@@ -56,7 +56,7 @@ def chain_of(arm: ArmModel, frame: str | None) -> Chain:
     try:
         return _chains[arm][frame]
     except (KeyError, TypeError):
-        number = frame_number(arm, frame)  # raises for what is no name
+        number = frame_id(arm, frame)  # raises for what is no name
     with _lock:
         return _chains.setdefault(arm, {}).setdefault(frame, _chain(arm, number))
 
@@ -77,12 +77,12 @@ def _chain(arm: ArmModel, number: int) -> Chain:
     indices = np.array(joints, dtype=np.intp)
     return Chain(
         number,
-        frozen([[*R.T.ravel(), *p] for R, p in placed]),
-        frozen([float(table[j].prismatic) for j in joints]),
+        as_readonly([[*R.T.ravel(), *p] for R, p in placed]),
+        as_readonly([float(table[j].prismatic) for j in joints]),
         indices,
-        frozen(arm.lower[indices]),
-        frozen(arm.upper[indices]),
-        frozen(root ** -np.arange(1.0, len(joints) + 1.0)),
+        as_readonly(arm.lower[indices]),
+        as_readonly(arm.upper[indices]),
+        as_readonly(root ** -np.arange(1.0, len(joints) + 1.0)),
     )
 
 

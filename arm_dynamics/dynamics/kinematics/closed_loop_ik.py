@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.core.arrays import Vector, vector
+from arm_dynamics.core.arrays import Vector, check_vector
 from arm_dynamics.core.compiled_math import (
     INDICES,
     MATRIX,
@@ -26,14 +26,18 @@ from arm_dynamics.core.compiled_math import (
 )
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
-from arm_dynamics.core.small_matrices import applied, filtered_inverse
+from arm_dynamics.core.small_matrices import damped_pseudoinverse, matvec
 from arm_dynamics.core.state import TaskReference
-from arm_dynamics.dynamics.kinematics.singular_escape import KEPT, escape, pressed
-from arm_dynamics.dynamics.kinematics.tool_motion import Tool, controlled_axes, reach
+from arm_dynamics.dynamics.kinematics.singular_escape import MIN_ALIGNMENT, escape, pressed
+from arm_dynamics.dynamics.kinematics.tool_motion import (
+    ToolKinematics,
+    controlled_axes,
+    reach_radius,
+)
 from arm_dynamics.model.arm_model import ArmModel
 
 
-def fits(task: TaskReference, nv: int) -> bool:
+def has_valid_shapes(task: TaskReference, nv: int) -> bool:
     """Whether all parts have the shapes that TaskReference tells: a tick has time for no more."""
     try:
         return (
@@ -46,13 +50,13 @@ def fits(task: TaskReference, nv: int) -> bool:
         return False
 
 
-def refusal(task: TaskReference, nv: int, dt: float) -> InvalidValue:
+def invalid_reference_error(task: TaskReference, nv: int, dt: float) -> InvalidValue:
     """Why a task can not be followed: its first part of a wrong shape or that is not finite."""
     sizes = dict.fromkeys("qva", nv) | {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
     try:
         for name, size in sizes.items():
-            vector(name, getattr(task, name), size)
-        vector("rotation", np.ravel(task.rotation), 9)
+            check_vector(name, getattr(task, name), size)
+        check_vector("rotation", np.ravel(task.rotation), 9)
     except InvalidValue as error:
         return InvalidValue(f"reference of the tool: {error}")
     return InvalidValue(
@@ -60,9 +64,9 @@ def refusal(task: TaskReference, nv: int, dt: float) -> InvalidValue:
     )
 
 
-FASTEST = 100.0
+MAX_VELOCITY = 100.0
 """Speed [rad/s or m/s] of joints without a velocity limit."""
-NEAR = 0.1
+MAX_ERROR_FRACTION = 0.1
 """Share of the reach up to which an error is caught up in proportion; beyond, as if it were this:
 a target far out of reach would else pull a stretched arm to and fro."""
 NEGLIGIBLE = 1e-4
@@ -70,7 +74,7 @@ NEGLIGIBLE = 1e-4
 Axes = NDArray[np.intp]
 
 
-class VirtualArm:
+class ClosedLoopIk:
     """q̇ = J# (ẋ_ref + rate e) + (1 - J# J) posture_rate (q_ref - q), within the arm's limits.
 
     Its tool is where the real one can go: beyond the workspace it comes to rest where J's remaining
@@ -78,45 +82,45 @@ class VirtualArm:
     is slow enough to be braked. It leaves a singular configuration along the null space of J if
     the second-order motion of its tool then approaches the target (``singular_escape``).
     Source: B. Siciliano et al., Robotics (2009), section 3.7 (closed-loop inverse kinematics);
-    ``filtered_inverse`` for J#.
+    ``damped_pseudoinverse`` for J#.
     """
 
     def __init__(self, arm: ArmModel) -> None:
-        self._tool, self.scale = Tool(arm), np.array([1.0] * 3 + [reach(arm)] * 3)
+        self._tool, self.scale = ToolKinematics(arm), np.array([1.0] * 3 + [reach_radius(arm)] * 3)
         self.axes: Axes = np.flatnonzero(controlled_axes(arm))
         self._axis_weights = np.diag(self.scale)[self.axes].copy()
         self._lower, self._upper = arm.lower, arm.upper
-        self._fastest = np.minimum(arm.velocity_limit, FASTEST)
+        self._fastest = np.minimum(arm.velocity_limit, MAX_VELOCITY)
         self.reach = float(self.scale[3])
         self.q = self.v = self.a = self.leaving = np.zeros(arm.nv)
-        self.weakest = np.inf
+        self.min_singular_value = np.inf
         """At most the smallest singular value of J [m], rotations times reach."""
-        self.distance = 0.0
+        self.reachability_error = 0.0
         """How far its tool is from what it follows [m]; rotations times reach."""
         self.time = 0.0
         """Sum of the periods [s] that it followed."""
         self.task: TaskReference | None = None
         """The last reference that it followed."""
 
-    def place(self, q: Vector, v: Vector | None = None) -> None:
+    def reset(self, q: Vector, v: Vector | None = None) -> None:
         """Be at ``q``, moving with ``v`` (nv,) [rad/s] as far as its joints can; none: at rest."""
         still = np.zeros(q.size)
         self.q, self.a = q.copy(), still
         self.v = still.copy() if v is None else np.clip(v, -self._fastest, self._fastest)
-        self.leaving, self.distance = still, 0.0
+        self.leaving, self.reachability_error = still, 0.0
 
-    def follow(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:
+    def update(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:
         """Move on by dt [s]; its joints and its tool, as a reference that lies within reach.
 
-        ``law`` has rate, posture_rate, weak and acceleration as ``TaskController`` describes them.
+        ``law`` has rate, posture_rate, weak and acceleration as ``TaskSpaceController`` describes them.
         Raises InvalidValue for a task of wrong shapes and for what leads beyond the finite
         numbers; it then stays as it was.
         """
-        if not fits(task, self.q.size):
-            raise refusal(task, self.q.size, dt)
-        q = moved_on(self.q, self.v, self.a, dt, self._lower, self._upper)
+        if not has_valid_shapes(task, self.q.size):
+            raise invalid_reference_error(task, self.q.size, dt)
+        q = integrate_within_limits(self.q, self.v, self.a, dt, self._lower, self._upper)
         at = self._tool.motion(q, self.v)
-        v, a, twist, acceleration, distance, weakest, leaving = rates(
+        v, a, twist, acceleration, distance, weakest, leaving = clik_step(
             at.jacobian, at.drift, at.position, at.rotation,
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
             q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
@@ -124,15 +128,17 @@ class VirtualArm:
             law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
         )  # fmt: skip
         if not all_finite(q, v, a):
-            raise refusal(task, q.size, dt)
+            raise invalid_reference_error(task, q.size, dt)
         self.q, self.v, self.a, self.leaving = q, v, a, leaving
-        self.distance, self.weakest = distance, weakest
+        self.reachability_error, self.min_singular_value = distance, weakest
         self.task, self.time = task, self.time + dt
         return TaskReference(q, v, a, at.position, at.rotation, twist, acceleration, task.wrench)
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, NUMBER, VECTOR, VECTOR)
-def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector) -> Vector:
+def integrate_within_limits(
+    q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector
+) -> Vector:
     """q + v dt + a dt²/2 (nv,) within the limits; from beyond them no further."""
     found = np.empty(q.size)
     for i in range(q.size):
@@ -145,7 +151,7 @@ def moved_on(q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: V
     MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, *[VECTOR] * 9, INDICES, MATRIX, VECTOR,
     *[NUMBER] * 5, on_demand=True,
 )  # fmt: skip
-def rates(
+def clik_step(
     J: Vector,
     drift: Vector,
     position: Vector,
@@ -186,14 +192,14 @@ def rates(
         caught[k], asked[k] = scale[i] * rate * error[i], scale[i] * twist[i]
         bent[k] = scale[i] * (acceleration[i] - drift[i])
         square += (scale[i] * error[i]) ** 2
-    caught *= min(1.0, NEAR * scale[3] / max(math.sqrt(square), 1e-300))
-    every, missed = chosen_rows(J, scale, axes), caught / rate
+    caught *= min(1.0, MAX_ERROR_FRACTION * scale[3] / max(math.sqrt(square), 1e-300))
+    every, missed = scaled_rows(J, scale, axes), caught / rate
     rows, inner, left = every, posture_rate * posture, np.zeros(q.size)
-    inverse, weakest = filtered_inverse(every, weak)
+    inverse, weakest = damped_pseudoinverse(every, weak)
     wanted, stopped, late = inner, np.zeros(q.size), caught
     near = weakest < weak or (q <= lower).any() or (q >= upper).any()
     least = weak * math.sqrt(np.dot(missed, missed))
-    pressing = pressed(applied(every.T, missed), q, lower, upper, least)
+    pressing = pressed(matvec(every.T, missed), q, lower, upper, least)
     for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit
         rows, inner, late = (
             every * (1.0 - stopped),
@@ -206,30 +212,30 @@ def rates(
                 rows, J, missed, axis_weights, posture.copy(), q, lower, upper, weak,
                 NEGLIGIBLE * scale[3], leaving.copy(), still,
             )  # fmt: skip
-            slope, size = applied(rows.T, lost), np.dot(lost, lost)
+            slope, size = matvec(rows.T, lost), np.dot(lost, lost)
             if size > 0.0:  # there the posture does not move the tool away from the target
                 against = min(np.dot(inner, slope), 0.0) * share_lost
                 inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
             if np.dot(left, slope) < 0.0:  # through the singularity
-                uphill = -np.dot(left, slope) / (KEPT * weak * math.sqrt(size))
+                uphill = -np.dot(left, slope) / (MIN_ALIGNMENT * weak * math.sqrt(size))
                 late = caught - min(uphill, 1.0) * rate * lost
             inner = inner + rate * step * left
             if left.any():  # joints that the escape takes for stopped stay where they are
                 rows, inner = rows * (1.0 - still), inner * (1.0 - still)
-            inverse, _ = filtered_inverse(rows, weak)
-        slow = inner + applied(inverse, late - applied(rows, inner))
-        slow = slow * share(slow, np.full(slow.size, most / rate))
-        wanted = applied(inverse, asked) + slow
+            inverse, _ = damped_pseudoinverse(rows, weak)
+        slow = inner + matvec(inverse, late - matvec(rows, inner))
+        slow = slow * limit_scale(slow, np.full(slow.size, most / rate))
+        wanted = matvec(inverse, asked) + slow
         if not _stop(wanted, q, lower, upper, stopped):
             break
-    wanted = wanted * share(wanted, fastest)
+    wanted = wanted * limit_scale(wanted, fastest)
     v = np.empty(wanted.size)
     for i in range(v.size):
         v[i] = before[i] + clip(wanted[i] - before[i], -most * dt, most * dt)
     _stop(v, q, lower, upper, stopped)
-    a = applied(inverse, bent)
-    a = a * share(a, np.full(a.size, most))
-    return v, a, applied(J, v), applied(J, a) + drift, math.sqrt(square), weakest, left
+    a = matvec(inverse, bent)
+    a = a * limit_scale(a, np.full(a.size, most))
+    return v, a, matvec(J, v), matvec(J, a) + drift, math.sqrt(square), weakest, left
 
 
 @compiled
@@ -243,7 +249,7 @@ def _stop(v: Vector, q: Vector, lower: Vector, upper: Vector, stopped: Vector) -
 
 
 @compiled
-def share(values: Vector, most: Vector) -> float:
+def limit_scale(values: Vector, most: Vector) -> float:
     """What is allowed of ``values`` when none may exceed its ``most``: at most 1."""
     excess = 1.0
     for i in range(values.size):
@@ -252,7 +258,7 @@ def share(values: Vector, most: Vector) -> float:
 
 
 @compiled
-def chosen_rows(J: Vector, scale: Vector, axes: Axes) -> Vector:
+def scaled_rows(J: Vector, scale: Vector, axes: Axes) -> Vector:
     """Rows ``axes`` of J (6, nv), scaled."""
     rows = np.empty((axes.size, J.shape[1]))
     for k in range(axes.size):

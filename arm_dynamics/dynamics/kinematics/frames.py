@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.argument_checks import expect
-from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import UnknownName
-from arm_dynamics.dynamics.rigid_body import data
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.dynamics.rigid_body import pinocchio_data
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 AXES = pin.LOCAL_WORLD_ALIGNED
@@ -25,13 +25,13 @@ AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 """Rows of a Jacobian: three of translation [m/s], three of rotation [rad/s]."""
 
 
-@takes_arm
+@requires_arm
 def pose(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> tuple[Vector, Vector]:
     """Position (3,) [m] and rotation matrix (3, 3) of a frame in the base frame: oMi(q) iMf."""
-    scratch, number = data(arm), frame_number(arm, frame)
-    pin.forwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    scratch, number = pinocchio_data(arm), frame_id(arm, frame)
+    pin.forwardKinematics(arm.model, scratch, check_vector("q", q, arm.nv))
     placement = pin.updateFramePlacement(arm.model, scratch, number)
-    return frozen(placement.translation), frozen(placement.rotation)
+    return as_readonly(placement.translation), as_readonly(placement.rotation)
 
 
 class LinkPlacement(NamedTuple):
@@ -45,7 +45,7 @@ class LinkPlacement(NamedTuple):
     """Rotation matrix (3, 3)."""
 
 
-@takes_arm
+@requires_arm
 def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
     """Return the placement of the child link of every moving joint in its parent link.
 
@@ -62,8 +62,8 @@ def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
         One for each joint, in their order.
 
     """
-    scratch, frames = data(arm), arm.model.frames
-    pin.framesForwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    scratch, frames = pinocchio_data(arm), arm.model.frames
+    pin.framesForwardKinematics(arm.model, scratch, check_vector("q", q, arm.nv))
     found = []
     for child in frames:
         joint = frames[child.parentFrame]
@@ -72,94 +72,96 @@ def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
         above = frames[joint.parentFrame]
         place = [scratch.oMf[arm.model.getFrameId(f.name, pin.BODY)] for f in (above, child)]
         relative = place[0].actInv(place[1])
-        at = frozen(relative.translation), frozen(relative.rotation)
+        at = as_readonly(relative.translation), as_readonly(relative.rotation)
         found.append(LinkPlacement(above.name, child.name, *at))
     return tuple(found)
 
 
-@takes_arm
+@requires_arm
 def twist(arm: ArmModel, q: ArrayLike, v: ArrayLike, frame: str | None = None) -> Vector:
     """J(q) v (6,) [m/s, rad/s]."""
-    q, v, number = vector("q", q, arm.nv), vector("v", v, arm.nv), frame_number(arm, frame)
-    scratch = data(arm)
+    q, v, number = check_vector("q", q, arm.nv), check_vector("v", v, arm.nv), frame_id(arm, frame)
+    scratch = pinocchio_data(arm)
     pin.forwardKinematics(arm.model, scratch, q, v)
-    return frozen(pin.getFrameVelocity(arm.model, scratch, number, AXES).vector)
+    return as_readonly(pin.getFrameVelocity(arm.model, scratch, number, AXES).vector)
 
 
-@takes_arm
+@requires_arm
 def acceleration(
     arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None
 ) -> Vector:
     """J(q) a + J̇(q, v) v (6,) [m/s², rad/s²]: of the frame's origin, as a clock at rest sees it."""
-    q, v, a = (vector(name, x, arm.nv) for name, x in (("q", q), ("v", v), ("a", a)))
-    scratch, number = data(arm), frame_number(arm, frame)
+    q, v, a = (check_vector(name, x, arm.nv) for name, x in (("q", q), ("v", v), ("a", a)))
+    scratch, number = pinocchio_data(arm), frame_id(arm, frame)
     pin.forwardKinematics(arm.model, scratch, q, v, a)
     found = pin.getFrameClassicalAcceleration(arm.model, scratch, number, AXES)
-    return frozen(found.vector)
+    return as_readonly(found.vector)
 
 
-@takes_arm
+@requires_arm
 def jacobian(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> Vector:
     """J(q) (6, nv), with twist = J v."""
-    scratch, number = data(arm), frame_number(arm, frame)
-    pin.computeJointJacobians(arm.model, scratch, vector("q", q, arm.nv))
+    scratch, number = pinocchio_data(arm), frame_id(arm, frame)
+    pin.computeJointJacobians(arm.model, scratch, check_vector("q", q, arm.nv))
     pin.updateFramePlacement(arm.model, scratch, number)
     found = pin.getFrameJacobian(arm.model, scratch, number, AXES)
-    return frozen(found.reshape(6, arm.nv))  # Pinocchio's is flat for one joint
+    return as_readonly(found.reshape(6, arm.nv))  # Pinocchio's is flat for one joint
 
 
-@takes_arm
+@requires_arm
 def jacobian_derivative(
     arm: ArmModel, q: ArrayLike, v: ArrayLike, frame: str | None = None
 ) -> Vector:
     """J̇(q, v) (6, nv) = Σ ∂J/∂q_i v_i."""
-    q, v, number = vector("q", q, arm.nv), vector("v", v, arm.nv), frame_number(arm, frame)
-    scratch = data(arm)
+    q, v, number = check_vector("q", q, arm.nv), check_vector("v", v, arm.nv), frame_id(arm, frame)
+    scratch = pinocchio_data(arm)
     pin.computeJointJacobiansTimeVariation(arm.model, scratch, q, v)
     pin.updateFramePlacement(arm.model, scratch, number)
     found = pin.getFrameJacobianTimeVariation(arm.model, scratch, number, AXES)
-    return frozen(found.reshape(6, arm.nv))
+    return as_readonly(found.reshape(6, arm.nv))
 
 
-@takes_arm
+@requires_arm
 def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
     """Position (3,) [m] and rotation matrix (3, 3) of the tool frame in the base frame."""
     return pose(arm, q)
 
 
-@takes_arm
+@requires_arm
 def tool_position(arm: ArmModel, q: ArrayLike) -> Vector:
     """Position of the tool frame in the base frame (3,) [m]."""
     return pose(arm, q)[0]
 
 
-@takes_arm
-def chain_points(arm: ArmModel, q: ArrayLike) -> Vector:
+@requires_arm
+def joint_origins(arm: ArmModel, q: ArrayLike) -> Vector:
     """Origins of the joints, in their order, and of the tool in the base frame (nv + 1, 3) [m]."""
     tool = tool_position(arm, q)
-    placed = data(arm).oMi
-    return frozen([*(placed[i + 1].translation for i in range(arm.nv)), tool])
+    placed = pinocchio_data(arm).oMi
+    return as_readonly([*(placed[i + 1].translation for i in range(arm.nv)), tool])
 
 
-@takes_arm
+@requires_arm
 def link_poses(arm: ArmModel, q: ArrayLike) -> dict[str, tuple[Vector, Vector]]:
     """Position (3,) [m] and rotation (3, 3) of every link in the base frame, by name."""
-    scratch = data(arm)
-    pin.framesForwardKinematics(arm.model, scratch, vector("q", q, arm.nv))
+    scratch = pinocchio_data(arm)
+    pin.framesForwardKinematics(arm.model, scratch, check_vector("q", q, arm.nv))
     bodies = [(i, frame.name) for i, frame in enumerate(arm.model.frames) if frame.type == pin.BODY]
     placed = scratch.oMf
-    return {n: (frozen(placed[i].translation), frozen(placed[i].rotation)) for i, n in bodies}
+    return {
+        n: (as_readonly(placed[i].translation), as_readonly(placed[i].rotation)) for i, n in bodies
+    }
 
 
 def in_axes(rotation: Vector, motion_or_force: Vector) -> Vector:
     """Both parts of a twist or wrench (6,) along the axes of ``rotation`` R (3, 3): Rᵀ each."""
-    return frozen((motion_or_force.reshape(2, 3) @ rotation).ravel())
+    return as_readonly((motion_or_force.reshape(2, 3) @ rotation).ravel())
 
 
-@takes_arm
-def frame_number(arm: ArmModel, frame: str | None = None) -> int:
+@requires_arm
+def frame_id(arm: ArmModel, frame: str | None = None) -> int:
     """Pinocchio's number of a link's frame; raises UnknownName listing the links."""
-    name = arm.tool_frame if frame is None else expect(str, "frame", frame)
+    name = arm.tool_frame if frame is None else check_type(str, "frame", frame)
     links = tuple(f.name for f in arm.model.frames if f.type == pin.BODY)
     if name not in links:
         raise UnknownName(f"frame of arm '{arm.name}'", name, links)

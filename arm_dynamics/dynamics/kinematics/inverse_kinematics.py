@@ -11,12 +11,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, scalar, vector, whole
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.errors import Unreachable
 from arm_dynamics.dynamics.kinematics.chain import chain_of
 from arm_dynamics.dynamics.kinematics.pose_target import PoseTarget
-from arm_dynamics.dynamics.rigid_body import data
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.dynamics.rigid_body import pinocchio_data
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 TOLERANCE = 1e-9
@@ -25,57 +25,57 @@ RESTARTS = 100
 """Of 1000 random whole poses of a Panda, a UR5 and a Puma 560 none needs more than 35."""
 STALLED = 1e-15
 """Share of its cost by which a step must lower it to be worth another one."""
-LARGEST = 2**32
+MAX_SEEDS = 2**32
 """Restarts at most; seeds count modulo this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class IkSolution:
     """Joint positions q (nv,), and the pose that the frame has there: (3,) [m], (3, 3).
 
-    ``missed`` [m] and ``turned`` [rad] are the residual along the axes that count;
+    ``position_error`` [m] and ``orientation_error`` [rad] are the residual along the axes that count;
     ``iterations`` are those of all descents, ``restarts`` counts their starts after the first.
     """
 
     q: Vector
     position: Vector
     rotation: Vector
-    missed: float
-    turned: float
+    position_error: float
+    orientation_error: float
     iterations: int
     restarts: int
 
 
-@takes_arm
+@requires_arm
 def inverse_kinematics(
     arm: ArmModel,
     position: ArrayLike,
     rotation: ArrayLike | None = None,
     *,
-    start: ArrayLike | None = None,
+    initial_guess: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    along: str = "base",
+    weights_frame: str = "base",
     frame: str | None = None,
     tolerance: float = TOLERANCE,
     restarts: int = RESTARTS,
     seed: int = 0,
-) -> Solution:
+) -> IkSolution:
     """q within the limits that brings a frame, the tool's by default, to a pose.
 
     What ``nearest_reachable`` finds, whose arguments these are, where it misses by no more than
     ``tolerance`` [m] and [rad]. Raises also Unreachable, naming the target, the distance missed
     and the nearest point found.
     """
-    target = PoseTarget.of(position, rotation, weights, along)
-    found = _search(arm, target, start, frame, tolerance, restarts, seed)
-    if found.missed > tolerance or found.turned > tolerance:
+    target = PoseTarget.of(position, rotation, weights, weights_frame)
+    found = _search(arm, target, initial_guess, frame, tolerance, restarts, seed)
+    if found.position_error > tolerance or found.orientation_error > tolerance:
         who = f"arm '{arm.name}', frame '{frame or arm.tool_frame}': {target}"
         near, q = found.position.tolist(), found.q.tolist()
-        raise Unreachable(who, found.missed, found.turned, near, q)
+        raise Unreachable(who, found.position_error, found.orientation_error, near, q)
     return found
 
 
-@takes_arm
+@requires_arm
 def nearest_reachable(
     arm: ArmModel,
     position: ArrayLike,
@@ -88,7 +88,7 @@ def nearest_reachable(
     tolerance: float = TOLERANCE,
     restarts: int = RESTARTS,
     seed: int = 0,
-) -> Solution:
+) -> IkSolution:
     """q with lower <= q <= upper of the least Σ (w_i e_i)², e = (p* - p, log(R* Rᵀ)) (6,).
 
     ``position`` (3,) [m] and ``rotation`` (3, 3) of the frame in the base frame; the position
@@ -113,9 +113,9 @@ def nearest_reachable(
     return _search(arm, target, start, frame, tolerance, restarts, seed)
 
 
-def descend(
+def solve_from(
     arm: ArmModel, target: PoseTarget, start: Vector, tolerance: float, stalled: float
-) -> Solution:
+) -> IkSolution:
     """What one descent of the tool from ``start`` (nv,) finds, for a caller along a path.
 
     It ends where a step lowers the cost by no more than the share ``stalled``. Nothing is checked.
@@ -123,7 +123,7 @@ def descend(
     return _solve(arm, target, start, None, tolerance, stalled, 0, 0, True)
 
 
-def joint_ranges(arm: ArmModel, centre: Vector) -> tuple[Vector, Vector]:
+def sampling_ranges(arm: ArmModel, centre: Vector) -> tuple[Vector, Vector]:
     """Limits (nv,), and half a turn to each side of ``centre`` (nv,) where there are none."""
     lower = np.where(np.isfinite(arm.lower), arm.lower, centre - np.pi)
     upper = np.where(np.isfinite(arm.upper), arm.upper, centre + np.pi)
@@ -138,12 +138,12 @@ def _search(
     tolerance: float,
     restarts: int,
     seed: int,
-) -> Solution:
-    first = arm.pose("initial") if start is None else vector("start", start, arm.nv)
-    limit = scalar("tolerance", tolerance, above=0)
-    most, own = whole("restarts", restarts), whole("seed", seed)
-    most = min(most, LARGEST)
-    return _solve(arm, target, first, frame, limit, STALLED, most, own % LARGEST, False)
+) -> IkSolution:
+    first = arm.configuration("initial") if start is None else check_vector("start", start, arm.nv)
+    limit = check_float("tolerance", tolerance, above=0)
+    most, own = check_int("restarts", restarts), check_int("seed", seed)
+    most = min(most, MAX_SEEDS)
+    return _solve(arm, target, first, frame, limit, STALLED, most, own % MAX_SEEDS, False)
 
 
 def _solve(
@@ -156,7 +156,7 @@ def _solve(
     restarts: int,
     seed: int,
     once: bool,
-) -> Solution:
+) -> IkSolution:
     chain = chain_of(arm, frame)
     whole_arm = chain.joints.size == start.size
     found, missed, turned, iterations, used = _compiled()(
@@ -168,11 +168,11 @@ def _solve(
     if not whole_arm:
         q = np.clip(start, arm.lower, arm.upper)
         q[chain.joints] = found
-    scratch = data(arm)
+    scratch = pinocchio_data(arm)
     pin.forwardKinematics(arm.model, scratch, q)
     placed = pin.updateFramePlacement(arm.model, scratch, chain.number)
-    return Solution(
-        frozen(q), frozen(placed.translation), frozen(placed.rotation), missed, turned,
+    return IkSolution(
+        as_readonly(q), as_readonly(placed.translation), as_readonly(placed.rotation), missed, turned,
         iterations, used,
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from arm_dynamics.core.compiled_math import (
     compiled,
     compiled_for,
 )
-from arm_dynamics.core.small_matrices import solve_positive
+from arm_dynamics.core.small_matrices import solve_spd
 from arm_dynamics.dynamics.kinematics.chain import error_jacobian, place_chain, pose_error
 
 ITERATIONS = 100
@@ -189,7 +189,7 @@ def damped_step(
             A[i, j] = damping if i == j else 0.0
             for k in range(6):
                 A[i, j] += moves * trial[j] * J[k, i] * J[k, j]
-    step = solve_positive(A, step)
+    step = solve_spd(A, step)
     for i in range(n):
         trial[i] = x[i] + step[i, 0]
         if not free and not lower[i] <= trial[i] <= upper[i]:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, frozen, vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 
 ORTHONORMAL = 1e-6
 """Largest entry of RᵀR - 1 that is taken for rounding."""
-FARTHEST = 1e6
+MAX_COORDINATE = 1e6
 """Largest coordinate [m] of a target: a posture's millimetres are lost in the digits of more."""
 ALONG = ("base", "target")
-UNTURNED = frozen(np.eye(3))
-WHOLE, PLACE = frozen([1.0] * 6), frozen([1.0] * 3 + [0.0] * 3)
+UNTURNED = as_readonly(np.eye(3))
+WHOLE, PLACE = as_readonly([1.0] * 6), as_readonly([1.0] * 3 + [0.0] * 3)
 """Weights of a whole pose and of its position only."""
 
 
@@ -52,7 +52,7 @@ class PoseTarget:
         if rotation is None and weight is not PLACE and weight[3:].any():
             raise InvalidValue(f"weights {weight.tolist()} count rotation, and none is given")
         axes = turned if along == "target" else UNTURNED
-        return cls(place("position", position, 3), turned, weight, axes)
+        return cls(check_coordinates("position", position, 3), turned, weight, axes)
 
     def __str__(self) -> str:
         """The target in words, with the axes that count where these are not whole."""
@@ -63,18 +63,18 @@ class PoseTarget:
         return f"position ({point}) m{turn}" + ("" if whole else f" under weights ({kept})")
 
 
-def place(name: str, value: ArrayLike, size: int | None = None) -> Vector:
+def check_coordinates(name: str, value: ArrayLike, size: int | None = None) -> Vector:
     """Return ``value`` as a vector of coordinates [m]; raises InvalidValue for one out of sight."""
-    found = vector(name, value, size)
+    found = check_vector(name, value, size)
     for i, x in enumerate(found.tolist()):
-        if abs(x) > FARTHEST:
-            raise InvalidValue(f"{name}[{i}] = {x:.6g} m: at most {FARTHEST:g} m is expected")
+        if abs(x) > MAX_COORDINATE:
+            raise InvalidValue(f"{name}[{i}] = {x:.6g} m: at most {MAX_COORDINATE:g} m is expected")
     return found
 
 
 def rotation_matrix(name: str, value: ArrayLike) -> Vector:
     """Return ``value`` as a read-only rotation matrix (3, 3); raises InvalidValue if it is none."""
-    R = frozen(value)
+    R = as_readonly(value)
     if R.shape != (3, 3):
         raise InvalidValue(f"{name}: shape {R.shape} given, (3, 3) expected")
     a, b, c = zip(*R.tolist(), strict=True)  # for nine numbers faster than numpy
@@ -84,7 +84,7 @@ def rotation_matrix(name: str, value: ArrayLike) -> Vector:
         a, (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
     )
     if not (off <= ORTHONORMAL and determinant > 0):
-        vector(name, R.ravel())  # raises for what is not finite
+        check_vector(name, R.ravel())  # raises for what is not finite
         raise InvalidValue(
             f"{name}: no rotation matrix (RᵀR is off by {off:.3g}, determinant {determinant:.3g});"
             " orthonormal columns with determinant 1 are expected"
@@ -97,7 +97,9 @@ def _dot(u: tuple[float, ...], v: tuple[float, ...]) -> float:
 
 
 def _weights(value: ArrayLike) -> Vector:
-    weights = vector("weights", value, 6)
+    weights = check_vector("weights", value, 6)
     if (weights < 0).any() or not weights.any():
         raise InvalidValue(f"weights {weights.tolist()}: none below 0, one above it are expected")
-    return frozen(weights / weights.max())  # the best posture is the same, whatever their scale
+    return as_readonly(
+        weights / weights.max()
+    )  # the best posture is the same, whatever their scale

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.compiled_math import clip, compiled, finite, minimum
-from arm_dynamics.core.small_matrices import applied, filtered_inverse, product, product_transposed
+from arm_dynamics.core.compiled_math import clip, compiled, is_finite, minimum
+from arm_dynamics.core.small_matrices import damped_pseudoinverse, matmul, matmul_transposed, matvec
 
-LONGEST = 0.1
+MAX_STEP = 0.1
 """Longest step [rad or m]."""
 FLAT = 0.01
 """Negative curvature, as a fraction of the squared lost error, that is taken for none."""
@@ -24,7 +24,7 @@ BLOCKING = 1e-6
 """Component of a unit direction that counts as a motion of its joint."""
 TOUCHING = 1e-4
 """Distance [rad or m] from a position limit that counts as being there."""
-KEPT = 0.1
+MIN_ALIGNMENT = 0.1
 """Component of the last direction within the present ones below which another one is chosen."""
 
 
@@ -71,7 +71,7 @@ def escape(
     """
     nowhere, nothing = np.zeros(q.size), np.zeros(error.size)
     size = math.sqrt(np.dot(error, error))
-    if not least < size < math.inf or not finite(rows.ravel()):
+    if not least < size < math.inf or not is_finite(rows.ravel()):
         return nowhere, 0.0, nothing, 0.0
     J, still, last = rows.copy(), stopped.copy(), last * (1.0 - stopped)
     for i in range(q.size):
@@ -83,24 +83,24 @@ def escape(
     size, share = math.sqrt(np.dot(lost, lost)), 1.0 - least / along
     if size <= least:
         return last, 0.0, lost, share
-    bent, slope = second_order(jacobian, applied(axis_weights.T, lost)), applied(J.T, lost)
-    B = product(J.T, product(kept, J)) - bent
-    inverse, _ = filtered_inverse(J, weak)
-    coming = slope + applied(bent, applied(inverse, error - lost))  # once the rest is caught up
+    bent, slope = second_order(jacobian, matvec(axis_weights.T, lost)), matvec(J.T, lost)
+    B = matmul(J.T, matmul(kept, J)) - bent
+    inverse, _ = damped_pseudoinverse(J, weak)
+    coming = slope + matvec(bent, matvec(inverse, error - lost))  # once the rest is caught up
     for _ in range(q.size):
         d, curvature = _steepest(B, still, last)
         depth = -curvature - FLAT * size * size
-        on = np.dot(d, last) > KEPT
-        if not on and np.dot(last, slope) > KEPT * weak * size:
+        on = np.dot(d, last) > MIN_ALIGNMENT
+        if not on and np.dot(last, slope) > MIN_ALIGNMENT * weak * size:
             return last, 0.0, lost, share  # far enough: the first-order motion does the rest
         if depth <= 0.0:
             break
         g, ahead = np.dot(d, slope), np.dot(d, coming)
-        on = on and ahead > -KEPT * weak * size
+        on = on and ahead > -MIN_ALIGNMENT * weak * size
         chosen = _side(d, g, ahead, depth, size, posture, q, lower, upper, on)
         if chosen != 0.0:
             fading = (1.0 - least / size) * depth / (depth + FADING * weak * size)
-            step = min(_root(chosen * g, depth, size), LONGEST) * fading
+            step = min(_root(chosen * g, depth, size), MAX_STEP) * fading
             step = min(step, _room(chosen * d, q, lower, upper))
             return chosen * d, step, lost, share
         for i in range(q.size):  # at a limit, and neither sign leads away from all of them
@@ -124,7 +124,7 @@ def pressed(pull: Vector, q: Vector, lower: Vector, upper: Vector, least: float)
 @compiled
 def _split(J: Vector, error: Vector, weak: float) -> tuple[Vector, Vector, float]:
     """Return R (k, k), L e (k,) and the length [m] of e along singular directions."""
-    squares, U = np.linalg.eigh(product_transposed(J, J))
+    squares, U = np.linalg.eigh(matmul_transposed(J, J))
     kept, lost, square = np.eye(error.size), np.zeros(error.size), 0.0
     for c in range(error.size):
         share = 1.0 - max(squares[c], 0.0) / (weak * weak)
@@ -179,10 +179,10 @@ def _steepest(B: Vector, still: Vector, last: Vector) -> tuple[Vector, float]:
             along = np.dot(vectors[:, c].copy(), last)
             length += along * along
             near += along * vectors[:, c]
-    if length <= KEPT * KEPT:
+    if length <= MIN_ALIGNMENT * MIN_ALIGNMENT:
         return vectors[:, 0].copy(), values[0]
     near /= math.sqrt(length)
-    return near, np.dot(near, applied(free, near))
+    return near, np.dot(near, matvec(free, near))
 
 
 @compiled

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Vector, frozen
-from arm_dynamics.dynamics.kinematics import AXES, frame_number, jacobian
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.dynamics.kinematics import AXES, frame_id, jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
-from arm_dynamics.model.arm_argument import given_arm, takes_arm
+from arm_dynamics.model.arm_argument import check_arm, requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 SAMPLES, RANK, ALIVE = 16, 1e-6, 1e-9
@@ -31,12 +31,12 @@ class ToolMotion:
     drift: Vector
 
 
-class Tool:
+class ToolKinematics:
     """The tool of one arm, for a caller that asks in every tick."""
 
     def __init__(self, arm: ArmModel) -> None:
-        self._model, self._data = given_arm(arm).model, arm.model.createData()
-        self._number, self._nothing = frame_number(arm, None), np.zeros(arm.nv)
+        self._model, self._data = check_arm(arm).model, arm.model.createData()
+        self._number, self._nothing = frame_id(arm, None), np.zeros(arm.nv)
 
     def motion(self, q: Vector, v: Vector) -> ToolMotion:
         """At q and v (nv,), finite, which are not checked."""
@@ -49,7 +49,7 @@ class Tool:
         return ToolMotion(placed.translation.copy(), placed.rotation.copy(), J, J @ v, drift)
 
 
-@takes_arm
+@requires_arm
 def controlled_axes(arm: ArmModel) -> tuple[bool, ...]:
     """Which of x, y, z, rx, ry, rz of the tool a law can ask for at once.
 
@@ -64,8 +64,8 @@ def controlled_axes(arm: ArmModel) -> tuple[bool, ...]:
     return tuple((alive & _independent(every)).tolist())
 
 
-@takes_arm
-def tool_inertia(arm: ArmModel) -> Vector:
+@requires_arm
+def operational_inertia(arm: ArmModel) -> Vector:
     """diag (J M⁻¹ Jᵀ)⁻¹ (6,) [kg, kg·m²] of the controlled axes: the median over some poses.
 
     0 for an axis that is not controlled.
@@ -77,10 +77,10 @@ def tool_inertia(arm: ArmModel) -> Vector:
         yielding = J @ np.linalg.solve(mass_matrix(arm, q), J.T)
         every.append(np.diag(np.linalg.pinv(yielding, rcond=RANK, hermitian=True)))
     found[on] = np.median(every, axis=0)
-    return frozen(found)
+    return as_readonly(found)
 
 
-@takes_arm
+@requires_arm
 def damping_rate(arm: ArmModel, damping: Vector) -> float:
     """Largest eigenvalue [1/s] of M⁻¹ Jᵀ D J in some poses, D = diag(damping (6,)) at the tool."""
     found = []
@@ -91,13 +91,13 @@ def damping_rate(arm: ArmModel, damping: Vector) -> float:
     return max(found)
 
 
-@takes_arm
-def reach(arm: ArmModel) -> float:
+@requires_arm
+def reach_radius(arm: ArmModel) -> float:
     """Offsets [m] of the joints after the first and of the tool, summed; 1 m where there are none.
 
     No tool of revolute joints is further from its first joint; what slides is not counted.
     """
-    placed = [*arm.model.jointPlacements[2:], arm.model.frames[frame_number(arm, None)].placement]
+    placed = [*arm.model.jointPlacements[2:], arm.model.frames[frame_id(arm, None)].placement]
     return float(sum(np.linalg.norm(p.translation) for p in placed)) or 1.0
 
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.argument_checks import names
-from arm_dynamics.core.arrays import Vector, frozen, vector, whole
+from arm_dynamics.core.argument_checks import check_names
+from arm_dynamics.core.arrays import Vector, as_readonly, check_int, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.dynamics.kinematics import AXIS_NAMES, jacobian, pose
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     TOLERANCE,
-    joint_ranges,
     nearest_reachable,
+    sampling_ranges,
 )
-from arm_dynamics.dynamics.kinematics.pose_target import place
-from arm_dynamics.model.arm_argument import takes_arm
+from arm_dynamics.dynamics.kinematics.pose_target import check_coordinates
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 POSITION = AXIS_NAMES[:3]
@@ -42,7 +42,7 @@ class Manipulability:
     singular_values: Vector
 
 
-@takes_arm
+@requires_arm
 def manipulability(
     arm: ArmModel, q: ArrayLike, axes: Sequence[str] = POSITION, frame: str | None = None
 ) -> Manipulability:
@@ -60,11 +60,11 @@ def manipulability(
     singular[: found.size] = np.where(found > SINGULAR * found[0], found, 0.0)
     least = float(singular[-1])
     condition = float(singular[0]) / least if least > 0 else float("inf")
-    return Manipulability(float(np.prod(singular)), condition, frozen(singular))
+    return Manipulability(float(np.prod(singular)), condition, as_readonly(singular))
 
 
 def _rows(axes: Sequence[str]) -> list[int]:
-    chosen = names("axes", axes)
+    chosen = check_names("axes", axes)
     for axis in chosen:
         if axis not in AXIS_NAMES:
             raise UnknownName("axis", axis, AXIS_NAMES)
@@ -92,7 +92,7 @@ class Workspace:
 class WorkspaceSlice:
     """Distance [m] of a plane's points from the nearest reachable one, for a contour at 0.
 
-    The point of column i, row j is origin + across[i] u + up[j] v; ``missed`` (len(up),
+    The point of column i, row j is origin + across[i] u + up[j] v; ``distance`` (len(up),
     len(across)) is 0 where the frame can be. u and v (3,) are unit vectors.
     """
 
@@ -101,10 +101,10 @@ class WorkspaceSlice:
     v: Vector
     across: Vector
     up: Vector
-    missed: Vector
+    distance: Vector
 
 
-@takes_arm
+@requires_arm
 def reachable_points(
     arm: ArmModel, count: int = SAMPLES, seed: int = 0, frame: str | None = None
 ) -> Workspace:
@@ -113,13 +113,13 @@ def reachable_points(
     A joint without limits takes a whole turn. The same ``seed`` gives the same points.
     Raises InvalidValue for a count that is not positive, UnknownName for an unknown frame.
     """
-    size = (whole("count", count, lower=1), arm.nv)
-    lower, upper = joint_ranges(arm, np.zeros(arm.nv))
-    q = np.random.default_rng(whole("seed", seed)).uniform(lower, upper, size)
-    return Workspace(frozen(q), frozen([pose(arm, row, frame)[0] for row in q]))
+    size = (check_int("count", count, lower=1), arm.nv)
+    lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
+    q = np.random.default_rng(check_int("seed", seed)).uniform(lower, upper, size)
+    return Workspace(as_readonly(q), as_readonly([pose(arm, row, frame)[0] for row in q]))
 
 
-@takes_arm
+@requires_arm
 def workspace_slice(
     arm: ArmModel,
     across: ArrayLike,
@@ -140,14 +140,14 @@ def workspace_slice(
     few milliseconds for a point out of reach. Raises InvalidValue for a wrong size, a non-finite
     entry or a direction of length 0, UnknownName for an unknown frame.
     """
-    columns, rows = place("across", across), place("up", up)
-    corner, right, high = place("origin", origin, 3), _unit("u", u), _unit("v", v)
-    random = np.random.default_rng(whole("seed", seed))
-    seeds = [int(n) for n in random.integers(2**32, size=whole("starts", starts, lower=1))]
+    columns, rows = check_coordinates("across", across), check_coordinates("up", up)
+    corner, right, high = check_coordinates("origin", origin, 3), _unit("u", u), _unit("v", v)
+    random = np.random.default_rng(check_int("seed", seed))
+    seeds = [int(n) for n in random.integers(2**32, size=check_int("starts", starts, lower=1))]
     clouds = [reachable_points(arm, CLOUD, n, frame) for n in seeds]
     targets = corner + rows[:, None, None] * high + columns[None, :, None] * right
     missed = [[_missed(arm, target, clouds, frame) for target in row] for row in targets]
-    return WorkspaceSlice(corner, right, high, columns, rows, frozen(missed))
+    return WorkspaceSlice(corner, right, high, columns, rows, as_readonly(missed))
 
 
 def _missed(arm: ArmModel, target: Vector, clouds: list[Workspace], frame: str | None) -> float:
@@ -156,15 +156,15 @@ def _missed(arm: ArmModel, target: Vector, clouds: list[Workspace], frame: str |
     for cloud in clouds:
         near = cloud.q[np.argmin(((cloud.points - target) ** 2).sum(axis=1))]
         found = nearest_reachable(arm, target, start=near, frame=frame, restarts=0)
-        least = min(least, found.missed)
+        least = min(least, found.position_error)
         if least <= TOLERANCE:
             break
     return least
 
 
 def _unit(name: str, value: ArrayLike) -> Vector:
-    direction = vector(name, value, 3)
+    direction = check_vector(name, value, 3)
     if not direction.any():
         raise InvalidValue(f"{name} = {direction.tolist()}: a direction is expected")
     direction = direction / np.abs(direction).max()
-    return frozen(direction / np.linalg.norm(direction))
+    return as_readonly(direction / np.linalg.norm(direction))

@@ -6,27 +6,31 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from math import ceil
 
-from arm_dynamics.core.errors import CommandRefused, ConfigError, DriverFault
+from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault
 from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel import identification as scanning
 from arm_dynamics.hardware.dynamixel import packets
 from arm_dynamics.hardware.dynamixel.control_table import find_model
-from arm_dynamics.hardware.dynamixel.conversion import raw_goal, reading
+from arm_dynamics.hardware.dynamixel.conversion import raw_goal, to_reading
 from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader
-from arm_dynamics.hardware.dynamixel.identification import firmwares, longest_return_delay, look
-from arm_dynamics.hardware.dynamixel.preparation import Preparation, Torque
+from arm_dynamics.hardware.dynamixel.identification import (
+    check_motor,
+    firmwares,
+    longest_return_delay,
+)
+from arm_dynamics.hardware.dynamixel.preparation import MotorSetup, TorqueSwitch
 from arm_dynamics.hardware.dynamixel.settings import (
     BROADCAST_FREE,
     SETTINGS,
-    port_of,
+    port_path,
     read_settings,
 )
-from arm_dynamics.hardware.dynamixel.transport import TRIES, Line
-from arm_dynamics.hardware.motor_bus import Found, Goal, MotorBus, Reading
+from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
 from arm_dynamics.hardware.serial_port import Port, SerialPort
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 
-SLOWEST_ADAPTER = 0.04
+MAX_ADAPTER_LATENCY = 0.04
 """Longest that adapter and system are believed to hold bytes back [s]."""
 REBOOT_TIME = 1.0
 """Longest that a motor is waited for after a restart [s]."""
@@ -44,7 +48,7 @@ class Dynamixel(MotorBus):
     bauds = scanning.BAUDS
 
     def __init__(
-        self, motors: Sequence[MotorWiring], settings: Mapping[str, str], port: Port | None = None
+        self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
         super().__init__(motors, settings)
         for motor in motors:
@@ -53,31 +57,31 @@ class Dynamixel(MotorBus):
                 raise ConfigError(f"joint '{motor.joint}': Dynamixel id {motor.id}: {said}")
         self.models = {id: find_model(motor.motor) for id, motor in self.motors.items()}
         baud, self._latency, self._fast = read_settings(settings)
-        self._port = SerialPort(port_of(settings), round(baud)) if port is None else port
+        self._port = SerialPort(port_path(settings), round(baud)) if port is None else port
         self._baud = baud
-        self._line = Line(self._port, baud, max(self._latency, SLOWEST_ADAPTER))
+        self._line = DynamixelTransport(self._port, baud, max(self._latency, MAX_ADAPTER_LATENCY))
         self._feedback = FeedbackReader(self._line, self.models)
-        self._preparation = Preparation(self._line, self.models, self._feedback)
+        self._preparation = MotorSetup(self._line, self.models, self._feedback)
         self._limits: dict[int, Mapping[str, int]] = {}
         self._supply: dict[int, float] = {}
         self._interface = ""
-        self._torque = Torque(self._line)
+        self._torque = TorqueSwitch(self._line)
         self._firmware: dict[int, int] = {}
 
     @classmethod
-    def scan(cls, settings: Mapping[str, str]) -> list[Found]:
+    def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """The motors that answer at the rate of ``settings``, by id; reads only."""
         baud = round(read_settings(settings)[0])
-        return scanning.scan(partial(SerialPort, port_of(settings)), (baud,))
+        return scanning.scan_port(partial(SerialPort, port_path(settings)), (baud,))
 
-    def watched(self, id: int) -> bool | None:
+    def has_watchdog(self, id: int) -> bool | None:
         """Whether the motor's firmware stops it when nothing is heard; None: never asked."""
-        return None if id not in self._firmware else not self.why_unwatched(id)
+        return None if id not in self._firmware else not self.missing_watchdog_reason(id)
 
-    def why_unwatched(self, id: int) -> str:
+    def missing_watchdog_reason(self, id: int) -> str:
         """What its firmware lacks, and which has it."""
         firmware = self._firmware.get(id)
-        return "" if firmware is None else self.models[id].watchdog_lack(firmware)
+        return "" if firmware is None else self.models[id].missing_watchdog_reason(firmware)
 
     @property
     def remedies(self) -> str:
@@ -93,8 +97,8 @@ class Dynamixel(MotorBus):
 
     def open(self) -> None:
         """Open the port for this program alone; motors are taken for unprepared."""
-        self._feedback.forget()
-        self._torque.forget()
+        self._feedback.reset()
+        self._torque.reset()
         self._firmware.clear()
         self._port.open()
 
@@ -104,18 +108,18 @@ class Dynamixel(MotorBus):
         How long answers take is found out as well: adapters differ by a factor of twenty.
         """
         line = self._line
-        found = {id: look(line, motor, self.models[id]) for id, motor in self.motors.items()}
+        found = {id: check_motor(line, motor, self.models[id]) for id, motor in self.motors.items()}
         self._firmware = {id: said for id, (_, said) in found.items() if said is not None}
         problems = [problem for problem, _ in found.values() if problem]
         if problems:
             raise self._fault(problems)
         line.return_delay = longest_return_delay(line, self.motors)
         usual = sorted(line.delays)[len(line.delays) * 9 // 10]
-        line.latency = max(self._latency, min(SLOWEST_ADAPTER, 2.0 * usual))
+        line.latency = max(self._latency, min(MAX_ADAPTER_LATENCY, 2.0 * usual))
 
     def prepare(self, interface: str) -> None:
         """Torque off, operating mode, limits, the feedback's block; DriverFault if one can not."""
-        self._interface, off = interface, self._torque.off(self.motors, TRIES)
+        self._interface, off = interface, self._torque.off(self.motors, MAX_ATTEMPTS)
         problems: list[str] = []
         for id, motor in self.motors.items():
             try:
@@ -142,29 +146,31 @@ class Dynamixel(MotorBus):
         found: dict[int, Reading] = {}
         for id, (block, time) in self._feedback.read().items():
             lost = "rebooted" if id in self._feedback.rebooted else ""
-            found[id] = reading(self.models[id], block, time, lost)
+            found[id] = to_reading(self.models[id], block, time, lost)
             self._supply[id] = found[id].supply
         return found
 
-    def write(self, goals: Mapping[int, Goal]) -> None:
+    def write(self, goals: Mapping[int, MotorCommand]) -> None:
         """Send goals, all or none: raises CommandRefused where one is not finite.
 
         They are of the interface that the motors were prepared for.
         """
         raw = {id: self._raw(id, goal) for id, goal in goals.items()}
         if raw:
-            self._torque.aim(self._interface, raw)
+            self._torque.send_goals(self._interface, raw)
 
-    def arm_watchdog(self, timeout: float) -> set[int]:
+    def enable_watchdog(self, timeout: float) -> set[int]:
         """Bus watchdog, in steps of 20 ms up to 2.54 s; a trip before is cleared by it.
 
         Those that took it and whose firmware stops them then.
         """
         steps = ceil(timeout / table.WATCHDOG_UNIT - 1e-9)
-        value = max(1, min(table.WATCHDOG_LONGEST, steps))
-        self._line.put_all(table.BUS_WATCHDOG, dict.fromkeys(self.motors, 0), TRIES)
-        took = self._line.put_all(table.BUS_WATCHDOG, dict.fromkeys(self.motors, value), TRIES)
-        return {id for id in took if not self.why_unwatched(id)}
+        value = max(1, min(table.MAX_WATCHDOG_TICKS, steps))
+        self._line.write_registers(table.BUS_WATCHDOG, dict.fromkeys(self.motors, 0), MAX_ATTEMPTS)
+        took = self._line.write_registers(
+            table.BUS_WATCHDOG, dict.fromkeys(self.motors, value), MAX_ATTEMPTS
+        )
+        return {id for id in took if not self.missing_watchdog_reason(id)}
 
     def enable(self, ids: Collection[int]) -> set[int]:
         """Torque on, at rest where ``write`` has not set a goal before; those that confirmed.
@@ -180,7 +186,7 @@ class Dynamixel(MotorBus):
     def clear_faults(self, ids: Collection[int]) -> set[int]:
         """Restart motors with a hardware error, clear watchdogs; torque goes off before."""
         self.disable(ids)
-        errors = {id: self._line.get(id, table.HARDWARE_ERROR) for id in ids}
+        errors = {id: self._line.read_register(id, table.HARDWARE_ERROR) for id in ids}
         self._restart([id for id, error in errors.items() if error])
         return {id for id in ids if errors[id] is not None and self._clear(id)}
 
@@ -192,24 +198,24 @@ class Dynamixel(MotorBus):
         silent = any("no answer" in problem for problem in problems)
         return DriverFault("; ".join([*problems, *([self.remedies] if silent else [])]))
 
-    def _raw(self, id: int, goal: Goal) -> int:
+    def _raw(self, id: int, goal: MotorCommand) -> int:
         if id not in self._limits:
             raise DriverFault(f"joint '{self.motors[id].joint}' (id {id}) is not prepared")
         if goal.interface != self._interface:
             said = f"{goal.interface} goal for motor {id}, which is set to {self._interface}"
-            raise CommandRefused(said)
+            raise CommandRejected(said)
         return raw_goal(self.models[id], goal, self._limits[id][goal.interface], self._supply[id])
 
     def _restart(self, ids: Sequence[int]) -> None:
         for id in ids:
-            any(self._line.ask(packets.reboot(id), (id,), 0) for _ in range(TRIES))
+            any(self._line.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
         until, waiting = self.now() + REBOOT_TIME, list(ids)
         while waiting and self.now() < until:
             self._line.wait(self.now() + _REBOOT_POLL)
             waiting = [id for id in waiting if self._line.ping(id) is None]
 
     def _clear(self, id: int) -> bool:
-        if self._line.get(id, table.HARDWARE_ERROR) != 0:
+        if self._line.read_register(id, table.HARDWARE_ERROR) != 0:
             return False
         try:
             if self._interface:

@@ -70,11 +70,11 @@ VOLTAGE_UNIT = 0.1
 """[V]"""
 FULL_PWM = 885
 """Duty of 1: all of the supply's voltage (a unit is 0.113 %)."""
-LARGEST_POSITION = 1_048_575
+MAX_POSITION = 1_048_575
 """Of extended position mode, either way: 256 turns."""
 WATCHDOG_UNIT = 0.02
 """[s]"""
-WATCHDOG_LONGEST = 127
+MAX_WATCHDOG_TICKS = 127
 WATCHDOG_TRIPPED = 0xFF
 
 CURRENT_MODE, VELOCITY_MODE, EXTENDED_POSITION_MODE, PWM_MODE = 0, 1, 4, 16
@@ -103,7 +103,7 @@ HARDWARE_ERRORS = {
 """Bits of the hardware error status."""
 
 
-def hardware_error_words(status: int) -> list[str]:
+def hardware_error_text(status: int) -> list[str]:
     """What the bits of a hardware error status say."""
     bits = (bit for bit in range(8) if status >> bit & 1)
     return [HARDWARE_ERRORS.get(bit, f"hardware error bit {bit}") for bit in bits]
@@ -163,7 +163,7 @@ class DynamixelModel:
         """The first firmware that knows fast reads."""
         return FAST_READ_330 if self.small else FAST_READ
 
-    def watchdog_lack(self, firmware: int) -> str:
+    def missing_watchdog_reason(self, firmware: int) -> str:
         """Why ``firmware`` does not stop the motor when nothing is heard; "" where it does."""
         if firmware < WATCHDOG and not self.name.startswith("XL330"):
             return f"firmware {firmware} has no bus watchdog, those from {WATCHDOG} on have one"
@@ -211,6 +211,6 @@ def find_model(name: str) -> DynamixelModel:
     return MODELS[key]
 
 
-def name_of(number: int) -> str:
+def model_name(number: int) -> str:
     """The name of the model with this number, as far as the table knows it."""
     return NUMBERS[number].name if number in NUMBERS else f"model number {number}"

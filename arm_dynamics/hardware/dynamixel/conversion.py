@@ -20,13 +20,13 @@ import struct
 from math import isfinite, nan
 from typing import NamedTuple
 
-from arm_dynamics.core.errors import CommandRefused
+from arm_dynamics.core.errors import CommandRejected
 from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel.control_table import DynamixelModel
-from arm_dynamics.hardware.motor_bus import Goal, Reading
+from arm_dynamics.hardware.motor_bus import MotorCommand, Reading
 
 
-def reading(model: DynamixelModel, block: Block, time: float, fault: str) -> Reading:
+def to_reading(model: DynamixelModel, block: Block, time: float, fault: str) -> Reading:
     """``block`` in SI; ``fault`` is what is known besides it."""
     return Reading(
         time,
@@ -45,18 +45,18 @@ def _words(block: Block, fault: str) -> str:
     if not (block.hardware_error or tripped):
         return fault
     words = [fault] if fault else []
-    words += table.hardware_error_words(block.hardware_error or 0)
+    words += table.hardware_error_text(block.hardware_error or 0)
     return ", ".join([*words, "bus watchdog"] if tripped else words)
 
 
-def raw_goal(model: DynamixelModel, goal: Goal, limit: int, supply: float) -> int:
+def raw_goal(model: DynamixelModel, goal: MotorCommand, limit: int, supply: float) -> int:
     """What a goal register takes for ``goal``, not beyond ``limit`` either way.
 
     ``supply`` [V] is what a PWM of 1 amounts to. Raises CommandRefused where it is not finite.
     """
     value = goal.value * _units(model, goal.interface, supply)
     if not isfinite(value):
-        raise CommandRefused(f"{goal.interface} goal {goal.value} at {supply:g} V: not finite")
+        raise CommandRejected(f"{goal.interface} goal {goal.value} at {supply:g} V: not finite")
     offset = table.CENTRE if goal.interface == "position" else 0
     return round(max(-limit, min(limit, value + offset)))
 

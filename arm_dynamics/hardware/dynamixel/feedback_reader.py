@@ -17,8 +17,8 @@ from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel import conversion, packets
 from arm_dynamics.hardware.dynamixel.control_table import DynamixelModel
 from arm_dynamics.hardware.dynamixel.conversion import Block
-from arm_dynamics.hardware.dynamixel.packets import Share
-from arm_dynamics.hardware.dynamixel.transport import Line
+from arm_dynamics.hardware.dynamixel.packets import StatusData
+from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 
 UNIT = 1e-3
 """Of a tick [s]."""
@@ -35,18 +35,18 @@ DRIFT = 0.02
 class MotorClocks:
     """Host time and tick of the last answer beyond doubt, by id."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DynamixelTransport) -> None:
         self._line = line
         self._known: dict[int, tuple[float, float]] = {}
 
-    def forget(self, id: int | None = None) -> None:
+    def reset(self, id: int | None = None) -> None:
         """A motor was restarted: its clock began anew; None for all motors."""
         if id is None:
             self._known.clear()
         else:
             self._known.pop(id, None)
 
-    def trust(self, id: int, block: Block, arrived: float, doubtful: bool) -> bool:
+    def is_fresh(self, id: int, block: Block, arrived: float, doubtful: bool) -> bool:
         """Whether a block that ``arrived`` [s] is no late one, where that is ``doubtful``."""
         if block.tick is None:
             return True
@@ -64,7 +64,7 @@ class MotorClocks:
         return late and passed < MEMORY
 
 
-PATIENCE = 8
+MAX_MISSED_CYCLES = 8
 """Cycles in a row without an answer after which a motor is asked in every SELDOM-th only."""
 SELDOM = 4
 
@@ -76,7 +76,7 @@ class FeedbackReader:
     fast read, in which those behind it would fall silent.
     """
 
-    def __init__(self, line: Line, models: Mapping[int, DynamixelModel]) -> None:
+    def __init__(self, line: DynamixelTransport, models: Mapping[int, DynamixelModel]) -> None:
         self._line, self._models = line, models
         self._clocks = MotorClocks(line)
         self.fast = False
@@ -87,24 +87,24 @@ class FeedbackReader:
         self._requests: dict[tuple[tuple[int, ...], int, bool], bytes] = {}
         self._cycle = 0
 
-    def map(self, id: int) -> bool:
+    def map_block(self, id: int) -> bool:
         """Have a motor gather its block; whether it reads back so."""
         addresses = conversion.ADDRESSES
         if not self._line.write(id, table.INDIRECT_ADDRESS, addresses):
             return False
         request = packets.read(id, table.INDIRECT_ADDRESS, len(addresses))
-        share = self._line.ask(request, (id,), len(addresses)).get(id)
+        share = self._line.request(request, (id,), len(addresses)).get(id)
         if share is None or share.data != addresses:
             return False
         self.mapped.add(id)
         return True
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Nothing is known of the motors: they may have been switched off."""
         self.mapped.clear()
         self.rebooted.clear()
         self._misses = dict.fromkeys(self._models, 0)
-        self._clocks.forget()
+        self._clocks.reset()
 
     def read(self) -> dict[int, tuple[Block, float]]:
         """The blocks that came, with their times of arrival [s]."""
@@ -120,7 +120,9 @@ class FeedbackReader:
     def _asked(self) -> list[int]:
         """Those to ask now, the silent ones last and each in turn first of them."""
         misses = self._misses
-        turn = [i for i in misses if misses[i] < PATIENCE or (self._cycle + i) % SELDOM == 0]
+        turn = [
+            i for i in misses if misses[i] < MAX_MISSED_CYCLES or (self._cycle + i) % SELDOM == 0
+        ]
         silent = [id for id in turn if misses[id]]
         start = self._cycle % len(silent) if silent else 0
         return [id for id in turn if not misses[id]] + silent[start:] + silent[:start]
@@ -139,32 +141,34 @@ class FeedbackReader:
     def _sure(self, ids: Sequence[int]) -> int:
         return sum(not self._misses[id] for id in ids)
 
-    def _collect(self, got: Mapping[int, Share], found: dict[int, tuple[Block, float]]) -> None:
+    def _collect(
+        self, got: Mapping[int, StatusData], found: dict[int, tuple[Block, float]]
+    ) -> None:
         for id, share in got.items():
             block = conversion.unpack(share.data) if share.data else None
             arrived = self._line.arrived[id]
             if block is None:
                 self.mapped.discard(id)
                 self.rebooted.add(id)
-                self._clocks.forget(id)
-            elif self._clocks.trust(id, block, arrived, self._misses[id] > 0):
+                self._clocks.reset(id)
+            elif self._clocks.is_fresh(id, block, arrived, self._misses[id] > 0):
                 found[id] = block, arrived
 
-    def _ask(self, ids: Sequence[int], size: int, fast: bool, sure: int) -> dict[int, Share]:
+    def _ask(self, ids: Sequence[int], size: int, fast: bool, sure: int) -> dict[int, StatusData]:
         if not ids:
             return {}
         key = tuple(ids), size, fast
         if key not in self._requests:
             addresses = {id: self._models[id].indirect_data for id in ids}
-            self._requests[key] = packets.read_each(addresses, size, fast)
-        return self._line.ask(self._requests[key], ids, size, fast, sure)
+            self._requests[key] = packets.sync_or_bulk_read(addresses, size, fast)
+        return self._line.request(self._requests[key], ids, size, fast, sure)
 
     def _direct(self, ids: Sequence[int]) -> dict[int, tuple[Block, float]]:
         if not ids:
             return {}
         line, size = self._line, conversion.DIRECT_SIZE
-        request = packets.read_each(dict.fromkeys(ids, conversion.DIRECT), size)
-        shares = line.ask(request, ids, size, sure=self._sure(ids))
+        request = packets.sync_or_bulk_read(dict.fromkeys(ids, conversion.DIRECT), size)
+        shares = line.request(request, ids, size, sure=self._sure(ids))
         got = {id: share for id, share in shares.items() if share.data}
         arrived = dict(line.arrived)
         torque = line.read(got, table.TORQUE_ENABLE)
@@ -184,4 +188,4 @@ class FeedbackReader:
         """One motor a cycle, so that a cycle's length stays bounded."""
         lost = [id for id in found if id in self.rebooted and id not in self.mapped]
         if lost:
-            self.map(lost[0])
+            self.map_block(lost[0])

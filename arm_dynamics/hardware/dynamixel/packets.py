@@ -51,7 +51,7 @@ STATUS_SIZE = 11
 """Bytes of a status packet without parameters."""
 FAST_SIZE = 8
 """Bytes of a fast status packet before its first motor's share."""
-SHARE_SIZE = 4
+STATUS_DATA_SIZE = 4
 """Bytes that a motor's share of a fast status packet has besides its data: error, id, CRC."""
 
 
@@ -65,7 +65,7 @@ class Packet(NamedTuple):
     raw: bytes
 
 
-class Share(NamedTuple):
+class StatusData(NamedTuple):
     """What one motor answered."""
 
     id: int
@@ -110,7 +110,7 @@ def reboot(id: int) -> bytes:
     return encode(id, REBOOT)
 
 
-def read_each(addresses: Mapping[int, int], size: int, fast: bool = False) -> bytes:
+def sync_or_bulk_read(addresses: Mapping[int, int], size: int, fast: bool = False) -> bytes:
     """Ask motors for ``size`` bytes, each from its own address on; they answer in this order."""
     if len(set(addresses.values())) == 1:
         at = _word(next(iter(addresses.values())))
@@ -139,38 +139,39 @@ def decode(raw: bytes) -> Packet | None:
     return Packet(id, body[0], 0, body[1:], raw)
 
 
-def shares(raw: bytes, size: int) -> Iterator[Share]:
+def split_fast_status(raw: bytes, size: int) -> Iterator[StatusData]:
     """The motors' shares of a fast status packet, also of one that is cut off.
 
     Each share ends with the CRC of all that came before it, so that those ahead of a silent
     motor or of a disturbance are good.
     """
     crc, begin = crc16(raw[:FAST_SIZE]), FAST_SIZE
-    while len(raw) >= (end := begin + SHARE_SIZE + size):
+    while len(raw) >= (end := begin + STATUS_DATA_SIZE + size):
         crc = crc16(raw[begin : end - 2], crc)
         if crc != int.from_bytes(raw[end - 2 : end], "little"):
             return
-        yield Share(raw[begin + 1], raw[begin], raw[begin + 2 : end - 2])
+        yield StatusData(raw[begin + 1], raw[begin], raw[begin + 2 : end - 2])
         crc, begin = crc16(raw[end - 2 : end], crc), end
 
 
 def fast_length(count: int, size: int) -> int:
     """Bytes of the fast status packet of ``count`` motors."""
-    return FAST_SIZE + count * (SHARE_SIZE + size)
+    return FAST_SIZE + count * (STATUS_DATA_SIZE + size)
 
 
-def answers(packet: Packet, size: int, count: int) -> Sequence[Share]:
+def status_data(packet: Packet, size: int, count: int) -> Sequence[StatusData]:
     """What motors say in ``packet``; none where it is not an answer to a read of ``size``."""
     if packet.instruction != STATUS:
         return ()
     if packet.id != BROADCAST:
-        return (Share(packet.id, packet.error, packet.data),)
+        return (StatusData(packet.id, packet.error, packet.data),)
     end = fast_length(count, size)
     if len(packet.raw) != end:
         return ()
-    raw, step = packet.raw, SHARE_SIZE + size
+    raw, step = packet.raw, STATUS_DATA_SIZE + size
     return [
-        Share(raw[k + 1], raw[k], raw[k + 2 : k + 2 + size]) for k in range(FAST_SIZE, end, step)
+        StatusData(raw[k + 1], raw[k], raw[k + 2 : k + 2 + size])
+        for k in range(FAST_SIZE, end, step)
     ]
 
 
@@ -183,7 +184,7 @@ def _word(value: int) -> bytes:
     return value.to_bytes(2, "little")
 
 
-LONGEST = 6144
+MAX_LENGTH = 6144
 """Largest length that is believed [bytes]: a fast read of all motors that fit on a line."""
 _PREFIX = 7  # header, id and length
 
@@ -238,7 +239,7 @@ class Parser:
         if len(self._bytes) < at + _PREFIX:
             return len(self._bytes) + 1
         length = int.from_bytes(self._bytes[at + 5 : at + _PREFIX], "little")
-        good = self._bytes[at + 4] in _IDS and 3 <= length <= LONGEST
+        good = self._bytes[at + 4] in _IDS and 3 <= length <= MAX_LENGTH
         return at + _PREFIX + length if good else 0
 
 

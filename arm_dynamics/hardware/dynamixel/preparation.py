@@ -11,21 +11,21 @@ from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel.control_table import DynamixelModel
 from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader
-from arm_dynamics.hardware.dynamixel.transport import TRIES, Line
+from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
 
 
-class Torque:
+class TorqueSwitch:
     """Goals and torque of the motors on ``line``."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DynamixelTransport) -> None:
         self._line = line
         self._sent: dict[int, int] = {}  # raw goals since the torque was off; some may be lost
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Nothing is known of what motors were sent."""
         self._sent.clear()
 
-    def aim(self, interface: str, goals: Mapping[int, int]) -> None:
+    def send_goals(self, interface: str, goals: Mapping[int, int]) -> None:
         """Send raw goals; no motor answers."""
         self._line.sync_write(table.GOALS[interface], goals)
         self._sent.update(goals)
@@ -38,8 +38,10 @@ class Torque:
         """
         goals = self._still([id for id in ids if id not in self._sent], interface)
         goals |= {id: self._sent[id] for id in ids if id in self._sent}
-        ready = self._line.put_all(table.GOALS[interface], goals, TRIES)
-        done = self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(ready, 1), TRIES)
+        ready = self._line.write_registers(table.GOALS[interface], goals, MAX_ATTEMPTS)
+        done = self._line.write_registers(
+            table.TORQUE_ENABLE, dict.fromkeys(ready, 1), MAX_ATTEMPTS
+        )
         self._line.sync_write(table.TORQUE_ENABLE, dict.fromkeys(set(ids) - done, 0))
         return done
 
@@ -47,7 +49,7 @@ class Torque:
         """Torque off; those that confirmed it by reading it back."""
         for id in ids:
             self._sent.pop(id, None)
-        return self._line.put_all(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), tries)
+        return self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), tries)
 
     def _still(self, ids: Collection[int], interface: str) -> dict[int, int]:
         """Goals at which motors stay: where they stand, or nothing."""
@@ -60,11 +62,14 @@ REVERSED, SLAVE, TORQUE_BY_GOAL = 0x01, 0x02, 0x08
 """Bits of the drive mode with which nothing here would be true."""
 
 
-class Preparation:
+class MotorSetup:
     """Every step is read back; what a motor does not confirm raises DriverFault."""
 
     def __init__(
-        self, line: Line, models: Mapping[int, DynamixelModel], feedback: FeedbackReader
+        self,
+        line: DynamixelTransport,
+        models: Mapping[int, DynamixelModel],
+        feedback: FeedbackReader,
     ) -> None:
         self._line, self._models, self._feedback = line, models, feedback
 
@@ -80,7 +85,7 @@ class Preparation:
         limits = self._limits(id, model)
         if interface != "voltage":  # in other modes a goal PWM is the largest that is applied
             self._set(id, table.GOAL_PWM, limits["voltage"], "goal PWM")
-        if not any(self._feedback.map(id) for _ in range(TRIES)):
+        if not any(self._feedback.map_block(id) for _ in range(MAX_ATTEMPTS)):
             raise DriverFault("indirect addresses are not taken")
         return limits, self._get(id, table.INPUT_VOLTAGE) * table.VOLTAGE_UNIT
 
@@ -89,7 +94,9 @@ class Preparation:
 
         Goal registers are read-only while it is tripped: nothing else is written before.
         """
-        if self._line.get(id, table.BUS_WATCHDOG) and not self._line.put(id, table.BUS_WATCHDOG, 0):
+        if self._line.read_register(id, table.BUS_WATCHDOG) and not self._line.write_register(
+            id, table.BUS_WATCHDOG, 0
+        ):
             raise DriverFault(f"bus watchdog is not cleared (address {table.BUS_WATCHDOG.address})")
 
     def _check_drive_mode(self, id: int) -> None:
@@ -105,18 +112,18 @@ class Preparation:
 
     def _limits(self, id: int, model: DynamixelModel) -> dict[str, int]:
         limits = {
-            "position": table.LARGEST_POSITION,
+            "position": table.MAX_POSITION,
             "velocity": self._get(id, table.VELOCITY_LIMIT),
             "voltage": self._get(id, table.PWM_LIMIT),
         }
         return {**limits, "effort": self._get(id, table.CURRENT_LIMIT)} if model.effort else limits
 
     def _get(self, id: int, register: table.Register) -> int:
-        value = self._line.get(id, register)
+        value = self._line.read_register(id, register)
         if value is None:
             raise DriverFault(f"no answer to a read of address {register.address}")
         return value
 
     def _set(self, id: int, register: table.Register, value: int, name: str) -> None:
-        if self._get(id, register) != value and not self._line.put(id, register, value):
+        if self._get(id, register) != value and not self._line.write_register(id, register, value):
             raise DriverFault(f"{name} {value} is not taken (address {register.address})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.parameters import Parameter, with_defaults
 
 BROADCAST_FREE = 252
 """The largest id that a motor may have."""
@@ -25,13 +25,13 @@ def read_settings(settings: Mapping[str, str]) -> tuple[float, float, bool]:
     names = [parameter.name for parameter in SETTINGS]
     given = {name: settings[name] for name in names if settings.get(name)}
     try:
-        values = complete("driver 'dynamixel'", SETTINGS, given)  # type: ignore[arg-type]
+        values = with_defaults("driver 'dynamixel'", SETTINGS, given)  # type: ignore[arg-type]
     except InvalidValue as error:
         raise ConfigError(str(error)) from error
     return values["baud"], values["latency"], bool(values["fast"])
 
 
-def port_of(settings: Mapping[str, str]) -> str:
+def port_path(settings: Mapping[str, str]) -> str:
     """The serial device's path; raises ConfigError where none is given."""
     if not settings.get("port"):
         raise ConfigError("driver 'dynamixel': port is missing: the serial device's path")

@@ -12,18 +12,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 from arm_dynamics.hardware.dynamixel import packets as codec
 from arm_dynamics.hardware.dynamixel.control_table import Register
-from arm_dynamics.hardware.dynamixel.packets import Parser, Share
+from arm_dynamics.hardware.dynamixel.packets import Parser, StatusData
 from arm_dynamics.hardware.serial_port import Port
 
 FACTORY_RETURN_DELAY = 5e-4
 """Return delay of a motor as it is delivered [s]."""
-TRIES = 3
+MAX_ATTEMPTS = 3
 """How often a register is asked for or written where nothing hurries."""
 ERROR_NUMBER = 0x7F
 """Bits of a status packet's error that say that an instruction failed."""
 
 
-class Line:
+class DynamixelTransport:
     """Motors on ``port`` at ``baud`` [bit/s]; ``latency`` [s] is the adapter's and system's."""
 
     def __init__(self, port: Port, baud: float, latency: float) -> None:
@@ -38,18 +38,18 @@ class Line:
         self._good = 0
 
     @property
-    def disturbed(self) -> bool:
+    def had_noise(self) -> bool:
         """Whether the last answer had bytes in it that were no packet."""
         return self._parser.heard > self._good
 
-    def ask(
+    def request(
         self,
         request: bytes,
         ids: Collection[int],
         size: int,
         fast: bool = False,
         sure: int | None = None,
-    ) -> dict[int, Share]:
+    ) -> dict[int, StatusData]:
         """Send ``request``; the ``size`` bytes of every motor that answered in time, by id.
 
         A share with an error number has no data. Echoes, noise and answers to something else
@@ -58,7 +58,7 @@ class Line:
         """
         count, missing = len(ids), set(ids)
         status = codec.STATUS_SIZE + size
-        found: dict[int, Share] = {}
+        found: dict[int, StatusData] = {}
         self._send(request)
         sent = self.port.now() + len(request) * self.byte_time
         until = sent + self._longest(1 if fast else count, count * status)
@@ -71,11 +71,13 @@ class Line:
                 break
             for packet in self._parser.feed(chunk):
                 self._good += len(packet.raw)
-                self._take(codec.answers(packet, size, count), missing, found, size)
+                self._take(codec.status_data(packet, size, count), missing, found, size)
             if len(found) >= sure:
                 until = min(until, self.port.now() + self._longest(1, status))
         if fast and missing:
-            self._take(tuple(codec.shares(self._parser.pending(), size)), missing, found, size)
+            self._take(
+                tuple(codec.split_fast_status(self._parser.pending(), size)), missing, found, size
+            )
         if found:
             wire = len(found) * status * self.byte_time
             self.delays.append(max(self.arrived.values()) - sent - wire)
@@ -83,7 +85,7 @@ class Line:
 
     def ping(self, id: int) -> tuple[int, int] | None:
         """Model number and firmware of a motor; None where it does not answer."""
-        share = self.ask(codec.ping(id), (id,), 3).get(id)
+        share = self.request(codec.ping(id), (id,), 3).get(id)
         return (
             None if share is None or len(share.data) != 3 else codec.model_and_firmware(share.data)
         )
@@ -92,31 +94,33 @@ class Line:
         """A register of several motors, by id; those that did not answer are left out."""
         if not ids:
             return {}
-        request = codec.read_each(dict.fromkeys(ids, register.address), register.size)
-        got = self.ask(request, ids, register.size)
+        request = codec.sync_or_bulk_read(dict.fromkeys(ids, register.address), register.size)
+        got = self.request(request, ids, register.size)
         return {id: register.unpack(s.data) for id, s in got.items() if s.data}
 
     def write(self, id: int, address: int, data: bytes) -> bool:
         """Have a motor take ``data``; whether it said that it did."""
-        share = self.ask(codec.write(id, address, data), (id,), 0).get(id)
+        share = self.request(codec.write(id, address, data), (id,), 0).get(id)
         return share is not None and not share.error & ERROR_NUMBER
 
-    def get(self, id: int, register: Register) -> int | None:
+    def read_register(self, id: int, register: Register) -> int | None:
         """A register of one motor, asked for TRIES times; None where it does not answer."""
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             if (value := self.read((id,), register).get(id)) is not None:
                 return value
         return None
 
-    def put(self, id: int, register: Register, value: int) -> bool:
+    def write_register(self, id: int, register: Register, value: int) -> bool:
         """Write a register until it reads back as ``value``, TRIES times at most."""
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             self.write(id, register.address, register.pack(value))
             if self.read((id,), register).get(id) == value:
                 return True
         return False
 
-    def put_all(self, register: Register, values: Mapping[int, int], tries: int = 1) -> set[int]:
+    def write_registers(
+        self, register: Register, values: Mapping[int, int], tries: int = 1
+    ) -> set[int]:
         """Write a register of several motors; the ids where it reads back as it should."""
         done: set[int] = set()
         for _ in range(tries):
@@ -133,7 +137,7 @@ class Line:
             data = {id: register.pack(value) for id, value in values.items()}
             self._send(codec.sync_write(register.address, register.size, data))
 
-    def listen(self, request: bytes, until: float) -> list[codec.Packet]:
+    def request_all(self, request: bytes, until: float) -> list[codec.Packet]:
         """Send ``request``; every packet that came by ``until`` [s]."""
         self._send(request)
         found: list[codec.Packet] = []
@@ -156,7 +160,11 @@ class Line:
         self.port.write(request)
 
     def _take(
-        self, answers: Sequence[Share], missing: set[int], found: dict[int, Share], size: int
+        self,
+        answers: Sequence[StatusData],
+        missing: set[int],
+        found: dict[int, StatusData],
+        size: int,
     ) -> None:
         now = self.port.now()
         for share in answers:

@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from arm_dynamics.core.errors import DriverFault, InvalidValue, UnknownName
 from arm_dynamics.hardware.feetech import conversion, identification
 from arm_dynamics.hardware.feetech import registers as table
-from arm_dynamics.hardware.feetech.conversion import Turns
-from arm_dynamics.hardware.feetech.settings import SETTINGS, serial_port, values
-from arm_dynamics.hardware.feetech.transport import ATTEMPTS, Line, Memory
-from arm_dynamics.hardware.motor_bus import Found, Goal, MotorBus, Reading
+from arm_dynamics.hardware.feetech.conversion import TurnCounter
+from arm_dynamics.hardware.feetech.settings import SETTINGS, read_settings, serial_port
+from arm_dynamics.hardware.feetech.transport import ATTEMPTS, FeetechTransport, RegisterAccess
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
 from arm_dynamics.hardware.serial_port import Port
-from arm_dynamics.model.hardware_info import MotorWiring
+from arm_dynamics.model.hardware_info import JointMotor
 
 MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
 
@@ -36,29 +36,29 @@ class Feetech(MotorBus):
     bauds = identification.BAUDS
 
     def __init__(
-        self, motors: Sequence[MotorWiring], settings: Mapping[str, str], port: Port | None = None
+        self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
         """Raises UnknownName for a servo that is not known, ConfigError for a bad setting."""
         super().__init__(motors, settings)
         for wired in self.motors.values():
-            table.number_of(wired.motor)
-        self._told = told = values(self.settings)
+            table.model_number(wired.motor)
+        self._told = told = read_settings(self.settings)
         self._kt, self._interface = told["kt"], "position"
         self._port = port or serial_port(self.settings, told["baud"])
-        self._line = Line(self._port, told["baud"], told["latency"])
-        self._memory = Memory(self._line)
+        self._line = FeetechTransport(self._port, told["baud"], told["latency"])
+        self._memory = RegisterAccess(self._line)
         self._phases: dict[int, int] = {}
         self._blocks: dict[int, bytes] = {}
         self._on: set[int] = set()
         self._forget()
 
     @classmethod
-    def scan(cls, settings: Mapping[str, str]) -> list[Found]:
+    def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """The servos that answer at the rate of ``settings``, by id; reads only."""
-        baud = round(values(settings)["baud"])
-        return identification.scan(lambda rate: serial_port(settings, rate), (baud,))
+        baud = round(read_settings(settings)["baud"])
+        return identification.scan_port(lambda rate: serial_port(settings, rate), (baud,))
 
-    def watched(self, id: int) -> bool:
+    def has_watchdog(self, id: int) -> bool:
         """These servos have none."""
         return False
 
@@ -83,7 +83,7 @@ class Feetech(MotorBus):
 
         Raises DriverFault naming all that are missing, doubled or of another model.
         """
-        faults = identification.faults(self._line, self.motors.values())
+        faults = identification.identity_faults(self._line, self.motors.values())
         if faults:
             unheard = (identification.SILENT, identification.NONE, identification.GARBLED)
             silent = any(fault.endswith(unheard) for fault in faults)
@@ -111,19 +111,19 @@ class Feetech(MotorBus):
 
     def read(self) -> Mapping[int, Reading]:
         """The servos that answered now, by id."""
-        found = self._line.ask(self.motors.keys(), conversion.START, conversion.SIZE)
+        found = self._line.request(self.motors.keys(), conversion.START, conversion.SIZE)
         readings = {}
         for id, (when, packet) in found.items():
             self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
             raw = table.POSITION.unpack(packet.data, conversion.START)
             steps = raw if phase & table.MULTI_TURN else self._turns[id].unwrap(raw)
-            told = conversion.reading(packet.data, packet.error, steps, phase, self._kt, when)
+            told = conversion.to_reading(packet.data, packet.error, steps, phase, self._kt, when)
             readings[id] = told
             if not told.enabled:
                 self._on.discard(id)  # a goal would switch its torque on again
         return readings
 
-    def write(self, goals: Mapping[int, Goal]) -> None:
+    def write(self, goals: Mapping[int, MotorCommand]) -> None:
         """Send goals to servos whose torque is on; those of others are not sent.
 
         Raises CommandRefused for a goal that is not finite, InvalidValue for one of another
@@ -136,7 +136,7 @@ class Feetech(MotorBus):
         shares = {id: self._share(id, goal) for id, goal in goals.items() if id in self._on}
         self._line.write(register.address, shares)
 
-    def arm_watchdog(self, timeout: float) -> Collection[int]:
+    def enable_watchdog(self, timeout: float) -> Collection[int]:
         """None: these servos have no watchdog of commands."""
         return ()
 
@@ -152,7 +152,7 @@ class Feetech(MotorBus):
             here = self.read().keys() & (able - done)
             left = {id: self._switch_on(self._blocks[id]) for id in here}
             self._line.write(table.TORQUE.address, left)
-            done |= self._line.hold(table.TORQUE.address, left)
+            done |= self._line.holding_ids(table.TORQUE.address, left)
         self._on |= done
         self.disable(set(ids) - done)
         return done
@@ -171,7 +171,7 @@ class Feetech(MotorBus):
         """Release the port; never raises, may be called twice, from another thread too."""
         self._port.close()
 
-    def _share(self, id: int, goal: Goal) -> bytes:
+    def _share(self, id: int, goal: MotorCommand) -> bytes:
         """The bytes of a goal; a position comes with no PWM, should power have undone the mode."""
         if goal.interface == "position":
             phase = self._phases.get(id, 0)
@@ -203,6 +203,6 @@ class Feetech(MotorBus):
             raise DriverFault(f"motors {', '.join(left)} do not confirm {what}; {self.remedies}")
 
     def _forget(self) -> None:
-        self._turns = {id: Turns() for id in self.motors}
+        self._turns = {id: TurnCounter() for id in self.motors}
         for known in (self._phases, self._blocks, self._on, self._line.silent):
             known.clear()

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import copysign, isfinite, pi
 
-from arm_dynamics.core.errors import CommandRefused
+from arm_dynamics.core.errors import CommandRejected
 from arm_dynamics.hardware.feetech import registers as table
-from arm_dynamics.hardware.motor_bus import Goal, Reading
+from arm_dynamics.hardware.motor_bus import MotorCommand, Reading
 
 STEP = 2 * pi / table.STEPS
 """[rad]"""
@@ -30,7 +30,7 @@ SIZE = table.CURRENT.address + table.CURRENT.size - START
 
 
 @dataclass
-class Turns:
+class TurnCounter:
     """Counts the turns of a motor that tells its angle within one: the nearest of all.
 
     The first position is taken as it is, between -π and π.
@@ -47,7 +47,7 @@ class Turns:
         return raw + self.count * table.STEPS
 
 
-def reading(data: bytes, error: int, steps: int, phase: int, kt: float, time: float) -> Reading:
+def to_reading(data: bytes, error: int, steps: int, phase: int, kt: float, time: float) -> Reading:
     """The block of a cycle in SI; ``steps`` is its unwrapped position, ``kt`` in N·m/A."""
     load, current = table.LOAD.unpack(data, START), table.CURRENT.unpack(data, START)
     speed = table.SPEED.unpack(data, START)
@@ -58,12 +58,12 @@ def reading(data: bytes, error: int, steps: int, phase: int, kt: float, time: fl
         kt * CURRENT_UNIT * (current if current < 0 else copysign(current, load)),
         float(table.TEMPERATURE.unpack(data, START)),
         table.SUPPLY.unpack(data, START) * SUPPLY_UNIT,
-        table.fault_words(table.STATUS.unpack(data, START) | error),
+        table.fault_text(table.STATUS.unpack(data, START) | error),
         table.TORQUE.unpack(data, START) != 0,
     )
 
 
-def raw_position(goal: Goal, turns: int, phase: int) -> int:
+def raw_position(goal: MotorCommand, turns: int, phase: int) -> int:
     """Steps of a goal [rad], at an end of the motor's turn where it lies beyond.
 
     Raises CommandRefused where it is not finite.
@@ -76,7 +76,7 @@ def raw_position(goal: Goal, turns: int, phase: int) -> int:
     return round(max(lower, min(upper, goal.value / STEP + table.CENTRE - whole)))
 
 
-def raw_pwm(goal: Goal, supply: float) -> int:
+def raw_pwm(goal: MotorCommand, supply: float) -> int:
     """Duty of a goal [V] at ``supply`` [V]; 0 where the supply is not known.
 
     Raises CommandRefused where the goal is not finite.
@@ -86,6 +86,6 @@ def raw_pwm(goal: Goal, supply: float) -> int:
     return round(max(-table.FULL_PWM, min(table.FULL_PWM, duty)))
 
 
-def _require_finite(goal: Goal) -> None:
+def _require_finite(goal: MotorCommand) -> None:
     if not isfinite(goal.value):
-        raise CommandRefused(f"{goal.interface} goal {goal.value}: not finite")
+        raise CommandRejected(f"{goal.interface} goal {goal.value}: not finite")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 HEADER = b"\xff\xff"
 BROADCAST = 0xFE
-LARGEST_ID = 0xFD
+MAX_ID = 0xFD
 STATUS_SIZE = 6
 """Bytes of an answer without parameters."""
 PING, READ, WRITE, REBOOT, SYNC_READ, SYNC_WRITE = 0x01, 0x02, 0x03, 0x08, 0x82, 0x83
@@ -69,7 +69,7 @@ def sync_write(address: int, size: int, shares: Mapping[int, bytes]) -> bytes:
 
 def decode(raw: bytes) -> Packet | None:
     """The answer that ``raw`` is from its first byte to its last, None where it is none."""
-    if len(raw) < STATUS_SIZE or not raw.startswith(HEADER) or raw[2] > LARGEST_ID:
+    if len(raw) < STATUS_SIZE or not raw.startswith(HEADER) or raw[2] > MAX_ID:
         return None
     if raw[3] != len(raw) - 4 or checksum(raw[2:-1]) != raw[-1]:
         return None
@@ -127,7 +127,7 @@ class Parser:
     def _end(self, at: int) -> int:
         """Where the packet whose header is at ``at`` ends; 0 where there can be none."""
         head = self._bytes[at + 2 : at + 4]
-        if head and head[0] > LARGEST_ID:
+        if head and head[0] > MAX_ID:
             return 0
         if len(head) < 2:
             return len(self._bytes) + 1

@@ -73,20 +73,20 @@ NUMBERS = {"sts3215": 777, "sts3250": 2825}
 """What MODEL reads, by a servo's name."""
 
 
-def number_of(name: str) -> int:
+def model_number(name: str) -> int:
     """What a servo of that name says it is; raises UnknownName with those that are known."""
     if name.lower() not in NUMBERS:
         raise UnknownName("Feetech servo", name, tuple(NUMBERS))
     return NUMBERS[name.lower()]
 
 
-def name_of(number: int) -> str:
+def model_name(number: int) -> str:
     """The name of what MODEL reads."""
     names = {value: name for name, value in NUMBERS.items()}
     return names.get(number, f"unknown (model number {number})")
 
 
-def fault_words(status: int) -> str:
+def fault_text(status: int) -> str:
     """The faults that the bits tell, "" for none."""
     words = [word for bit, word in FAULTS.items() if status & bit]
     rest = status & ~sum(FAULTS)

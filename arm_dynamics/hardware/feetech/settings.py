@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.hardware.serial_port import Port
 
 SETTINGS = (
@@ -15,12 +15,12 @@ SETTINGS = (
 )
 
 
-def values(settings: Mapping[str, str]) -> dict[str, float]:
+def read_settings(settings: Mapping[str, str]) -> dict[str, float]:
     """The numbers of SETTINGS; raises ConfigError for one that is none or out of range."""
     names = {parameter.name for parameter in SETTINGS}
     given = {name: text for name, text in settings.items() if name in names}
     try:
-        return complete("driver feetech", SETTINGS, given)  # type: ignore[arg-type]
+        return with_defaults("driver feetech", SETTINGS, given)  # type: ignore[arg-type]
     except InvalidValue as error:
         raise ConfigError(str(error)) from error
 

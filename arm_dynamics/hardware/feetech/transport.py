@@ -31,7 +31,7 @@ Heard = tuple[float, Packet]
 """When an answer was there [s], and what it was."""
 
 
-class Line:
+class FeetechTransport:
     """Servos on ``port`` at ``baud`` [bit/s]; ``latency`` [s] is the adapter's and system's."""
 
     def __init__(self, port: Port, baud: float, latency: float) -> None:
@@ -41,7 +41,7 @@ class Line:
         self._asked = 0
         self._parser = Parser()
 
-    def ask(
+    def request(
         self, ids: Collection[int], address: int, size: int, lengths: int = LENGTHS
     ) -> dict[int, Heard]:
         """``size`` bytes from ``address`` on of every servo that answers, and when, by id.
@@ -68,7 +68,9 @@ class Line:
         self.silent = (self.silent - set(ids)) | (set(ids) - found.keys())
         return found
 
-    def listen(self, id: int, address: int, size: int, latency: float) -> tuple[list[Packet], bool]:
+    def request_all(
+        self, id: int, address: int, size: int, latency: float
+    ) -> tuple[list[Packet], bool]:
         """All answers of that size until it is quiet, late ones of other servos too.
 
         And whether bytes came that are none of them.
@@ -84,13 +86,13 @@ class Line:
 
     def read(self, ids: Collection[int], register: Register) -> dict[int, int]:
         """One register of several servos, by id; those that did not answer are left out."""
-        found = self.ask(ids, register.address, 2, MANY_LENGTHS) if ids else {}
+        found = self.request(ids, register.address, 2, MANY_LENGTHS) if ids else {}
         return {id: register.unpack(p.data, register.address) for id, (_, p) in found.items()}
 
-    def hold(self, address: int, shares: Mapping[int, bytes]) -> set[int]:
+    def holding_ids(self, address: int, shares: Mapping[int, bytes]) -> set[int]:
         """The servos that hold these bytes at ``address``, as they answer."""
         size = max(map(len, shares.values()), default=0)
-        found = self.ask(shares, address, size, MANY_LENGTHS) if shares else {}
+        found = self.request(shares, address, size, MANY_LENGTHS) if shares else {}
         return {id for id, (_, p) in found.items() if p.data.startswith(shares[id])}
 
     def write(self, address: int, shares: Mapping[int, bytes]) -> None:
@@ -116,10 +118,10 @@ ATTEMPTS = 3
 """How often a servo is asked before it counts as silent."""
 
 
-class Memory:
+class RegisterAccess:
     """What stands in the servos on ``line``."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: FeetechTransport) -> None:
         self._line = line
 
     def read(self, register: Register, ids: Collection[int]) -> dict[int, int]:

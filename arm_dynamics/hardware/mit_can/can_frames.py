@@ -16,7 +16,7 @@ from math import floor, isfinite
 
 from arm_dynamics.core.errors import InvalidValue
 
-Frame = tuple[int, bytes]
+CanFrame = tuple[int, bytes]
 """Identifier and data of a standard CAN frame."""
 
 POSITION_BITS, BITS = 16, 12
@@ -60,7 +60,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
+class MitFeedback:
     """One answer of a motor, at its output shaft; temperatures of drive and rotor [°C].
 
     ``fault`` is "" for none; ``enabled`` None and the drive's temperature NaN where the maker's
@@ -92,7 +92,7 @@ def decode(code: int, low: float, high: float, bits: int) -> float:
     return low + code / ((1 << bits) - 1) * (high - low)
 
 
-def command(
+def encode_command(
     ranges: Ranges,
     position: float = 0.0,
     velocity: float = 0.0,
@@ -116,22 +116,22 @@ def command(
     return data
 
 
-def instruction(code: int) -> bytes:
+def encode_instruction(code: int) -> bytes:
     """ENABLE, DISABLE, ZERO or CLEAR_FAULT."""
     return MARK + bytes((code,))
 
 
-def refresh(id: int) -> Frame:
+def refresh(id: int) -> CanFrame:
     """Ask a Damiao motor for its feedback; changes nothing, whatever state it is in."""
     return BROADCAST, struct.pack("<HBB4x", id, REFRESH, 0)
 
 
-def read_register(id: int, register: int) -> Frame:
+def read_register(id: int, register: int) -> CanFrame:
     """Ask a Damiao motor for a register."""
     return BROADCAST, struct.pack("<HBB4x", id, READ, register)
 
 
-def write_register(id: int, register: int, value: int) -> Frame:
+def write_register(id: int, register: int, value: int) -> CanFrame:
     """Set a whole-numbered register of a Damiao motor, until it is powered off."""
     return BROADCAST, struct.pack("<HBBI", id, WRITE, register, value)
 
@@ -143,7 +143,7 @@ def register_answer(data: bytes, register: int) -> tuple[int, bytes] | None:
     return int.from_bytes(data[:2], "little"), data[4:]
 
 
-def parse_damiao(data: bytes, ranges: Ranges) -> Feedback | None:
+def parse_damiao(data: bytes, ranges: Ranges) -> MitFeedback | None:
     """State and id, position, velocity, torque, two temperatures; None for no feedback.
 
     The upper four bits of the first byte are 0 disabled, 1 enabled, else a fault. A register's
@@ -154,17 +154,17 @@ def parse_damiao(data: bytes, ranges: Ranges) -> Feedback | None:
     state = data[0] >> 4
     fault = "" if state < 2 else DAMIAO_FAULTS.get(state, f"fault 0x{state:X}")
     q, v, tau = _motion(data, ranges)
-    return Feedback(q, v, tau, fault, state == 1, float(data[6]), float(data[7]))
+    return MitFeedback(q, v, tau, fault, state == 1, float(data[6]), float(data[7]))
 
 
-def parse_cubemars(data: bytes, ranges: Ranges) -> Feedback | None:
+def parse_cubemars(data: bytes, ranges: Ranges) -> MitFeedback | None:
     """Id, position, velocity, torque, temperature + 40, error; None for no feedback."""
     if len(data) != 8:
         return None
     error = data[7]
     fault = "" if error == 0 else CUBEMARS_FAULTS.get(error, f"fault {error}")
     q, v, tau = _motion(data, ranges)
-    return Feedback(q, v, tau, fault, None, float("nan"), data[6] - 40.0)
+    return MitFeedback(q, v, tau, fault, None, float("nan"), data[6] - 40.0)
 
 
 def _motion(data: bytes, ranges: Ranges) -> tuple[float, float, float]:

@@ -21,30 +21,30 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from math import nan
 
-from arm_dynamics.hardware.mit_can.can_frames import Feedback, Frame, Ranges
+from arm_dynamics.hardware.mit_can.can_frames import CanFrame, MitFeedback, Ranges
 from arm_dynamics.hardware.mit_can.motors import OFFSET, QUIET, MitMotor, number
 from arm_dynamics.hardware.mit_can.registers import Registers
 from arm_dynamics.hardware.mit_can.transport import CanLine
 
 WARMING = 5.0
 """Largest change [°C] between two answers that is taken at once."""
-SHARE = 0.1
+VELOCITY_FRACTION = 0.1
 """Largest change of velocity between two answers that is taken at once, of its range."""
-Ask = Callable[[Collection[int]], Mapping[int, "Answer"]]
+Ask = Callable[[Collection[int]], Mapping[int, "MotorReply"]]
 
 
-class Doubt:
+class ReplyFilter:
     """Remembers the last believed answer of each motor; ``ranges`` are those of its frames."""
 
     def __init__(self, ranges: Mapping[int, Ranges]) -> None:
         self._ranges = ranges
-        self._believed: dict[int, Answer] = {}
+        self._believed: dict[int, MotorReply] = {}
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Believe nothing of what was said before."""
         self._believed.clear()
 
-    def sift(self, answers: Mapping[int, Answer], ask: Ask) -> dict[int, Answer]:
+    def filter(self, answers: Mapping[int, MotorReply], ask: Ask) -> dict[int, MotorReply]:
         """Those to believe: what follows from the last ones, else what is said twice."""
         clear = {id: a for id, a in answers.items() if self._follows(id, a)}
         doubted = answers.keys() - clear.keys()
@@ -54,17 +54,17 @@ class Doubt:
         self._believed |= clear
         return clear
 
-    def _follows(self, id: int, answer: Answer) -> bool:
+    def _follows(self, id: int, answer: MotorReply) -> bool:
         return id in self._believed and self._agree(id, self._believed[id], answer)
 
-    def _agree(self, id: int, one: Answer, two: Answer) -> bool:
+    def _agree(self, id: int, one: MotorReply, two: MotorReply) -> bool:
         """Same state, |q - q'| ≤ V |t - t'| + 0.06 rad, |v - v'| ≤ V / 10, |T - T'| ≤ 5 °C."""
         a, b, top = one.feedback, two.feedback, self._ranges[id].velocity
         reach = top * abs(two.time - one.time) + 0.06
         return (
             (a.fault, a.enabled) == (b.fault, b.enabled)
             and abs(a.position - b.position) <= reach
-            and abs(a.velocity - b.velocity) <= SHARE * top
+            and abs(a.velocity - b.velocity) <= VELOCITY_FRACTION * top
             and abs(a.rotor_temperature - b.rotor_temperature) <= WARMING
             and not abs(a.drive_temperature - b.drive_temperature) > WARMING  # NaN: not told
         )
@@ -72,11 +72,11 @@ class Doubt:
 
 MARKS = range(36)
 """Registers of Damiao motors that may be read; as many cycles late are noticed."""
-TRIES = 2
+MAX_ATTEMPTS = 2
 """Marks that are asked for in one cycle."""
 
 
-class Fence:
+class LatencyGuard:
     """``doubtful`` from a cycle without any answer until a mark has passed."""
 
     def __init__(self, registers: Registers, ids: Sequence[int]) -> None:
@@ -86,15 +86,15 @@ class Fence:
         self._known = frozenset(ids)
         self.doubtful = False
 
-    def passes(self) -> bool:
+    def resynchronize(self) -> bool:
         """Ask for marks, of one motor after the other."""
-        for _ in range(TRIES):
-            if self._registers.whole(next(self._ids), next(self._marks), 1) is not None:
+        for _ in range(MAX_ATTEMPTS):
+            if self._registers.read_int(next(self._ids), next(self._marks), 1) is not None:
                 self.doubtful = False
                 return True
         return False
 
-    def look(self, heard: Collection[int]) -> None:
+    def update(self, heard: Collection[int]) -> None:
         """Who was ``heard`` in a cycle."""
         self.doubtful = bool(self._known) and self._known.isdisjoint(heard)
 
@@ -104,11 +104,11 @@ WIRE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MotorReply:
     """What a motor said, and when [s]."""
 
     time: float
-    feedback: Feedback
+    feedback: MitFeedback
 
 
 class Exchange:
@@ -125,15 +125,15 @@ class Exchange:
         self._reply_ids = {
             id: (id + offset,) if model.maker.registers else (id, 0) for id, model in models.items()
         }
-        self._newest: dict[int, Answer] = {}
+        self._newest: dict[int, MotorReply] = {}
         self._until = 0.0
 
-    def adopt(self, id: int, reply_id: int, ranges: Ranges) -> None:
+    def set_identity(self, id: int, reply_id: int, ranges: Ranges) -> None:
         """Take over what the motor said of itself."""
         self._reply_ids[id] = (reply_id,)
         self.ranges[id] = ranges
 
-    def ambiguous(self) -> list[str]:
+    def id_conflicts(self) -> list[str]:
         """Pairs of motors whose answers look alike, or command one another, in words."""
         faults, owners = [], dict[tuple[int, int], int]()
         for id, reply_ids in self._reply_ids.items():
@@ -145,7 +145,7 @@ class Exchange:
                     faults.append(f"motors {other} and {id} answer alike, with CAN id {reply_id}")
         return faults
 
-    def ask(self, questions: Mapping[int, Sequence[Frame]]) -> dict[int, Answer]:
+    def ask(self, questions: Mapping[int, Sequence[CanFrame]]) -> dict[int, MotorReply]:
         """Send every motor's frames, each of which has an answer; the newest of each motor.
 
         What came before is forgotten. Ends with the last answer, after a silence of ``quiet``, or
@@ -162,7 +162,7 @@ class Exchange:
         self._newest |= answers
         return answers
 
-    def late(self, ids: Collection[int]) -> dict[int, Answer]:
+    def late_replies(self, ids: Collection[int]) -> dict[int, MotorReply]:
         """Answers that came since the last round, as old as they may be: as its end."""
         found = {id: replace(a, time=self._until) for id, a in self._waiting() if id in ids}
         self._newest |= found
@@ -175,9 +175,9 @@ class Exchange:
             return nan, nan
         return answer.feedback.drive_temperature, answer.feedback.rotor_temperature
 
-    def _collect(self, owed: dict[int, int]) -> dict[int, Answer]:
+    def _collect(self, owed: dict[int, int]) -> dict[int, MotorReply]:
         """Answers until no motor owes one; one left unread would pass for the next one's."""
-        answers: dict[int, Answer] = {}
+        answers: dict[int, MotorReply] = {}
         end = self.line.now() + self.quiet + WIRE * sum(owed.values())
         while any(left > 0 for left in owed.values()):
             frame = self.line.receive(min(end, self.line.now() + self.quiet))
@@ -190,18 +190,18 @@ class Exchange:
         self._until = self.line.now()
         return answers
 
-    def _waiting(self) -> Iterator[tuple[int, Answer]]:
+    def _waiting(self) -> Iterator[tuple[int, MotorReply]]:
         while (frame := self.line.receive(self.line.now())) is not None:
             id, answer = self._sorted(frame)
             if answer is not None:
                 yield id, answer
 
-    def _sorted(self, frame: Frame) -> tuple[int, Answer | None]:
+    def _sorted(self, frame: CanFrame) -> tuple[int, MotorReply | None]:
         """Whose answer a frame is, and what it says; None for nobody's."""
         reply_id, data = frame
         for id, model in self._models.items():
             mask = 0xF if model.maker.registers else 0xFF
             if reply_id in self._reply_ids[id] and data[0] & mask == id & mask:
                 feedback = model.maker.parse(data, self.ranges[id])
-                return id, None if feedback is None else Answer(self.line.now(), feedback)
+                return id, None if feedback is None else MotorReply(self.line.now(), feedback)
         return -1, None

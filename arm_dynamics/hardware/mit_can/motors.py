@@ -14,7 +14,12 @@ from types import MappingProxyType
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.hardware.mit_can.can_frames import Feedback, Ranges, parse_cubemars, parse_damiao
+from arm_dynamics.hardware.mit_can.can_frames import (
+    MitFeedback,
+    Ranges,
+    parse_cubemars,
+    parse_damiao,
+)
 
 QUIET = Parameter("reply_timeout", 3e-3, "s", "longest silence that is waited for", above=0.0)
 OFFSET = Parameter("reply_offset", 16, "1", "from a motor's id to that of its answers", lower=0)
@@ -50,7 +55,7 @@ def gains(settings: Mapping[str, str], id: int, model: MitMotor) -> tuple[float,
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class Vendor:
     """What a maker's motors have in common.
 
     ``registers``: they can be asked for feedback and for their ranges without being commanded,
@@ -59,7 +64,7 @@ class Maker:
 
     name: str
     registers: bool
-    parse: Callable[[bytes, Ranges], Feedback | None]
+    parse: Callable[[bytes, Ranges], MitFeedback | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +72,14 @@ class MitMotor:
     """A model with its default ranges, and gains of position control that suit most loads."""
 
     name: str
-    maker: Maker
+    maker: Vendor
     ranges: Ranges
     kp: float
     kd: float
 
 
-DAMIAO = Maker("Damiao", True, parse_damiao)
-CUBEMARS = Maker("CubeMars", False, parse_cubemars)
+DAMIAO = Vendor("Damiao", True, parse_damiao)
+CUBEMARS = Vendor("CubeMars", False, parse_cubemars)
 
 MOTORS = MappingProxyType(
     {
@@ -90,14 +95,14 @@ MOTORS = MappingProxyType(
 )
 
 
-def motor(name: str) -> MitMotor:
+def find_motor(name: str) -> MitMotor:
     """The motor called ``name``; raises UnknownName listing the table."""
     if name not in MOTORS:
         raise UnknownName("MIT motor", name, tuple(MOTORS))
     return MOTORS[name]
 
 
-def named(torque: float) -> str:
+def model_with_torque_range(torque: float) -> str:
     """The Damiao model with this torque range [N·m], "unknown" for none."""
     fitting = (m.name for m in MOTORS.values() if m.maker is DAMIAO and m.ranges.torque == torque)
     return next(fitting, "unknown")

@@ -27,16 +27,16 @@ class Registers:
         self._line = line
         self._quiet = quiet
 
-    def answers(self, id: int, register: int) -> list[tuple[int, bytes]]:
+    def replies(self, id: int, register: int) -> list[tuple[int, bytes]]:
         """Everything that answers for motor ``id``: CAN id of the answer, four bytes."""
         return self._asked(can_frames.read_register(id, register), id, register, MORE)
 
-    def whole(self, id: int, register: int, attempts: int = 3) -> int | None:
+    def read_int(self, id: int, register: int, attempts: int = 3) -> int | None:
         """A whole-numbered register; None where nothing answers."""
         data = self._first(id, register, attempts)
         return None if data is None else int(struct.unpack("<I", data)[0])
 
-    def real(self, id: int, register: int, attempts: int = 3) -> float | None:
+    def read_float(self, id: int, register: int, attempts: int = 3) -> float | None:
         """A real-numbered register; None where nothing answers."""
         data = self._first(id, register, attempts)
         return None if data is None else float(struct.unpack("<f", data)[0])
@@ -44,10 +44,10 @@ class Registers:
     def set(self, id: int, register: int, value: int, attempts: int) -> bool:
         """Write a whole-numbered register; whether it holds ``value`` when read back."""
         for _ in range(attempts):
-            if self.whole(id, register, 1) == value:
+            if self.read_int(id, register, 1) == value:
                 return True
             self._asked(can_frames.write_register(id, register, value), id, register)
-        return self.whole(id, register, 1) == value
+        return self.read_int(id, register, 1) == value
 
     def _first(self, id: int, register: int, attempts: int) -> bytes | None:
         question = can_frames.read_register(id, register)
@@ -57,7 +57,7 @@ class Registers:
         return None
 
     def _asked(
-        self, question: can_frames.Frame, id: int, register: int, more: float = 0.0
+        self, question: can_frames.CanFrame, id: int, register: int, more: float = 0.0
     ) -> list[tuple[int, bytes]]:
         """The first answer within the quiet time, and those that follow within ``more`` [s]."""
         while self._line.receive(self._line.now()) is not None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from arm_dynamics.hardware.mit_can import can_frames
-from arm_dynamics.hardware.mit_can.can_frames import Frame
-from arm_dynamics.hardware.mit_can.exchange import Answer, Exchange
-from arm_dynamics.hardware.mit_can.mit_command import Law, effort_of
+from arm_dynamics.hardware.mit_can.can_frames import CanFrame
+from arm_dynamics.hardware.mit_can.exchange import Exchange, MotorReply
+from arm_dynamics.hardware.mit_can.mit_command import MitCommand, commanded_torque
 from arm_dynamics.hardware.mit_can.motors import MitMotor
 
-ASKED = 0.02
+MIN_TORQUE_FRACTION = 0.02
 """Share of the range of torque that must be asked for: a smaller one drowns in what is told."""
-MOST = 0.1
+MAX_TORQUE_FRACTION = 0.1
 """Share of that range beyond which no more is expected: motors bound their currents."""
 GIVEN = 0.3
 """Share of what is expected below which nothing is given."""
@@ -26,7 +26,7 @@ CYCLES = 20
 """Answers of that kind in a row, leaving out those where little was asked for."""
 
 
-class Given:
+class TorqueLossDetector:
     """Motors that give nothing: |τ| < GIVEN min(|τ*|, MOST τmax) while |τ*| > ASKED τmax.
 
     τ* is the smaller one of what the last two commands ask for at the answer's own q and v: an
@@ -38,64 +38,66 @@ class Given:
         untold = {id: model for id, model in models.items() if not model.maker.registers}
         self._range = {id: model.ranges.torque for id, model in untold.items()}
         self.ids = frozenset(untold)
-        self._sent: dict[int, tuple[Law, Law]] = {}
+        self._sent: dict[int, tuple[MitCommand, MitCommand]] = {}
         self._missed: dict[int, int] = {}
 
-    def forget(self, ids: Collection[int]) -> None:
+    def reset(self, ids: Collection[int]) -> None:
         """These begin anew: nothing has been asked of them."""
         for id in ids:
             self._sent.pop(id, None)
             self._missed.pop(id, None)
 
-    def sent(self, id: int, law: Law) -> None:
+    def command_sent(self, id: int, law: MitCommand) -> None:
         """A command to one of ``ids``."""
         self._sent[id] = self._sent.get(id, (law, law))[1], law
 
-    def look(self, answers: Mapping[int, Answer]) -> None:
+    def update(self, answers: Mapping[int, MotorReply]) -> None:
         """What they gave."""
         for id in self._sent.keys() & answers.keys():
             said, top = answers[id].feedback, self._range[id]
-            asked = min(abs(effort_of(law, said.position, said.velocity)) for law in self._sent[id])
-            if asked > ASKED * top:
-                missing = abs(said.torque) < GIVEN * min(asked, MOST * top)
+            asked = min(
+                abs(commanded_torque(law, said.position, said.velocity)) for law in self._sent[id]
+            )
+            if asked > MIN_TORQUE_FRACTION * top:
+                missing = abs(said.torque) < GIVEN * min(asked, MAX_TORQUE_FRACTION * top)
                 self._missed[id] = self._missed.get(id, 0) + 1 if missing else 0
 
-    def lost(self, id: int) -> bool:
+    def torque_lost(self, id: int) -> bool:
         """Whether the motor gives nothing."""
         return self._missed.get(id, 0) >= CYCLES
 
 
-ATTEMPTS = 3
-NEAR = 0.01
+MAX_ATTEMPTS = 3
+ZERO_TOLERANCE = 0.01
 """Largest position [rad] that counts as 0 once it has been called so."""
 
 
-class Power:
+class TorqueSwitch:
     """Knows which motors were enabled from here, and the last goal of each since then."""
 
     def __init__(self, exchange: Exchange, models: Mapping[int, MitMotor]) -> None:
         self._exchange, self._models = exchange, models
-        self._goals: dict[int, Frame] = {}
+        self._goals: dict[int, CanFrame] = {}
         self._on: set[int] = set()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Of a line opened anew nothing is known: no motor is taken for enabled from here."""
         self._goals.clear()
         self._on.clear()
 
-    def command(self, goals: Mapping[int, Frame]) -> dict[int, Answer]:
+    def command(self, goals: Mapping[int, CanFrame]) -> dict[int, MotorReply]:
         """Send goals; the answers that come."""
         self._goals |= goals
         return self._exchange.ask({id: [frame] for id, frame in goals.items()})
 
-    def ask(self, ids: Collection[int]) -> dict[int, Answer]:
+    def ask(self, ids: Collection[int]) -> dict[int, MotorReply]:
         """Ask once; the answers that come."""
         return self._exchange.ask({id: [self._request(id)] for id in ids})
 
-    def heard(self, ids: Collection[int]) -> dict[int, Answer]:
+    def wait_for_all(self, ids: Collection[int]) -> dict[int, MotorReply]:
         """Ask until everyone has answered, or some have not in several attempts."""
-        found: dict[int, Answer] = {}
-        for _ in range(ATTEMPTS):
+        found: dict[int, MotorReply] = {}
+        for _ in range(MAX_ATTEMPTS):
             found |= self.ask([id for id in ids if id not in found])
         return found
 
@@ -104,7 +106,7 @@ class Power:
 
         A goal that was written since it was disabled follows at once: without one, it is limp.
         """
-        present = self.heard(ids).keys()
+        present = self.wait_for_all(ids).keys()
         self._on |= present
         sent = {id: [_instruction(id, can_frames.ENABLE)] for id in present}
         for id in present & self._goals.keys():
@@ -123,7 +125,7 @@ class Power:
 
     def clear_faults(self, ids: Collection[int]) -> set[int]:
         """Clear and disable; those that say they have no fault. CubeMars knows no clearing."""
-        sent: dict[int, list[Frame]] = {}
+        sent: dict[int, list[CanFrame]] = {}
         for id in self.disable(ids):
             known = self._models[id].maker.registers
             codes = (can_frames.CLEAR_FAULT, can_frames.DISABLE) if known else (can_frames.DISABLE,)
@@ -135,20 +137,22 @@ class Power:
 
         An ended program or a lost line is no fault of a motor.
         """
-        said = self.heard(ids)
+        said = self.wait_for_all(ids)
         tripped = {
             id for id, a in said.items() if a.feedback.fault == can_frames.COMMUNICATION_LOST
         }
         return set(ids) - said.keys() | tripped - self.clear_faults(tripped)
 
-    def zero(self, ids: Collection[int]) -> set[int]:
+    def set_zero(self, ids: Collection[int]) -> set[int]:
         """Disable and call the present position 0; those that read so then."""
         off = self.disable(ids)
         self._exchange.ask({id: [_instruction(id, can_frames.ZERO)] for id in off})
         answers = self.ask(off)
-        return {id for id, answer in answers.items() if abs(answer.feedback.position) < NEAR}
+        return {
+            id for id, answer in answers.items() if abs(answer.feedback.position) < ZERO_TOLERANCE
+        }
 
-    def _request(self, id: int) -> Frame:
+    def _request(self, id: int) -> CanFrame:
         """What provokes an answer of the motor without changing what it does."""
         if self._models[id].maker.registers:
             return can_frames.refresh(id)
@@ -157,16 +161,16 @@ class Power:
         return self._goals.get(id, _instruction(id, can_frames.ENABLE))
 
     def _instruct(
-        self, sent: Mapping[int, list[Frame]], done: Callable[[Answer], bool]
+        self, sent: Mapping[int, list[CanFrame]], done: Callable[[MotorReply], bool]
     ) -> set[int]:
         """Repeat ``sent`` until a request shows that it is ``done``; the ids where it is."""
         confirmed: set[int] = set()
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             left = {id: each for id, each in sent.items() if id not in confirmed}
             self._exchange.ask(left)
             confirmed |= {id for id, answer in self.ask(left).items() if done(answer)}
         return confirmed
 
 
-def _instruction(id: int, code: int) -> Frame:
-    return id, can_frames.instruction(code)
+def _instruction(id: int, code: int) -> CanFrame:
+    return id, can_frames.encode_instruction(code)

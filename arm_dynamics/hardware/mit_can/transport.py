@@ -21,7 +21,7 @@ from typing import Any
 
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.requirements import to_install
-from arm_dynamics.hardware.mit_can.can_frames import Frame
+from arm_dynamics.hardware.mit_can.can_frames import CanFrame
 from arm_dynamics.hardware.serial_port import Port
 
 
@@ -40,11 +40,11 @@ class CanLine(ABC):
         """Open anew; raises DriverFault saying why not."""
 
     @abstractmethod
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: CanFrame) -> None:
         """Send one frame."""
 
     @abstractmethod
-    def receive(self, until: float) -> Frame | None:
+    def receive(self, until: float) -> CanFrame | None:
         """The next frame, None when none came by ``until`` [s]; others than of 8 bytes are lost."""
 
     @abstractmethod
@@ -83,17 +83,17 @@ class SlcanLine(CanLine):
         self._port.flush()
         self._port.write(self._opening)
 
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: CanFrame) -> None:
         """Send one frame."""
-        self._port.write(written(frame))
+        self._port.write(encode_line(frame))
 
-    def receive(self, until: float) -> Frame | None:
+    def receive(self, until: float) -> CanFrame | None:
         """The next frame, None when none came by ``until`` [s]; what is no frame is lost."""
         while True:
             text = self._line(until)
             if text is None:
                 return None
-            frame = parsed(text)
+            frame = decode_line(text)
             if frame is not None:
                 return frame
 
@@ -115,12 +115,12 @@ class SlcanLine(CanLine):
         return text
 
 
-def written(frame: Frame) -> bytes:
+def encode_line(frame: CanFrame) -> bytes:
     """A frame as text."""
     return b"t%03X8%s\r" % (frame[0], frame[1].hex().upper().encode())
 
 
-def parsed(text: bytes) -> Frame | None:
+def decode_line(text: bytes) -> CanFrame | None:
     """The frame that a line tells of, without its carriage return; None for any other line."""
     text = text.rpartition(b"\x07")[2]  # the answer to a command that failed is one such byte
     if len(text) != LENGTH - 1 or text[:1] != b"t" or text[4:5] != b"8" or not text.isalnum():
@@ -151,7 +151,7 @@ class PythonCanLine(CanLine):
         self._claim: Any = None
         self._bus: Any = None
         self._least = SLICE if self._settings["interface"] == "slcan" else 0.0
-        self._sent: deque[Frame] = deque(maxlen=64)
+        self._sent: deque[CanFrame] = deque(maxlen=64)
 
     def open(self) -> None:
         """Open anew; raises DriverFault saying why not."""
@@ -169,7 +169,7 @@ class PythonCanLine(CanLine):
             self.close()
             raise DriverFault(f"{self._name} cannot be opened: {error}{self._advice}") from error
 
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: CanFrame) -> None:
         """Send one frame."""
         bus, (id, data) = self._opened(), frame
         try:
@@ -180,7 +180,7 @@ class PythonCanLine(CanLine):
         if self._settings["interface"] == "udp_multicast":
             self._sent.append(frame)
 
-    def receive(self, until: float) -> Frame | None:
+    def receive(self, until: float) -> CanFrame | None:
         """The next frame, None when none came by ``until`` [s]; others than of 8 bytes are lost."""
         while True:
             message = self._message(max(until - self.now(), self._least))
@@ -225,7 +225,7 @@ class PythonCanLine(CanLine):
             raise DriverFault(f"{self._name} is not open")
         return self._bus
 
-    def _own(self, frame: Frame) -> bool:
+    def _own(self, frame: CanFrame) -> bool:
         """Whether this is the echo of a frame sent from here, which udp_multicast always gives."""
         if frame not in self._sent:
             return False

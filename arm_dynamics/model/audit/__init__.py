@@ -21,11 +21,11 @@ from arm_dynamics.model.audit import (
     ros2_control,
     structure,
 )
-from arm_dynamics.model.audit.fault import Fault, UrdfRejected, report, title
+from arm_dynamics.model.audit.fault import Fault, UrdfRejected, format_report, title
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.xml_source import BadXml, parse
+from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml
 
-__all__ = ["Fault", "UrdfRejected", "audit", "report"]
+__all__ = ["Fault", "UrdfRejected", "audit", "format_report"]
 
 
 def audit(text: str, folder: Path | None = None, lock: Collection[str] = ()) -> tuple[Fault, ...]:
@@ -36,8 +36,8 @@ def audit(text: str, folder: Path | None = None, lock: Collection[str] = ()) -> 
     is a fault too.
     """
     try:
-        root = parse(text)
-    except BadXml as error:
+        root = parse_xml(text)
+    except XmlSyntaxError as error:
         return (Fault(error.line, "XML", "", error.problem, error.remedy),)
     if root.tag != "robot":
         problem = "is not a URDF's root element"

@@ -7,9 +7,9 @@ from typing import Any
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
-from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.model.audit.fault import Fault, listed, suggest, title
-from arm_dynamics.model.audit.numbers import LARGEST, unreadable
+from arm_dynamics.model.audit.numbers import MAX_NUMBER, unreadable
 from arm_dynamics.model.hardware_info import NAMES
 from arm_dynamics.model.xml_source import Node
 
@@ -24,12 +24,12 @@ REFLECTED = ("armature", "viscous_friction", "electric_damping", "dry_friction")
 
 def check(joint: Node) -> Iterator[Fault]:
     """The actuator exists, and its constants are there and within their ranges."""
-    nodes = {node.get("name") or "": node for node in reversed(joint.every("param"))}
+    nodes = {node.get("name") or "": node for node in reversed(joint.find_all("param"))}
     yield from _repeated(joint)
     chosen = nodes.get("actuator")
     name = chosen.text if chosen else DEFAULT_ACTUATOR
     try:
-        kind: Any = plugins.load("actuators", name)
+        kind: Any = plugins.load_class("actuators", name)
         parameters: tuple[Parameter, ...] = tuple(kind.parameters)
     except (ArmDynamicsError, ImportError, AttributeError) as error:
         if chosen:
@@ -48,7 +48,7 @@ def _contradictions(joint: Node, kind: Any, nodes: dict[str, Node]) -> Iterator[
     """Constants that are each in range but go ill together, at the line of the one named."""
     known = {p.name for p in kind.parameters}
     given = {name: float(node.text) for name, node in nodes.items() if name in known}
-    found = list(kind.contradictions(complete("", kind.parameters, given)))
+    found = list(kind.inconsistencies(with_defaults("", kind.parameters, given)))
     for name, problem, remedy in found:
         node = nodes.get(name, joint)
         element = f"{control_title(joint)} <param {name}>"
@@ -59,7 +59,7 @@ def _contradictions(joint: Node, kind: Any, nodes: dict[str, Node]) -> Iterator[
 
 def _reflected(joint: Node, kind: Any, given: dict[str, float]) -> Iterator[Fault]:
     """Constants whose products overflow, or are no arm's."""
-    remedy = f"at most {LARGEST:g} in SI units: look for wrong powers of ten"
+    remedy = f"at most {MAX_NUMBER:g} in SI units: look for wrong powers of ten"
     try:
         made = kind(joint.get("name") or "", 1.0, given)
         values = {name: abs(getattr(made, name)) for name in REFLECTED}
@@ -68,7 +68,7 @@ def _reflected(joint: Node, kind: Any, given: dict[str, float]) -> Iterator[Faul
         yield Fault(joint.line, control_title(joint), "", problem, remedy)
         return
     for name, value in values.items():
-        if not value <= LARGEST:
+        if not value <= MAX_NUMBER:
             problem = f"is {name} at the joint, from its constants"
             yield Fault(joint.line, control_title(joint), f"{value:g}", problem, remedy)
 
@@ -87,7 +87,7 @@ def _unknown(
 
 def _repeated(joint: Node) -> Iterator[Fault]:
     seen: dict[str, int] = {}
-    for node in joint.every("param"):
+    for node in joint.find_all("param"):
         name, element = node.get("name"), f"{control_title(joint)} <param name>"
         if not name:
             yield Fault(node.line, element, "", "the name is missing", 'write name="…"')
@@ -99,7 +99,7 @@ def _repeated(joint: Node) -> Iterator[Fault]:
 
 
 def _unusable(joint: Node, chosen: Node, name: str, error: Exception) -> Fault:
-    known = plugins.names("actuators")
+    known = plugins.registered_names("actuators")
     element = f"{control_title(joint)} <param actuator>"
     if name in known:
         return Fault(chosen.line, element, name, f"cannot be loaded: {error}", "repair the plugin")
@@ -125,7 +125,7 @@ def outside(parameter: Parameter, value: float) -> tuple[str, str] | None:
     try:
         parameter.check(parameter.name, value)
     except InvalidValue:
-        return "is out of range", f"allowed: {parameter.allowed} {parameter.unit}"
+        return "is out of range", f"allowed: {parameter.range_text} {parameter.unit}"
     return None
 
 

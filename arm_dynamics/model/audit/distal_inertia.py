@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.inertia import POINT, mass_of, tensor_of
-from arm_dynamics.model.audit.numbers import vector
+from arm_dynamics.model.audit.numbers import vector_attribute
 from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
@@ -39,7 +39,7 @@ def _swung(robot: Robot, edge: Edge) -> float | None:
 
     Nothing is said of one whose text is unreadable.
     """
-    axis = vector(edge.joint.first("axis"), "xyz") if edge.joint.first("axis") else _X_AXIS
+    axis = vector_attribute(edge.joint.find("axis"), "xyz") if edge.joint.find("axis") else _X_AXIS
     links, total, mass = {edge.child: np.eye(4)}, 0.0, 0.0
     if axis is None or not any(axis):
         return None
@@ -47,7 +47,7 @@ def _swung(robot: Robot, edge: Edge) -> float | None:
     direction = np.array(axis) / largest
     direction /= np.linalg.norm(direction)
     for name in robot.body(edge.child):
-        for below in robot.below.get(name, ()):
+        for below in robot.child_joints.get(name, ()):
             placed = _placement(below.joint)
             if below.joint.get("type") != "fixed" or placed is None:
                 return None
@@ -62,10 +62,10 @@ def _swung(robot: Robot, edge: Edge) -> float | None:
 
 
 def _about(link: Node, placed: Matrix, axis: Matrix) -> float | None:
-    inertial = link.first("inertial")
+    inertial = link.find("inertial")
     if inertial is None:
         return 0.0
-    centre, tensor = _placement(inertial), tensor_of(inertial.first("inertia"))
+    centre, tensor = _placement(inertial), tensor_of(inertial.find("inertia"))
     mass = mass_of(link)
     if centre is None or tensor is None or mass is None:
         return None
@@ -77,10 +77,10 @@ def _about(link: Node, placed: Matrix, axis: Matrix) -> float | None:
 
 def _placement(owner: Node) -> Matrix | None:
     """The (4, 4) placement in an element's ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    origin = owner.first("origin")
+    origin = owner.find("origin")
     zero: tuple[float, ...] | None = (0.0, 0.0, 0.0)
     xyz, rpy = (
-        vector(origin, name) if origin and origin.get(name) is not None else zero
+        vector_attribute(origin, name) if origin and origin.get(name) is not None else zero
         for name in ("xyz", "rpy")
     )
     if xyz is None or rpy is None:

@@ -11,8 +11,8 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.xml_source import Node
 
 Severity = Literal["error", "warning"]
-MOST_LISTED = 50
-MOST_COMPARED = 200
+MAX_LISTED = 50
+MAX_COMPARED = 200
 """Names among which the nearest is looked for: each fault compares with all of them."""
 
 
@@ -39,10 +39,10 @@ class UrdfRejected(ArmDynamicsError):
 
     def __init__(self, source_name: str, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
-        super().__init__(report(source_name, self.faults))
+        super().__init__(format_report(source_name, self.faults))
 
 
-def report(source_name: str, faults: Iterable[Fault]) -> str:
+def format_report(source_name: str, faults: Iterable[Fault]) -> str:
     """Return the faults, counted and sorted by line, one a line."""
     ordered = sorted(faults, key=lambda fault: fault.line)
     if not ordered:
@@ -60,14 +60,14 @@ def title(node: Node) -> str:
 
 def suggest(name: str, known: Collection[str], what: str) -> str:
     """The nearest known name, else all of them; of very many, the first."""
-    near = get_close_matches(name, sorted(known), n=1) if len(known) <= MOST_COMPARED else []
+    near = get_close_matches(name, sorted(known), n=1) if len(known) <= MAX_COMPARED else []
     return f"did you mean '{near[0]}'?" if near else f"{what}: {listed(sorted(known))}"
 
 
 def listed(names: Sequence[str]) -> str:
     """The names in a line, or "none"; of very many, the first."""
-    shown = ", ".join(map(_cut, names[:MOST_LISTED])) or "none"
-    return f"{shown} … ({len(names)} in all)" if len(names) > MOST_LISTED else shown
+    shown = ", ".join(map(_cut, names[:MAX_LISTED])) or "none"
+    return f"{shown} … ({len(names)} in all)" if len(names) > MAX_LISTED else shown
 
 
 def _count(number: int, noun: str) -> str:

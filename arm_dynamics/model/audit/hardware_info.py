@@ -12,7 +12,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.audit.actuator import control_title, outside
 from arm_dynamics.model.audit.fault import Fault, suggest
-from arm_dynamics.model.audit.numbers import read, unreadable
+from arm_dynamics.model.audit.numbers import parse_number, unreadable
 from arm_dynamics.model.hardware_info import NUMBERS
 from arm_dynamics.model.xml_source import Node
 
@@ -21,8 +21,8 @@ BAUD = Parameter("baud", 1e6, "1/s", "rate of the serial line", above=0)
 
 def check(block: Node) -> Iterator[Fault]:
     """Yield the faults of the hardware's params and of every joint's motor."""
-    hardware = _params(*block.every("hardware"))
-    joints = [(joint, _params(joint)) for joint in block.every("joint")]
+    hardware = _params(*block.find_all("hardware"))
+    joints = [(joint, _params(joint)) for joint in block.find_all("joint")]
     wired = [(joint, params) for joint, params in joints if "motor" in params]
     if "driver" not in hardware and not wired:
         return
@@ -34,7 +34,7 @@ def check(block: Node) -> Iterator[Fault]:
 
 
 def _params(*nodes: Node) -> dict[str, Node]:
-    found = {p.get("name") or "": p for node in nodes for p in reversed(node.every("param"))}
+    found = {p.get("name") or "": p for node in nodes for p in reversed(node.find_all("param"))}
     return {name: node for name, node in found.items() if name}
 
 
@@ -43,7 +43,7 @@ def _hardware(params: dict[str, Node]) -> Iterator[Fault]:
         node = params.get(name)
         if node and not node.text:
             yield Fault(node.line, _element(name), "", "the value is empty", "write it or leave it")
-    driver, known = params.get("driver"), plugins.names("drivers")
+    driver, known = params.get("driver"), plugins.registered_names("drivers")
     if driver and driver.text and driver.text not in known:
         problem = "is not a driver that is installed"
         remedy = suggest(driver.text, known, "known")
@@ -69,7 +69,7 @@ def _motor(joint: Node, params: dict[str, Node]) -> Iterator[Fault]:
 
 
 def _doubled(joint: Node, node: Node | None, owners: dict[int, Node]) -> Iterator[Fault]:
-    number = read(node.text) if node else None
+    number = parse_number(node.text) if node else None
     if node is None or number is None or number % 1:
         return
     other = owners.setdefault(int(number), joint)

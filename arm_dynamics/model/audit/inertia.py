@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.model.audit.fault import Fault, listed, title
-from arm_dynamics.model.audit.numbers import number
+from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.xml_source import Node
 
 _TOLERANCE = 1e-9  # relative to the largest principal moment
 POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
-LEAST_MASS = 1e-12
+MIN_MASS = 1e-12
 """Mass [kg] below which a body's centre is lost in rounding."""
 _REMEDY = "compute the tensor about the centre of mass; look for swapped entries and wrong units"
 
@@ -30,7 +30,7 @@ _THICKEN = "give the body a thickness: a rod of mass m and radius r has m r²/2 
 def check(robot: Robot) -> Iterator[Fault]:
     """Yield the faults of masses and inertia tensors."""
     for link in robot.all_links:
-        inertial = link.first("inertial")
+        inertial = link.find("inertial")
         if inertial:
             yield from _inertial(link, inertial)
     for edge in robot.edges:
@@ -41,7 +41,7 @@ def check(robot: Robot) -> Iterator[Fault]:
 
 
 def _inertial(link: Node, inertial: Node) -> Iterator[Fault]:
-    mass, inertia = inertial.first("mass"), inertial.first("inertia")
+    mass, inertia = inertial.find("mass"), inertial.find("inertia")
     for tag, node in (("mass", mass), ("inertia", inertia)):
         if node is None:
             element = f"{title(link)} <inertial>"
@@ -54,12 +54,12 @@ def _inertial(link: Node, inertial: Node) -> Iterator[Fault]:
 
 
 def _mass(link: Node, mass: Node, inertia: Node | None) -> Iterator[Fault]:
-    value = number(mass, "value")
+    value = number_attribute(mass, "value")
     element, text = f"{title(link)} <mass value>", mass.get("value") or ""
     if value is not None and value < 0:
         yield Fault(mass.line, element, text, "is negative", "give the mass in kg, above 0")
-    elif value is not None and 0 < value < LEAST_MASS:
-        problem = f"is below {LEAST_MASS:g} kg, where the centre of mass is lost in rounding"
+    elif value is not None and 0 < value < MIN_MASS:
+        problem = f"is below {MIN_MASS:g} kg, where the centre of mass is lost in rounding"
         yield Fault(mass.line, element, text, problem, "write 0, or the mass in kg")
     elif _hollow(mass, inertia):
         problem = "is zero beside a rotational inertia"
@@ -68,7 +68,7 @@ def _mass(link: Node, mass: Node, inertia: Node | None) -> Iterator[Fault]:
 
 def _hollow(mass: Node | None, inertia: Node | None) -> bool:
     tensor = tensor_of(inertia)
-    return number(mass, "value") == 0 and tensor is not None and bool(tensor.any())
+    return number_attribute(mass, "value") == 0 and tensor is not None and bool(tensor.any())
 
 
 def _principal(link: Node, inertia: Node, tensor: NDArray[np.float64]) -> Iterator[Fault]:
@@ -99,8 +99,8 @@ def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
     known = [mass for mass in masses if mass is not None]
     if len(known) < len(masses) or any(known):
         return
-    inertial = node.first("inertial")
-    mass = inertial.first("mass") if inertial else None
+    inertial = node.find("inertial")
+    mass = inertial.find("mass") if inertial else None
     place, text = (mass, mass.get("value") or "") if mass else (node, "")
     element = f"{title(node)} <mass value>" if mass else title(node)
     welded = f" with the links fixed to it ({listed(members[1:])})" if members[1:] else ""
@@ -112,8 +112,8 @@ def _weightless(robot: Robot, link: str, joint: Node) -> Iterator[Fault]:
 def _point(robot: Robot, link: str) -> Iterator[Fault]:
     """A moving body, welded links included, with mass and without any tensor."""
     node, members = robot.links[link], [robot.links[name] for name in robot.body(link)]
-    inertial = node.first("inertial")
-    inertia = inertial.first("inertia") if inertial else None
+    inertial = node.find("inertial")
+    inertia = inertial.find("inertia") if inertial else None
     if inertia and (mass_of(node) or 0.0) > 0 and all(_no_tensor(member) for member in members):
         problem = "the tensor is zero: the link is taken as a point mass"
         element = f"{title(node)} <inertia>"
@@ -121,24 +121,24 @@ def _point(robot: Robot, link: str) -> Iterator[Fault]:
 
 
 def _no_tensor(link: Node) -> bool:
-    inertial = link.first("inertial")
-    tensor = tensor_of(inertial.first("inertia")) if inertial else np.zeros((3, 3))
+    inertial = link.find("inertial")
+    tensor = tensor_of(inertial.find("inertia")) if inertial else np.zeros((3, 3))
     return tensor is not None and float(np.abs(tensor).max()) < POINT
 
 
 def mass_of(link: Node) -> float | None:
     """The link's mass [kg], 0 without ``<inertial>``, None when that is a fault of its own."""
-    inertial = link.first("inertial")
+    inertial = link.find("inertial")
     if inertial is None:
         return 0.0
-    mass = inertial.first("mass")
-    return None if _hollow(mass, inertial.first("inertia")) else number(mass, "value")
+    mass = inertial.find("mass")
+    return None if _hollow(mass, inertial.find("inertia")) else number_attribute(mass, "value")
 
 
 def _base(robot: Robot) -> Iterator[Fault]:
     for name, link in robot.links.items():
-        inertial = link.first("inertial")
-        if inertial and name not in robot.above and mass_of(link):
+        inertial = link.find("inertial")
+        if inertial and name not in robot.parent_joint and mass_of(link):
             problem = "a root link's inertia has no effect: it stands still, and KDL ignores it"
             remedy = "put it on a link fixed to a root without inertia"
             element = f"{title(link)} <inertial>"
@@ -148,7 +148,7 @@ def _base(robot: Robot) -> Iterator[Fault]:
 def tensor_of(inertia: Node | None) -> NDArray[np.float64] | None:
     """The tensor (3, 3) [kg m^2] of an ``<inertia>``, None when it cannot be read."""
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    entries = [number(inertia, name) for name in names]
+    entries = [number_attribute(inertia, name) for name in names]
     xx, xy, xz, yy, yz, zz = entries
     if None in entries:
         return None

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import hypot
 
 from arm_dynamics.model.audit.fault import Fault, suggest, title
-from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import KINDS, MANY_COORDINATES, ONE_COORDINATE, Robot
 from arm_dynamics.model.xml_source import Node
 
 _UNIT_TOLERANCE = 1e-6
-MOST_JOINTS = 128
+MAX_JOINTS = 128
 """Pinocchio's data grow with the cube of the joints: 0.15 GB for these, 8 GB for 500."""
 
 
@@ -25,8 +25,8 @@ def check(robot: Robot) -> Iterator[Fault]:
         remedy = f"an arm has a joint that is {' or '.join(ONE_COORDINATE)}, and not locked"
         yield Fault(robot.root.line, title(robot.root), "", "it has no moving joint", remedy)
     moving = sum(robot.moves(joint) for joint in robot.all_joints)
-    if moving > MOST_JOINTS:
-        problem = f"are more moving joints than the {MOST_JOINTS} whose equations fit into memory"
+    if moving > MAX_JOINTS:
+        problem = f"are more moving joints than the {MAX_JOINTS} whose equations fit into memory"
         remedy = "lock some, or make them fixed"
         yield Fault(robot.root.line, title(robot.root), str(moving), problem, remedy)
     for joint in robot.all_joints:
@@ -51,7 +51,7 @@ def _kind(robot: Robot, joint: Node) -> Iterator[Fault]:
 
 
 def _mimic(robot: Robot, joint: Node) -> Iterator[Fault]:
-    mimic = joint.first("mimic")
+    mimic = joint.find("mimic")
     if mimic and not robot.locked(joint):
         problem = "is followed by this joint, which has no coordinate of its own"
         remedy = f"lock '{joint.get('name')}', make it fixed, or remove <mimic> to drive it"
@@ -60,11 +60,11 @@ def _mimic(robot: Robot, joint: Node) -> Iterator[Fault]:
 
 
 def _axis(robot: Robot, joint: Node) -> Iterator[Fault]:
-    axis = joint.first("axis")
+    axis = joint.find("axis")
     if axis is None and robot.moves(joint):
         problem, remedy = "the axis is missing: 1 0 0 is taken", 'write <axis xyz="…"/>'
         yield Fault(joint.line, f"{title(joint)} <axis>", "", problem, remedy, "warning")
-    xyz = vector(axis, "xyz")
+    xyz = vector_attribute(axis, "xyz")
     if axis is None or xyz is None or joint.get("type") not in (*ONE_COORDINATE, "planar"):
         return
     element, text, length = f"{title(joint)} <axis xyz>", axis.get("xyz") or "", hypot(*xyz)
@@ -76,7 +76,7 @@ def _axis(robot: Robot, joint: Node) -> Iterator[Fault]:
 
 
 def _limit(joint: Node) -> Iterator[Fault]:
-    limit, kind = joint.first("limit"), joint.get("type")
+    limit, kind = joint.find("limit"), joint.get("type")
     if limit:
         yield from _strength(joint, limit, "effort")
         yield from _strength(joint, limit, "velocity")
@@ -91,7 +91,7 @@ def _limit(joint: Node) -> Iterator[Fault]:
 
 def _strength(joint: Node, limit: Node, attribute: str) -> Iterator[Fault]:
     element, text = f"{title(joint)} <limit {attribute}>", limit.get(attribute)
-    value = number(limit, attribute)
+    value = number_attribute(limit, attribute)
     if text is None:
         remedy = f'write {attribute}="…", above 0'
         yield Fault(limit.line, element, "", f"{attribute} is missing", remedy)
@@ -121,15 +121,16 @@ def bounds(limit: Node | None) -> tuple[float | None, float | None]:
     if limit is None:
         return None, None
     low, high = (
-        0.0 if limit.get(end) is None else number(limit, end) for end in ("lower", "upper")
+        0.0 if limit.get(end) is None else number_attribute(limit, end)
+        for end in ("lower", "upper")
     )
     return low, high
 
 
 def _dynamics(joint: Node) -> Iterator[Fault]:
-    dynamics = joint.first("dynamics")
+    dynamics = joint.find("dynamics")
     for attribute in ("damping", "friction"):
-        value = number(dynamics, attribute)
+        value = number_attribute(dynamics, attribute)
         if dynamics and value is not None and value < 0:
             element, text = f"{title(joint)} <dynamics {attribute}>", dynamics.get(attribute) or ""
             problem = "is negative: it would drive the joint"

@@ -1,6 +1,6 @@
 """Numbers in text: every one that a link or a joint holds must be finite and bare.
 
-This rule reports what cannot be read; the other rules read with ``number`` and ``vector``
+This rule reports what cannot be read; the other rules read with ``number_attribute`` and ``vector_attribute``
 and pass over what gives None.
 """
 
@@ -22,7 +22,7 @@ _UNIT = re.compile(rf"({_NUMBER})\s*([^\W\d_]+|[°%])", re.ASCII)
 BLANKS = " \t\r\n"
 """XML's own; Python strips and splits at others too, which no other reader of the file does."""
 _WORD = re.compile(f"[^{BLANKS}]+")
-LARGEST = 1e12
+MAX_NUMBER = 1e12
 """Lengths [m], masses [kg] and tensors [kg m^2] beyond it are no arm's, and products overflow."""
 _NOT_FINITE = {"nan", "inf", "infinity"}
 
@@ -52,7 +52,7 @@ _SIZES = {"box", "cylinder", "capsule", "sphere"}
 
 
 @lru_cache(maxsize=100_000)  # every rule reads the same texts
-def read(text: str | None) -> float | None:
+def parse_number(text: str | None) -> float | None:
     """The finite number that ``text`` is, or None."""
     if text is None or not _ALONE.fullmatch(text.strip(BLANKS)):
         return None
@@ -60,15 +60,15 @@ def read(text: str | None) -> float | None:
     return value if isfinite(value) else None
 
 
-def number(node: Node | None, attribute: str) -> float | None:
+def number_attribute(node: Node | None, attribute: str) -> float | None:
     """The finite number in an attribute, or None."""
-    return read(node.get(attribute)) if node else None
+    return parse_number(node.get(attribute)) if node else None
 
 
-def vector(node: Node | None, attribute: str, count: int = 3) -> tuple[float, ...] | None:
+def vector_attribute(node: Node | None, attribute: str, count: int = 3) -> tuple[float, ...] | None:
     """The ``count`` finite numbers in an attribute, or None."""
     text = (node.get(attribute) or "") if node else ""
-    values = [read(word) for word in (_words(text) if count > 1 else (text,))]
+    values = [parse_number(word) for word in (_words(text) if count > 1 else (text,))]
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) == count else None
 
@@ -80,7 +80,7 @@ def _words(text: str) -> list[str]:
 def unreadable(text: str, count: int = 1) -> tuple[str, str] | None:
     """Problem and remedy of text that is not ``count`` finite numbers, else None."""
     words = _words(text) if count > 1 else [text.strip(BLANKS)]
-    wrong = next((word for word in words if read(word) is None), None)
+    wrong = next((word for word in words if parse_number(word) is None), None)
     if wrong is not None and text.strip(BLANKS):
         return _wrong_word(wrong)
     if not text.strip(BLANKS):
@@ -102,8 +102,8 @@ def check(robot: Robot) -> Iterator[Fault]:
 
 def _sound(node: Node, attribute: str, count: int) -> bool:
     """Whether there is nothing to say of it, as of nearly all."""
-    values, text = vector(node, attribute, count), node.get(attribute) or ""
-    if values is None or max(values) > LARGEST or min(values) < -LARGEST:
+    values, text = vector_attribute(node, attribute, count), node.get(attribute) or ""
+    if values is None or max(values) > MAX_NUMBER or min(values) < -MAX_NUMBER:
         return False
     return (node.tag not in _SIZES or min(values) >= 0) and (
         count > 1 or text == text.strip(BLANKS)
@@ -122,17 +122,17 @@ def _attribute(owner: Node, node: Node, attribute: str, count: int) -> Iterator[
     if wrong:
         yield Fault(node.line, element, text.strip(), *wrong)
     elif node.tag in _BOUNDED and attribute != "rpy" and _huge(node, attribute, count):
-        remedy = f"write at most {LARGEST:g}, in SI units"
+        remedy = f"write at most {MAX_NUMBER:g}, in SI units"
         yield Fault(node.line, element, text, "is larger than any arm's", remedy)
     elif count == 1 and text != text.strip(BLANKS):
         problem = "has blanks around it: other readers of URDF take it for 0"
         yield Fault(node.line, element, text.strip(BLANKS), problem, "remove them", "warning")
-    elif node.tag in _SIZES and min(vector(node, attribute, count) or (0.0,)) < 0:
+    elif node.tag in _SIZES and min(vector_attribute(node, attribute, count) or (0.0,)) < 0:
         yield Fault(node.line, element, text, "is negative", "a length is at least 0 m")
 
 
 def _huge(node: Node, attribute: str, count: int) -> bool:
-    return max(map(abs, vector(node, attribute, count) or (0.0,))) > LARGEST
+    return max(map(abs, vector_attribute(node, attribute, count) or (0.0,))) > MAX_NUMBER
 
 
 def _wrong_word(word: str) -> tuple[str, str]:

@@ -15,26 +15,26 @@ import numpy as np
 
 from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.inertia import POINT, mass_of, tensor_of
-from arm_dynamics.model.audit.numbers import number, vector
+from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.xml_source import Node
 
-MOST_TURN = 4 * pi
+MAX_LIMIT = 4 * pi
 """Limit [rad] of a revolute joint beyond which degrees are likely: two turns."""
-MOST_DEGREES = 3600.0
+MAX_DEGREES = 3600.0
 """Limit of a revolute joint that stands for none."""
-MOST_ANGLE = 2 * pi
+MAX_ORIGIN_ANGLE = 2 * pi
 """Angle [rad] of an origin beyond which degrees are likely: one turn."""
-LONGEST = 10.0
+MAX_LENGTH = 10.0
 """Length [m] of a part of an arm beyond which millimeters are likely."""
-HEAVIEST = 500.0
+MAX_MASS = 500.0
 """Mass [kg] of a moving link beyond which grams are likely."""
 HEAVY, DENSE = 20.0, 2000.0
 """Mass [kg] of a link, and mass over the cube of the reach [kg/m³] of an arm, beyond which grams
 are likely: arms from 0.6 to 1200 kg have 10 to 40 kg/m³."""
 DENSEST = 22_600.0
 """Density [kg/m³] of osmium."""
-LEAST_EXTENT = 0.3
+MIN_EXTENT = 0.3
 """Extent [m] of an arm that is assumed at least."""
 
 _warning = partial(Fault, severity="warning")
@@ -54,38 +54,38 @@ def check(robot: Robot) -> Iterator[Fault]:
     links = {id(link): link for link in moving}.values()
     extent, total = _extent(robot), sum(mass_of(link) or 0.0 for link in links)
     for link in links:
-        inertial = link.first("inertial")
-        mass = inertial.first("mass") if inertial else None
+        inertial = link.find("inertial")
+        mass = inertial.find("mass") if inertial else None
         if inertial and mass and (mass_of(link) or 0.0) > 0:
             yield from _mass(link, mass, total, extent)
-            yield from _inertia(link, inertial.first("inertia"), mass_of(link) or 0.0, extent)
+            yield from _inertia(link, inertial.find("inertia"), mass_of(link) or 0.0, extent)
 
 
 def _limit(robot: Robot, joint: Node) -> Iterator[Fault]:
-    limit, kind = joint.first("limit"), joint.get("type")
-    given = {end: number(limit, end) or 0.0 for end in ("lower", "upper")}
+    limit, kind = joint.find("limit"), joint.get("type")
+    given = {end: number_attribute(limit, end) or 0.0 for end in ("lower", "upper")}
     end = max(given, key=lambda name: abs(given[name]))
     value, text = given[end], (limit.get(end) or "" if limit else "")
     if limit is None or not robot.moves(joint):
         return
     element = f"{title(joint)} <limit {end}>"
-    if kind == "revolute" and abs(value) > MOST_TURN:
+    if kind == "revolute" and abs(value) > MAX_LIMIT:
         problem = f"[rad] is {abs(value) / (2 * pi):.3g} turns"
         remedy = f"write radians ({value:g}° are {radians(value):.6g} rad)"
-        if abs(value) > MOST_DEGREES:
+        if abs(value) > MAX_DEGREES:
             remedy = "make the joint continuous, or write its limit"
         yield _warning(limit.line, element, text, problem, remedy)
-    elif kind == "prismatic" and abs(value) > LONGEST:
+    elif kind == "prismatic" and abs(value) > MAX_LENGTH:
         yield _warning(limit.line, element, text, *_long(value))
 
 
 def _origin(owner: Node, node: Node) -> Iterator[Fault]:
-    xyz, rpy = vector(node, "xyz"), vector(node, "rpy")
-    if xyz and hypot(*xyz) > LONGEST:
+    xyz, rpy = vector_attribute(node, "xyz"), vector_attribute(node, "rpy")
+    if xyz and hypot(*xyz) > MAX_LENGTH:
         element = f"{title(owner)} <origin xyz>"
         yield _warning(node.line, element, node.get("xyz") or "", *_long(hypot(*xyz)))
     turn = max(map(abs, rpy)) if rpy else 0.0
-    if turn > MOST_ANGLE + 1e-3:
+    if turn > MAX_ORIGIN_ANGLE + 1e-3:
         problem = f"[rad] turns by {degrees(turn):.4g}°"
         remedy = f"write radians ({turn:g}° are {radians(turn):.6g} rad)"
         element = f"{title(owner)} <origin rpy>"
@@ -100,7 +100,7 @@ def _long(value: float) -> tuple[str, str]:
 def _mass(link: Node, mass: Node, total: float, extent: float) -> Iterator[Fault]:
     value = mass_of(link) or 0.0
     dense = extent > 0 and total / extent / extent / extent > DENSE
-    if value > HEAVIEST or (value > HEAVY and dense):
+    if value > MAX_MASS or (value > HEAVY and dense):
         problem = f"[kg] is {value:.4g} kg of an arm of {total:.4g} kg that extends {extent:.3g} m"
         remedy = f"write kilograms ({value:.4g} g are {1e-3 * value:.4g} kg)"
         element = f"{title(link)} <mass value>"
@@ -120,7 +120,7 @@ def _inertia(link: Node, node: Node | None, mass: float, extent: float) -> Itera
             f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a ball of the densest"
             f" metal has {least:.3g}"
         )
-    elif extent > 0 and gyration > max(extent, LEAST_EXTENT):
+    elif extent > 0 and gyration > max(extent, MIN_EXTENT):
         problem = (
             f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a radius of gyration of"
             f" {gyration:.3g} m in an arm that extends {extent:.3g} m"
@@ -136,27 +136,27 @@ def _extent(robot: Robot) -> float:
     reach: dict[str, float] = {}
     for link in robot.links:
         chain, at = dict[str, None](), link
-        while at not in reach and at not in chain and at in robot.above:
+        while at not in reach and at not in chain and at in robot.parent_joint:
             chain[at] = None
-            at = robot.above[at].parent
+            at = robot.parent_joint[at].parent
         reach.setdefault(at, 0.0)
         for name in reversed(chain):
-            edge = robot.above[name]
-            length = _length(edge.joint.first("origin")) + _stroke(edge.joint)
+            edge = robot.parent_joint[name]
+            length = _length(edge.joint.find("origin")) + _stroke(edge.joint)
             reach[name] = reach.get(edge.parent, 0.0) + length
     for name, node in robot.links.items():
-        inertial = node.first("inertial")
-        reach[name] += _length(inertial.first("origin")) if inertial else 0.0
+        inertial = node.find("inertial")
+        reach[name] += _length(inertial.find("origin")) if inertial else 0.0
     return max(reach.values(), default=0.0)
 
 
 def _length(origin: Node | None) -> float:
-    return hypot(*(vector(origin, "xyz") or (0.0,)))
+    return hypot(*(vector_attribute(origin, "xyz") or (0.0,)))
 
 
 def _stroke(joint: Node) -> float:
     """Travel [m] of a prismatic joint."""
     if joint.get("type") != "prismatic":
         return 0.0
-    limit = joint.first("limit")
-    return max(abs(number(limit, end) or 0.0) for end in ("lower", "upper"))
+    limit = joint.find("limit")
+    return max(abs(number_attribute(limit, end) or 0.0) for end in ("lower", "upper"))

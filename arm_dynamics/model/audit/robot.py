@@ -36,12 +36,12 @@ class Robot:
     @cached_property
     def all_links(self) -> tuple[Node, ...]:
         """Every ``<link>``, duplicates and nameless ones included."""
-        return self.root.every("link")
+        return self.root.find_all("link")
 
     @cached_property
     def all_joints(self) -> tuple[Node, ...]:
         """Every ``<joint>``, duplicates and nameless ones included."""
-        return self.root.every("joint")
+        return self.root.find_all("joint")
 
     @cached_property
     def links(self) -> dict[str, Node]:
@@ -64,7 +64,7 @@ class Robot:
         )
 
     @cached_property
-    def above(self) -> dict[str, Edge]:
+    def parent_joint(self) -> dict[str, Edge]:
         """The first joint above each link."""
         found: dict[str, Edge] = {}
         for edge in self.edges:
@@ -72,7 +72,7 @@ class Robot:
         return found
 
     @cached_property
-    def below(self) -> dict[str, list[Edge]]:
+    def child_joints(self) -> dict[str, list[Edge]]:
         """The joints below each link."""
         found: dict[str, list[Edge]] = {}
         for edge in self.edges:
@@ -91,7 +91,7 @@ class Robot:
         """``link`` and the links that fixed or locked joints weld on below it."""
         members, seen = [link], {link}
         for member in members:
-            for edge in self.below.get(member, ()):
+            for edge in self.child_joints.get(member, ()):
                 rigid = edge.joint.get("type") == "fixed" or self.locked(edge.joint)
                 if rigid and edge.child not in seen:
                     members.append(edge.child)
@@ -104,8 +104,12 @@ class Robot:
         found: dict[str, str] = {}
         for link in self.links:
             way, seen, at = [link], {link}, link
-            while at not in found and at in self.above and self.above[at].parent not in seen:
-                at = self.above[at].parent
+            while (
+                at not in found
+                and at in self.parent_joint
+                and self.parent_joint[at].parent not in seen
+            ):
+                at = self.parent_joint[at].parent
                 way.append(at)
                 seen.add(at)
             found.update(dict.fromkeys(way, found.get(at, at)))
@@ -123,19 +127,23 @@ class Robot:
         while waiting:
             link = waiting.pop()
             order.append(link)
-            below = (edge for edge in self.below.get(link, ()) if self.above[edge.child] is edge)
+            below = (
+                edge
+                for edge in self.child_joints.get(link, ())
+                if self.parent_joint[edge.child] is edge
+            )
             waiting += [edge.child for edge in below if edge.child not in tops]
         last = {link: number for number, link in enumerate(order)}
         for link in reversed(order):
             if link not in tops:
-                above = self.above[link].parent
+                above = self.parent_joint[link].parent
                 last[above] = max(last[above], last[link])
         return {link: (number, last[link]) for number, link in enumerate(order)}
 
 
 def end(joint: Node, which: str) -> str:
     """The name of the joint's ``parent`` or ``child`` link, empty when it is not given."""
-    node = joint.first(which)
+    node = joint.find(which)
     return (node.get("link") or "") if node else ""
 
 

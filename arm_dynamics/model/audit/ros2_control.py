@@ -8,7 +8,7 @@ from arm_dynamics.model.audit import actuator, hardware_info
 from arm_dynamics.model.audit.actuator import control_title
 from arm_dynamics.model.audit.fault import Fault, Severity, listed, suggest, title
 from arm_dynamics.model.audit.joints import bounds
-from arm_dynamics.model.audit.numbers import read, unreadable
+from arm_dynamics.model.audit.numbers import parse_number, unreadable
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.xml_source import Node
 
@@ -19,14 +19,14 @@ COMMANDS = ("effort", "voltage", "position", "velocity")
 
 def check(robot: Robot) -> Iterator[Fault]:
     """Yield the faults of every ``<ros2_control>`` block."""
-    blocks = robot.root.every("ros2_control")
+    blocks = robot.root.find_all("ros2_control")
     seen: dict[str, int] = {}
     yield from _transmissions(robot)
     for block in blocks:
         yield from _plugin(block)
         yield from _tool_frame(robot, block)
         yield from hardware_info.check(block)
-        for joint in block.every("joint"):
+        for joint in block.find_all("joint"):
             yield from _name(robot, joint, seen)
             yield from actuator.check(joint)
             yield from _interfaces(robot, joint)
@@ -39,9 +39,9 @@ def check(robot: Robot) -> Iterator[Fault]:
 
 def _transmissions(robot: Robot) -> Iterator[Fault]:
     """One warning for all ``<transmission>`` elements, with their joints and reductions."""
-    every = robot.root.every("transmission")
+    every = robot.root.find_all("transmission")
     ratios = [node for one in every for node in one.walk() if node.tag == "mechanicalReduction"]
-    joints = [j.get("name") or "" for one in every for j in one.every("joint")]
+    joints = [j.get("name") or "" for one in every for j in one.find_all("joint")]
     if every:
         shown = " ".join(dict.fromkeys(node.text for node in ratios)) or "none"
         names = joints[0] if len(joints) == 1 else f"{joints[0]} … {joints[-1]}" if joints else ""
@@ -54,11 +54,11 @@ def _transmissions(robot: Robot) -> Iterator[Fault]:
 
 def _plugin(block: Node) -> Iterator[Fault]:
     """A plugin of another program, where no driver of this package is named."""
-    for hardware in block.every("hardware"):
-        plugin = hardware.first("plugin")
-        driven = any(param.get("name") == "driver" for param in hardware.every("param"))
+    for hardware in block.find_all("hardware"):
+        plugin = hardware.find("plugin")
+        driven = any(param.get("name") == "driver" for param in hardware.find_all("param"))
         if plugin and plugin.text and not driven and not plugin.text.startswith(OWN_PLUGIN):
-            count = len(block.every("joint"))
+            count = len(block.find_all("joint"))
             problem = f"is ignored: it is ros2_control's, for {count} joint{'s' * (count != 1)}"
             remedy = 'name a driver for a physical arm: <param name="driver">feetech</param>'
             element = "<ros2_control> <plugin>"
@@ -66,8 +66,8 @@ def _plugin(block: Node) -> Iterator[Fault]:
 
 
 def _tool_frame(robot: Robot, block: Node) -> Iterator[Fault]:
-    for hardware in block.every("hardware"):
-        for param in hardware.every("param"):
+    for hardware in block.find_all("hardware"):
+        for param in hardware.find_all("param"):
             if param.get("name") == "tool_frame" and param.text not in robot.links:
                 remedy = f"the links are: {listed(list(robot.links))}"
                 problem = "is not a link of this robot" if param.text else "the link is missing"
@@ -92,7 +92,7 @@ def _name(robot: Robot, joint: Node, seen: dict[str, int]) -> Iterator[Fault]:
 
 
 def _interfaces(robot: Robot, joint: Node) -> Iterator[Fault]:
-    commands = joint.every("command_interface")
+    commands = joint.find_all("command_interface")
     usable = any(node.get("name") in COMMANDS for node in commands)
     severity: Severity = "warning" if usable else "error"
     for node in commands:
@@ -104,8 +104,8 @@ def _interfaces(robot: Robot, joint: Node) -> Iterator[Fault]:
             )
             problem = "is not a command of an arm's joint"
             yield Fault(node.line, element, name, problem, f"allowed: {remedy}", severity)
-    for state in joint.every("state_interface"):
-        for param in state.every("param"):
+    for state in joint.find_all("state_interface"):
+        for param in state.find_all("param"):
             if param.get("name") == "initial_value":
                 yield from _initial(robot, joint, state.get("name"), param)
 
@@ -118,8 +118,8 @@ def _initial(robot: Robot, joint: Node, interface: str | None, param: Node) -> I
     target = robot.joints.get(joint.get("name") or "")
     if interface != "position" or not target or target.get("type") == "continuous":
         return
-    lower, upper = bounds(target.first("limit"))
-    value = read(param.text)
+    lower, upper = bounds(target.find("limit"))
+    value = parse_number(param.text)
     if value is None or lower is None or upper is None or lower <= value <= upper:
         return
     problem, remedy = "is outside the limits", f"choose one from {lower:g} to {upper:g}"

@@ -70,16 +70,16 @@ def _namespace(root: Node) -> Iterator[Fault]:
 
 def _repeated(robot: Robot) -> Iterator[Fault]:
     for owner in (*robot.all_links, *robot.all_joints):
-        for node in (owner, *owner.every("inertial")):
+        for node in (owner, *owner.find_all("inertial")):
             for tag in _SINGLE.get(node.tag, ()):
-                for extra in node.every(tag)[1:]:
+                for extra in node.find_all(tag)[1:]:
                     problem = "it is given twice, and the second one is ignored"
                     element = f"{title(owner)} <{tag}>"
                     yield Fault(extra.line, element, "", problem, "remove one", "warning")
 
 
 def _reference(robot: Robot, joint: Node, which: str) -> Iterator[Fault]:
-    node, name = joint.first(which), end(joint, which)
+    node, name = joint.find(which), end(joint, which)
     element = f"{title(joint)} <{which} link>"
     if not name:
         remedy = f'write <{which} link="…"/>'
@@ -93,7 +93,7 @@ def _reference(robot: Robot, joint: Node, which: str) -> Iterator[Fault]:
 def _parents(robot: Robot) -> Iterator[Fault]:
     """Each link has one joint above it; a second one may also close a loop."""
     for edge in robot.edges:
-        first = robot.above[edge.child]
+        first = robot.parent_joint[edge.child]
         if edge is not first:
             if robot.is_above(edge.child, edge.parent):
                 yield _loop_fault(edge)
@@ -108,11 +108,13 @@ def _parents(robot: Robot) -> Iterator[Fault]:
 def _loops(robot: Robot) -> Iterator[Fault]:
     """Links that have only each other above them: reported once, at the loop's last joint."""
     for top in dict.fromkeys(robot.top.values()):
-        if top in robot.above:
+        if top in robot.parent_joint:
             ring = [top]
-            while robot.above[ring[-1]].parent != top:
-                ring.append(robot.above[ring[-1]].parent)
-            yield _loop_fault(max((robot.above[n] for n in ring), key=lambda e: e.joint.line))
+            while robot.parent_joint[ring[-1]].parent != top:
+                ring.append(robot.parent_joint[ring[-1]].parent)
+            yield _loop_fault(
+                max((robot.parent_joint[n] for n in ring), key=lambda e: e.joint.line)
+            )
 
 
 def _roots(robot: Robot) -> Iterator[Fault]:
@@ -138,5 +140,5 @@ def _loop_fault(edge: Edge) -> Fault:
 
 
 def _child_line(edge: Edge) -> int:
-    node = edge.joint.first("child")
+    node = edge.joint.find("child")
     return node.line if node else edge.joint.line

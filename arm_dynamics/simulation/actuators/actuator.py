@@ -9,15 +9,15 @@ from math import inf, nan
 from typing import ClassVar, NamedTuple
 
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.parameters import Parameter, complete
+from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import MIXED
 
-GIVEN = 0
+NO_KERNEL = 0
 """Kernel of an actuator that has no compiled law: the plant asks its methods instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class ActState:
+class ActuatorState:
     """An actuator's own state: its name, unit and value at rest.
 
     ``group`` orders the states that a step updates one after the other, each from those before.
@@ -29,7 +29,7 @@ class ActState:
     group: int = 0
 
 
-class Contradiction(NamedTuple):
+class Inconsistency(NamedTuple):
     """A constant that goes ill with others; ``problem`` continues "stiction = 0.1 N·m ..."."""
 
     parameter: str
@@ -46,22 +46,22 @@ class Actuator(ABC):
 
     interfaces: ClassVar[tuple[str, ...]]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
-    kernel: ClassVar[int] = GIVEN
-    prescribes: ClassVar[bool] = False
-    """Whether ``move`` places the joint, with whatever effort that takes, instead of ``effort``."""
+    kernel_id: ClassVar[int] = NO_KERNEL
+    prescribes_motion: ClassVar[bool] = False
+    """Whether ``prescribed_motion`` places the joint, with whatever effort that takes, instead of ``effort``."""
 
     def __init__(self, joint: str, effort_limit: float, constants: Mapping[str, float]) -> None:
         owner = f"actuator of joint '{joint}'"
         self.joint = joint
         self.effort_limit = effort_limit
-        self.constants = complete(owner, self.parameters, constants)
+        self.constants = with_defaults(owner, self.parameters, constants)
         units = {p.name: p.unit for p in self.parameters}
-        for name, problem, remedy in self.contradictions(self.constants):
+        for name, problem, remedy in self.inconsistencies(self.constants):
             value = f"{name} = {self.constants[name]:g} {units[name]}"
             raise InvalidValue(f"{owner}: {value} {problem}; {remedy}")
 
     @classmethod
-    def contradictions(cls, constants: Mapping[str, float]) -> Iterator[Contradiction]:
+    def inconsistencies(cls, constants: Mapping[str, float]) -> Iterator[Inconsistency]:
         """What complete ``constants``, each within its range, say against each other."""
         return iter(())
 
@@ -69,7 +69,7 @@ class Actuator(ABC):
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """Effort at the joint [N·m] for a command ``value``; 0 for one that ``prescribes``."""
+        """Effort at the joint [N·m] for a command ``value``; 0 for one that ``prescribes_motion``."""
 
     def computed_effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
@@ -91,47 +91,47 @@ class Actuator(ABC):
         return nan
 
     @property
-    def states(self) -> tuple[ActState, ...]:
+    def states(self) -> tuple[ActuatorState, ...]:
         """The actuator's own states; none here."""
         return ()
 
     @property
-    def slots(self) -> tuple[int, ...]:
+    def kernel_slots(self) -> tuple[int, ...]:
         """Where the compiled law keeps each of the ``states``; empty without a compiled law."""
         return ()
 
-    def rates(
+    def act_dot_terms(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float]
     ) -> tuple[Sequence[float], Sequence[float]]:
         """λ and n of ż = n - λ z, one entry a state, λ >= 0."""
         return (0.0,) * len(self.states), (0.0,) * len(self.states)
 
-    def move(
+    def prescribed_motion(
         self, value: float, q: float, act: Sequence[float], elapsed: float
     ) -> tuple[float, Sequence[float]]:
-        """Position [rad] and own states after ``elapsed`` [s], for one that ``prescribes``."""
+        """Position [rad] and own states after ``elapsed`` [s], for one that ``prescribes_motion``."""
         raise InvalidValue(f"actuator of joint '{self.joint}' gives an effort: it places nothing")
 
     def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
         """Own states when the command ``value`` is sent, again where it equals the last one."""
         return act
 
-    def held(self, q: float, act: Sequence[float]) -> Sequence[float]:
-        """Own states that hold the joint at ``q`` [rad], for one that ``prescribes``."""
+    def hold_act(self, q: float, act: Sequence[float]) -> Sequence[float]:
+        """Own states that hold the joint at ``q`` [rad], for one that ``prescribes_motion``."""
         return act
 
-    def taken(self, interface: str) -> str:
+    def resolve_interface(self, interface: str) -> str:
         """The interface that a command on ``interface`` means here; "mixed": the first one."""
         return self.interfaces[0] if interface == MIXED else interface
 
-    def dry(self, v: float, effort: float) -> tuple[float, float]:
+    def dry_friction_bounds(self, v: float, effort: float) -> tuple[float, float]:
         """Largest dry friction at the joint [N·m] against forward and against backward motion."""
-        return self.dry_friction, self.dry_friction
+        return self.breakaway_effort, self.breakaway_effort
 
-    def rub(
+    def apply_internal_friction(
         self, before: Sequence[float], act: Sequence[float], decay: Sequence[float], dt: float
     ) -> Sequence[float]:
-        """Own states after dt [s] of dry friction on them, for one that ``rubs_inside``.
+        """Own states after dt [s] of dry friction on them, for one that ``has_internal_friction``.
 
         ``before``: own states at the step's start; ``decay``: λ that the step used.
         """
@@ -139,7 +139,7 @@ class Actuator(ABC):
 
     def step_damping(self, dt: float) -> float:
         """Damping at the joint [N·m·s/rad] that a step of dt [s] meets explicitly."""
-        return self.viscous_friction + self.electric_damping
+        return self.viscous_friction + self.back_emf_damping
 
     def winding_damping(self, dt: float) -> float:
         """The share of ``step_damping`` that comes through a winding's current of its own."""
@@ -166,25 +166,25 @@ class Actuator(ABC):
         return 0.0
 
     @property
-    def electric_damping(self) -> float:
+    def back_emf_damping(self) -> float:
         """Slope of the effort over the velocity at a constant command [N·m·s/rad], positive."""
         return 0.0
 
     @property
-    def dry_friction(self) -> float:
+    def breakaway_effort(self) -> float:
         """Reflected break-away effort at the joint [N·m]."""
         return 0.0
 
     @property
-    def rubs(self) -> bool:
+    def has_dry_friction(self) -> bool:
         """Whether the joint ever feels dry friction from here."""
-        return self.dry_friction > 0
+        return self.breakaway_effort > 0
 
     @property
-    def rubs_inside(self) -> bool:
-        """Whether dry friction acts on own states, see ``rub``."""
+    def has_internal_friction(self) -> bool:
+        """Whether dry friction acts on own states, see ``apply_internal_friction``."""
         return False
 
-    def packed(self) -> tuple[float, ...]:
+    def kernel_constants(self) -> tuple[float, ...]:
         """Constants of the compiled law, in its own order."""
         return ()

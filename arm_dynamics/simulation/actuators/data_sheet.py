@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite, nan, pi, sqrt
 from types import MappingProxyType
 
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
 
@@ -31,7 +31,7 @@ UNITS = MappingProxyType(
 
 def from_rpm(speed: float) -> float:
     """ω = 2π n / 60: turns a minute in rad/s; the same for rpm/V. InvalidValue for no number."""
-    return scalar("speed [rpm]", speed) * 2 * pi / 60
+    return check_float("speed [rpm]", speed) * 2 * pi / 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class DataSheet:
 
     V ``nominal_voltage`` [V], ω0 ``no_load_speed`` [rad/s], M_H ``stall_torque`` [N·m] net of
     friction, as a brake measures it (makers that state k V / R differ by i0 / stall current, a
-    percent or two), i0 ``no_load_current`` [A], s ``viscous_share`` of the no-load friction.
+    percent or two), i0 ``no_load_current`` [A], s ``viscous_fraction`` of the no-load friction.
     With a gear, speed and torque are those of its output: ω0 → ω0 N and M_H → M_H / (N η); of
     k i0 the gear loses 1 - η, so that M_c and b are η of the above.
     ``stall_current`` [A], ``resistance`` [Ω], ``torque_constant`` [N·m/A] and
@@ -67,7 +67,7 @@ class DataSheet:
     speed_constant: float | None = None
     gear_ratio: float = 1.0
     efficiency: float = 1.0
-    viscous_share: float = 0.0
+    viscous_fraction: float = 0.0
     tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
@@ -76,11 +76,11 @@ class DataSheet:
             value = getattr(self, name)
             if value is not None or name in BASIC:
                 lower = {"lower": 0.0} if name == "no_load_current" else {"above": 0.0}
-                scalar(f"data sheet: {name} [{unit}]", value, **lower)
-        scalar("data sheet: gear_ratio", self.gear_ratio, above=0)
-        scalar("data sheet: efficiency", self.efficiency, above=0, upper=1)
-        scalar("data sheet: viscous_share", self.viscous_share, lower=0, upper=1)
-        scalar("data sheet: tolerance", self.tolerance, lower=0)
+                check_float(f"data sheet: {name} [{unit}]", value, **lower)
+        check_float("data sheet: gear_ratio", self.gear_ratio, above=0)
+        check_float("data sheet: efficiency", self.efficiency, above=0, upper=1)
+        check_float("data sheet: viscous_share", self.viscous_fraction, lower=0, upper=1)
+        check_float("data sheet: tolerance", self.tolerance, lower=0)
         self._refuse_idle_above_stall()
         self._refuse_overflow()
         self._refuse_contradictions()
@@ -99,15 +99,15 @@ class DataSheet:
     def k(self) -> float:
         """Kt = Ke [N·m/A = V·s/rad] that the four basic numbers give."""
         volts, idle = self.nominal_voltage, self.no_load_current
-        square = (1 - self.viscous_share) * idle * self.shaft_speed
-        linear = self.shaft_speed * self.shaft_torque + self.viscous_share * volts * idle
+        square = (1 - self.viscous_fraction) * idle * self.shaft_speed
+        linear = self.shaft_speed * self.shaft_torque + self.viscous_fraction * volts * idle
         constant = volts * self.shaft_torque
         return 2 * constant / (linear + sqrt(linear * linear + 4 * square * constant))
 
     @property
     def r(self) -> float:
         """R [Ω] that the four basic numbers give."""
-        viscous = self.viscous_share * self.k * self.no_load_current
+        viscous = self.viscous_fraction * self.k * self.no_load_current
         return self.k * self.k * self.shaft_speed / (self.shaft_torque - viscous)
 
     def constants(self, **more: float) -> Mapping[str, float]:
@@ -129,8 +129,8 @@ class DataSheet:
                 "kt": self.k,
                 "ke": self.k,
                 "resistance": self.r,
-                "coulomb_friction": (1 - self.viscous_share) * friction,
-                "viscous_friction": self.viscous_share * friction / self.shaft_speed,
+                "coulomb_friction": (1 - self.viscous_fraction) * friction,
+                "viscous_friction": self.viscous_fraction * friction / self.shaft_speed,
                 "gear_ratio": self.gear_ratio,
                 "efficiency": self.efficiency,
                 **more,

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, scalar, vector
+from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.simulation.actuators import dc_motor_constants, dc_motor_equations
-from arm_dynamics.simulation.actuators.actuator import ActState, Actuator, Contradiction
-from arm_dynamics.simulation.actuators.gearing import require_engaged_stable
+from arm_dynamics.simulation.actuators.actuator import Actuator, ActuatorState, Inconsistency
+from arm_dynamics.simulation.actuators.gearing import require_stable_tooth_contact
 
 
 class DcMotor(Actuator):
@@ -26,16 +26,16 @@ class DcMotor(Actuator):
     """
 
     interfaces: ClassVar[tuple[str, ...]] = ("effort", "voltage")
-    kernel: ClassVar[int] = 2
+    kernel_id: ClassVar[int] = 2
     parameters: ClassVar[tuple[Parameter, ...]] = dc_motor_constants.PARAMETERS
 
     def __init__(self, joint: str, effort_limit: float, constants: Mapping[str, float]) -> None:
         super().__init__(joint, effort_limit, constants)
-        self._packed = np.array(self.packed())
-        self._slots = list(self.slots)
+        self._packed = np.array(self.kernel_constants())
+        self._slots = list(self.kernel_slots)
 
     @classmethod
-    def contradictions(cls, constants: Mapping[str, float]) -> Iterator[Contradiction]:
+    def inconsistencies(cls, constants: Mapping[str, float]) -> Iterator[Inconsistency]:
         """Stiction below Coulomb, play without stiffness, derating without limits."""
         return dc_motor_constants.contradictions(constants)
 
@@ -54,7 +54,7 @@ class DcMotor(Actuator):
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
         """Torque at the joint [N·m] that the command asks for, before any limit."""
-        return dc_motor_equations.dc_motor_asked(
+        return dc_motor_equations.dc_motor_computed_effort(
             *self._asked(interface, value, v, act), self._packed
         )
 
@@ -65,8 +65,8 @@ class DcMotor(Actuator):
         [rad/s]. See ``dc_motor_equations.voltage_for_effort``; ``effort_range`` tells the reach.
         Raises InvalidValue for what is no finite number.
         """
-        effort, v = scalar("effort [N·m]", effort), scalar("v [rad/s]", v)
-        temperature = scalar("temperature [°C]", temperature)
+        effort, v = check_float("effort [N·m]", effort), check_float("v [rad/s]", v)
+        temperature = check_float("temperature [°C]", temperature)
         return dc_motor_equations.voltage_for_effort(effort, v, temperature, self._packed)
 
     def voltage(self, interface: str, value: float, v: float, act: Sequence[float] = ()) -> float:
@@ -89,47 +89,47 @@ class DcMotor(Actuator):
 
         Supply voltage and current limit bound it; infinite without either.
         """
-        v, temperature = scalar("v [rad/s]", v), scalar("temperature [°C]", temperature)
+        v, temperature = check_float("v [rad/s]", v), check_float("temperature [°C]", temperature)
         return (
             dc_motor_equations.extreme_effort(-1.0, v, temperature, self._packed),
             dc_motor_equations.extreme_effort(1.0, v, temperature, self._packed),
         )
 
     @property
-    def states(self) -> tuple[ActState, ...]:
+    def states(self) -> tuple[ActuatorState, ...]:
         """Current, temperature, rotor speed and gap, as far as the constants call for them."""
         every = (
-            ActState("current", "A"),
-            ActState("temperature", "°C", self.constants["ambient_temperature"]),
-            ActState("rotor_velocity", "rad/s", 0.0, 1),
-            ActState("gap", "rad", 0.0, 2),
+            ActuatorState("current", "A"),
+            ActuatorState("temperature", "°C", self.constants["ambient_temperature"]),
+            ActuatorState("rotor_velocity", "rad/s", 0.0, 1),
+            ActuatorState("gap", "rad", 0.0, 2),
         )
-        return tuple(every[slot] for slot in self.slots)
+        return tuple(every[slot] for slot in self.kernel_slots)
 
     @property
-    def slots(self) -> tuple[int, ...]:
+    def kernel_slots(self) -> tuple[int, ...]:
         """CURRENT, TEMPERATURE, ROTOR and GAP, those that ``states`` lists."""
         c = self.constants
         present = (c["inductance"], c["thermal_resistance"], c["backlash"], c["backlash"])
         return tuple(slot for slot, size in enumerate(present) if size > 0)
 
-    def rates(
+    def act_dot_terms(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float]
     ) -> tuple[Sequence[float], Sequence[float]]:
-        """λ and n of ż = n - λ z, see ``dc_motor_rates``."""
+        """λ and n of ż = n - λ z, see ``dc_motor_act_dot_terms``."""
         rate, source = np.zeros(4), np.zeros(4)
         asked = self._asked(interface, value, v, act)
-        dc_motor_equations.dc_motor_rates(*asked, self._packed, rate, source)
+        dc_motor_equations.dc_motor_act_dot_terms(*asked, self._packed, rate, source)
         return rate[self._slots].tolist(), source[self._slots].tolist()
 
-    def dry(self, v: float, effort: float) -> tuple[float, float]:
+    def dry_friction_bounds(self, v: float, effort: float) -> tuple[float, float]:
         """Largest dry friction at the joint [N·m] against forward and against backward motion."""
         return (
-            dc_motor_equations.dc_motor_dry(1.0, v, effort, self._packed),
-            dc_motor_equations.dc_motor_dry(-1.0, v, effort, self._packed),
+            dc_motor_equations.dc_motor_dry_friction(1.0, v, effort, self._packed),
+            dc_motor_equations.dc_motor_dry_friction(-1.0, v, effort, self._packed),
         )
 
-    def rub(
+    def apply_internal_friction(
         self, before: Sequence[float], act: Sequence[float], decay: Sequence[float], dt: float
     ) -> Sequence[float]:
         """Own states after dt [s] of dry friction on the rotor, see ``rotor_after_friction``."""
@@ -162,10 +162,12 @@ class DcMotor(Actuator):
             braking = self._step_braking(dt) if c["inductance"] > 0 else 0.0
             rotor = self._squared("rotor_inertia")
             stiffness, damping = c["gear_stiffness"], c["gear_damping"]
-            require_engaged_stable(self.joint, stiffness, damping, rotor, compliance, braking, dt)
+            require_stable_tooth_contact(
+                self.joint, stiffness, damping, rotor, compliance, braking, dt
+            )
 
     @property
-    def electric_damping(self) -> float:
+    def back_emf_damping(self) -> float:
         """N² Kt Ke / Ra [N·m·s/rad], by which the back-EMF brakes; it brakes a parted rotor."""
         return 0.0 if self._play else self._braking
 
@@ -180,22 +182,22 @@ class DcMotor(Actuator):
         return 0.0 if self._play else self._squared("viscous_friction")
 
     @property
-    def dry_friction(self) -> float:
+    def breakaway_effort(self) -> float:
         """N max(fs, fc) [N·m]; none where play parts the rotor from the joint."""
         return 0.0 if self._play else self.constants["gear_ratio"] * self._break_away
 
     @property
-    def rubs(self) -> bool:
+    def has_dry_friction(self) -> bool:
         """Whether the joint feels dry friction of motor or gear."""
         c = self.constants
-        return self.dry_friction > 0 or min(c["efficiency"], c["back_efficiency"]) < 1
+        return self.breakaway_effort > 0 or min(c["efficiency"], c["back_efficiency"]) < 1
 
     @property
-    def rubs_inside(self) -> bool:
+    def has_internal_friction(self) -> bool:
         """Whether dry friction acts on a rotor that gear play parts from the joint."""
         return self._play and self._break_away > 0
 
-    def packed(self) -> tuple[float, ...]:
+    def kernel_constants(self) -> tuple[float, ...]:
         """All constants, in the order of ``parameters``."""
         return tuple(self.constants.values())
 
@@ -226,12 +228,12 @@ class DcMotor(Actuator):
         """What the compiled laws take: whether by voltage, command, velocity and own states."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator dc_motor", interface, self.interfaces)
-        told, own = scalar(f"{interface} command", value), self._own(act)
-        return interface == "voltage", told, scalar("v [rad/s]", v), own
+        told, own = check_float(f"{interface} command", value), self._own(act)
+        return interface == "voltage", told, check_float("v [rad/s]", v), own
 
     def _own(self, act: Sequence[float]) -> Vector:
         """The four slots, filled with ``act``, or with the states at rest."""
         own = np.array([0.0, self.constants["ambient_temperature"], 0.0, 0.0])
         if np.size(act):
-            own[self._slots] = vector("act", act, len(self._slots))
+            own[self._slots] = check_vector("act", act, len(self._slots))
         return own

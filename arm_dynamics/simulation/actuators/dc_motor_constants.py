@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from arm_dynamics.core.compiled_math import INF
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.simulation.actuators.actuator import Contradiction
+from arm_dynamics.simulation.actuators.actuator import Inconsistency
 
 PARAMETERS = (
     Parameter("kt", None, "N·m/A", "torque constant", above=0),
@@ -39,32 +39,32 @@ PARAMETERS = (
 )
 
 
-def contradictions(c: Mapping[str, float]) -> Iterator[Contradiction]:
+def contradictions(c: Mapping[str, float]) -> Iterator[Inconsistency]:
     """What complete constants within their ranges say against each other."""
     if 0 < c["stiction"] < c["coulomb_friction"]:
         problem = f"is below coulomb_friction = {c['coulomb_friction']:g} N·m"
-        yield Contradiction("stiction", problem, "allowed: at least as much, or 0 for the same")
+        yield Inconsistency("stiction", problem, "allowed: at least as much, or 0 for the same")
     if c["backlash"] > 0:
         for name, unit in (("gear_stiffness", "N·m/rad"), ("rotor_inertia", "kg·m²")):
             if c[name] == 0:
                 problem, remedy = f"needs a {name}", f"give {name} above 0 {unit}, or no backlash"
-                yield Contradiction("backlash", problem, remedy)
+                yield Inconsistency("backlash", problem, remedy)
     yield from _derating(c)
 
 
-def _derating(c: Mapping[str, float]) -> Iterator[Contradiction]:
+def _derating(c: Mapping[str, float]) -> Iterator[Inconsistency]:
     start, end = c["derating_temperature"], c["maximum_temperature"]
     if end == INF:
         if start < INF:
             remedy = "give maximum_temperature above it"
-            yield Contradiction("derating_temperature", "needs a maximum_temperature", remedy)
+            yield Inconsistency("derating_temperature", "needs a maximum_temperature", remedy)
         return
     if not start < end:
         problem = f"is not above derating_temperature = {start:g} °C"
-        yield Contradiction("maximum_temperature", problem, "derating ends above where it begins")
+        yield Inconsistency("maximum_temperature", problem, "derating ends above where it begins")
     if c["current_limit"] == INF:
         remedy = "give current_limit, which falls to 0 there"
-        yield Contradiction("maximum_temperature", "needs a current_limit", remedy)
+        yield Inconsistency("maximum_temperature", "needs a current_limit", remedy)
     if c["thermal_resistance"] == 0:
         remedy = "give thermal_resistance above 0 K/W"
-        yield Contradiction("maximum_temperature", "needs a winding that warms up", remedy)
+        yield Inconsistency("maximum_temperature", "needs a winding that warms up", remedy)

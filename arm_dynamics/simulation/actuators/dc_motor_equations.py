@@ -22,16 +22,16 @@ from arm_dynamics.core.compiled_math import (
 )
 from arm_dynamics.simulation.actuators.gearing import contact_effort, gear_loss
 from arm_dynamics.simulation.actuators.winding import (
-    asked_current,
     brush_voltage,
     derated_current,
-    driving_voltage,
+    effective_voltage,
+    requested_current,
     settled_current,
     settled_temperature,
     terminal_voltage,
     warm_resistance,
 )
-from arm_dynamics.simulation.friction import stribeck_level
+from arm_dynamics.simulation.friction import stribeck_friction
 
 KT, KE, RESISTANCE, GEAR, SUPPLY, CURRENT_LIMIT, DROP, HALF, INDUCTANCE = range(9)
 EFFICIENCY, BACK_EFFICIENCY, ROTOR_INERTIA, VISCOUS, COULOMB, STICTION, STRIBECK = range(9, 16)
@@ -64,18 +64,20 @@ def current_limit(a: Vector, c: Vector) -> float:
 
 
 @compiled_for(TRUTH, NUMBER, NUMBER, VECTOR, VECTOR)
-def motor_settled(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+def settled_motor_current(
+    by_voltage: bool, command: float, v: float, a: Vector, c: Vector
+) -> float:
     """Current [A] at which the winding settles for ``command`` [V, or N·m at the joint]."""
     r, emf = winding_resistance(a, c), back_emf(v, a, c)
     looped = r * (command / c[GEAR]) / c[KT] + emf
-    inner = driving_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
+    inner = effective_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
     return settled_current(inner, emf, r, current_limit(a, c))
 
 
 @compiled
 def motor_current(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
     """Winding current [A]: its own state with inductance, else the settled one."""
-    settled = motor_settled(by_voltage, command, v, a, c)
+    settled = settled_motor_current(by_voltage, command, v, a, c)
     return where(c[INDUCTANCE] > 0.0, a[CURRENT], settled)
 
 
@@ -84,7 +86,7 @@ def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Ve
     """Effort at the joint [N·m] before friction: τ = N Kt i, or what the teeth pass on.
 
     i settles at clip((V' - Ke N v) / R(T), ±i_max(T)), see ``settled_current``, at once without
-    inductance, else as in ``dc_motor_rates``. With play the teeth pass on ``contact_effort``.
+    inductance, else as in ``dc_motor_act_dot_terms``. With play the teeth pass on ``contact_effort``.
 
     command [V] or [N·m at the joint], v joint velocity [rad/s].
     """
@@ -94,60 +96,62 @@ def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Ve
 
 
 @compiled
-def dc_motor_asked(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+def dc_motor_computed_effort(
+    by_voltage: bool, command: float, v: float, a: Vector, c: Vector
+) -> float:
     """Effort at the joint [N·m] that the command asks for, before any limit; settled current."""
     inner = brush_voltage(command, c[DROP], c[HALF])
     r, emf = winding_resistance(a, c), back_emf(v, a, c)
-    current = asked_current(by_voltage, inner, command / c[GEAR], emf, c[KT], r)
+    current = requested_current(by_voltage, inner, command / c[GEAR], emf, c[KT], r)
     effort: float = c[GEAR] * c[KT] * current
     return effort
 
 
 @compiled
-def emf_braking(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+def back_emf_damping(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
     """-∂(N Kt i_settled)/∂v [N·m·s/rad]: what the back-EMF brakes once the current has settled.
 
     N² Kt Ke / R where the voltage is given; 0 where a limit or a current loop holds the current.
     """
     r, emf = winding_resistance(a, c), back_emf(v, a, c)
     looped = r * (command / c[GEAR]) / c[KT] + emf
-    inner = driving_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
+    inner = effective_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
     slope = c[GEAR] * c[GEAR] * c[KT] * c[KE] / r
     slope = where(abs(inner - emf) < r * current_limit(a, c), slope, 0.0)
     return where(by_voltage, slope, where(inner == looped, 0.0, slope))
 
 
 @compiled
-def winding_braking(
+def winding_damping(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
 ) -> float:
     """-∂τ(i⁺)/∂v [N·m·s/rad] of a current i⁺ relaxed over dt at v, for a motor with inductance.
 
-    N² Kt Ke / R (1 - e^(-dt R/L)), see ``emf_braking``; 0 without inductance or with play.
+    N² Kt Ke / R (1 - e^(-dt R/L)), see ``back_emf_damping``; 0 without inductance or with play.
     """
     inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
     share = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
     own = where(c[INDUCTANCE] > 0.0, where(c[PLAY] > 0.0, 0.0, share), 0.0)
-    return own * emf_braking(by_voltage, command, v, a, c)
+    return own * back_emf_damping(by_voltage, command, v, a, c)
 
 
 @compiled
-def dc_motor_braking(
+def dc_motor_step_damping(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
 ) -> float:
     """-∂τ/∂v [N·m·s/rad] of the effort at the joint within a step of dt [s].
 
-    That of the settled current, or ``winding_braking``; with play that of touching teeth.
+    That of the settled current, or ``winding_damping``; with play that of touching teeth.
     """
-    settled = where(c[INDUCTANCE] > 0.0, 0.0, emf_braking(by_voltage, command, v, a, c))
-    winding = winding_braking(by_voltage, command, v, a, c, dt)
+    settled = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
+    winding = winding_damping(by_voltage, command, v, a, c, dt)
     passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
     teeth = where(passed != 0.0, c[DAMPING], 0.0)
     return where(c[PLAY] > 0.0, teeth, settled + winding)
 
 
 @compiled
-def dc_motor_rates(
+def dc_motor_act_dot_terms(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector, rate: Vector, source: Vector
 ) -> None:
     """λ and n of ż = n - λ z for the four own states, into ``rate`` and ``source`` (4,).
@@ -164,7 +168,7 @@ def dc_motor_rates(
     square = c[GEAR] * c[GEAR]
     inertia = where(c[PLAY] > 0.0, square * c[ROTOR_INERTIA], 1.0)
     passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
-    emf = where(c[INDUCTANCE] > 0.0, 0.0, emf_braking(by_voltage, command, v, a, c))
+    emf = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
     linear = where(passed != 0.0, c[DAMPING], 0.0) + emf
     rate[ROTOR] = (square * c[VISCOUS] + linear) / inertia
     source[ROTOR] = (c[GEAR] * c[KT] * current - passed + linear * a[ROTOR]) / inertia
@@ -183,7 +187,7 @@ def _winding_rates(
     rate: Vector,
     source: Vector,
 ) -> None:
-    r, settled = winding_resistance(a, c), motor_settled(by_voltage, command, v, a, c)
+    r, settled = winding_resistance(a, c), settled_motor_current(by_voltage, command, v, a, c)
     inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
     rate[CURRENT] = where(c[INDUCTANCE] > 0.0, r / inductance, 0.0)
     source[CURRENT] = rate[CURRENT] * settled
@@ -193,14 +197,14 @@ def _winding_rates(
 
 
 @compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
-def dc_motor_dry(against: float, v: float, effort: float, c: Vector) -> float:
+def dc_motor_dry_friction(against: float, v: float, effort: float, c: Vector) -> float:
     """Largest dry friction at the joint [N·m] against motion along ``against`` (1 or -1).
 
     f = N f_stribeck(N v) + gear loss of the effort that passes through the gear. With play
     the motor's own friction acts on the rotor, not here. Without, the rotor's friction and
     inertia count as behind the gear: the gear loses a share of N Kt i.
     """
-    level = c[GEAR] * stribeck_level(c[GEAR] * v, c[COULOMB], c[STICTION], c[STRIBECK])
+    level = c[GEAR] * stribeck_friction(c[GEAR] * v, c[COULOMB], c[STICTION], c[STRIBECK])
     return where(c[PLAY] > 0.0, 0.0, level) + gear_loss(
         against * effort, c[EFFICIENCY], c[BACK_EFFICIENCY]
     )
@@ -213,10 +217,10 @@ def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: 
     What dry friction f = f_stribeck(N w) [N·m at the shaft] leaves of the speed of a rotor that
     gear play leaves to itself; λ ``decay`` [1/s] is what the step relaxed w with. ``before`` is
     w at the step's start: break-away counts at rest and where the rotor turns round.
-    The one-joint case of ``friction.dry_velocity``.
+    The one-joint case of ``friction.velocity_after_dry_friction``.
     """
     speed = where(before * a[ROTOR] > 0.0, before, 0.0)
-    level = stribeck_level(c[GEAR] * speed, c[COULOMB], c[STICTION], c[STRIBECK])
+    level = stribeck_friction(c[GEAR] * speed, c[COULOMB], c[STICTION], c[STRIBECK])
     x = decay * dt
     reach = where(x > 1e-5, (1.0 - exp(-x)) / where(x > 0.0, x, 1.0), 1.0 - 0.5 * x)
     inertia = where(c[PLAY] > 0.0, c[GEAR] * c[ROTOR_INERTIA], 1.0)
@@ -238,7 +242,7 @@ def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -
     r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
     wanted = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
-    inner = driving_voltage(False, 0.0, wanted, c[SUPPLY], c[DROP], c[HALF])
+    inner = effective_voltage(False, 0.0, wanted, c[SUPPLY], c[DROP], c[HALF])
     return clip(terminal_voltage(inner, c[DROP], c[HALF]), -c[SUPPLY], c[SUPPLY])
 
 
@@ -251,19 +255,19 @@ def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -
     """
     r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
-    inner = driving_voltage(True, voltage, 0.0, c[SUPPLY], c[DROP], c[HALF])
+    inner = effective_voltage(True, voltage, 0.0, c[SUPPLY], c[DROP], c[HALF])
     effort: float = c[GEAR] * c[KT] * settled_current(inner, c[KE] * c[GEAR] * v, r, limit)
     return effort
 
 
 @compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
-def extreme_effort(way: float, v: float, temperature: float, c: Vector) -> float:
-    """Largest settled effort [N·m] along ``way`` (1 or -1) at speed v [rad/s].
+def extreme_effort(direction: float, v: float, temperature: float, c: Vector) -> float:
+    """Largest settled effort [N·m] along ``direction`` (1 or -1) at speed v [rad/s].
 
     τ = N Kt clip((±V'(supply) - Ke N v) / R, ±i_max(T)).
     """
     r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
-    reach = driving_voltage(False, 0.0, way * INF, c[SUPPLY], c[DROP], c[HALF])
+    reach = effective_voltage(False, 0.0, direction * INF, c[SUPPLY], c[DROP], c[HALF])
     effort: float = c[GEAR] * c[KT] * settled_current(reach, c[KE] * c[GEAR] * v, r, limit)
     return effort

@@ -42,7 +42,7 @@ def contact_effort(
     return where(bent > 0.0, maximum(push, 0.0), where(bent < 0.0, minimum(push, 0.0), 0.0))
 
 
-def require_engaged_stable(
+def require_stable_tooth_contact(
     joint: str,
     stiffness: float,
     damping: float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from arm_dynamics.core.arrays import scalar
+from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.compiled_math import clip, compiled
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.simulation.actuators.actuator import Actuator
@@ -21,7 +21,7 @@ class Ideal(Actuator):
     """tau = clip(command, ±effort limit of the joint)."""
 
     interfaces: ClassVar[tuple[str, ...]] = ("effort",)
-    kernel: ClassVar[int] = 1
+    kernel_id: ClassVar[int] = 1
 
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
@@ -29,8 +29,8 @@ class Ideal(Actuator):
         """Effort [N·m]; raises UnknownName but for "effort", InvalidValue for no number."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator ideal", interface, self.interfaces)
-        return ideal_effort(scalar("effort command", value), self.effort_limit)
+        return ideal_effort(check_float("effort command", value), self.effort_limit)
 
-    def packed(self) -> tuple[float, ...]:
+    def kernel_constants(self) -> tuple[float, ...]:
         """The effort limit [N·m]."""
         return (self.effort_limit,)

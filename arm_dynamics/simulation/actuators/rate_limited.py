@@ -9,7 +9,7 @@ from typing import ClassVar
 from arm_dynamics.core.compiled_math import clip, compiled, where
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.simulation.actuators.actuator import ActState, Actuator
+from arm_dynamics.simulation.actuators.actuator import Actuator, ActuatorState
 
 TURN = 2 * pi
 """Largest limit angle [rad] of a servo; the least is 0."""
@@ -30,7 +30,7 @@ def rate_limited_step(angle: float, desired: float, velocity: float, elapsed: fl
 
 
 @compiled
-def rate_limited_desired(
+def rate_limited_target(
     command: float, last: float, desired: float, minimum: float, maximum: float
 ) -> float:
     """d⁺ = clip(u, minimum, maximum) where the command u arrives, else d; all in rad.
@@ -45,7 +45,7 @@ class RateLimited(Actuator):
 
     Own states: the desired angle, which is the command clamped to the limits of its arrival,
     and the command itself. They distinguish a new command from a held one, so that the motion is
-    a function of state and command. At rest they are as after a command of 0 rad, or as ``held``
+    a function of state and command. At rest they are as after a command of 0 rad, or as ``hold_act``
     sets them. A command that is sent again is clamped to the limits of that moment: ``resent``.
     A change of the velocity acts at once.
     Raises InvalidValue for limits outside 0 to 2 pi rad, a minimum above the maximum, and speeds
@@ -53,7 +53,7 @@ class RateLimited(Actuator):
     """
 
     interfaces: ClassVar[tuple[str, ...]] = ("position",)
-    prescribes: ClassVar[bool] = True
+    prescribes_motion: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("minimum", 0.0, "rad", "least angle of a command", 0.0, TURN),
         Parameter("maximum", TURN, "rad", "largest angle of a command", 0.0, TURN),
@@ -72,10 +72,10 @@ class RateLimited(Actuator):
             )
 
     @property
-    def states(self) -> tuple[ActState, ...]:
+    def states(self) -> tuple[ActuatorState, ...]:
         """The desired angle and the last command [rad]."""
         zero = clip(0.0, self._minimum, self._maximum)
-        return ActState("desired", "rad", zero), ActState("command", "rad", 0.0)
+        return ActuatorState("desired", "rad", zero), ActuatorState("command", "rad", 0.0)
 
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
@@ -85,12 +85,12 @@ class RateLimited(Actuator):
             raise UnknownName("interface of actuator rate_limited", interface, self.interfaces)
         return 0.0
 
-    def move(
+    def prescribed_motion(
         self, value: float, q: float, act: Sequence[float], elapsed: float
     ) -> tuple[float, Sequence[float]]:
         """Angle [rad] after ``elapsed`` [s] under the command ``value`` [rad], and own states."""
         desired, last = act
-        desired = rate_limited_desired(value, last, desired, self._minimum, self._maximum)
+        desired = rate_limited_target(value, last, desired, self._minimum, self._maximum)
         return rate_limited_step(q, desired, self._velocity, elapsed), (desired, value)
 
     def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
@@ -98,6 +98,6 @@ class RateLimited(Actuator):
         desired, last = act
         return (clip(value, self._minimum, self._maximum) if value == last else desired), last
 
-    def held(self, q: float, act: Sequence[float]) -> Sequence[float]:
+    def hold_act(self, q: float, act: Sequence[float]) -> Sequence[float]:
         """Nothing is desired but ``q``, within the limits or not, until another command."""
         return q, q

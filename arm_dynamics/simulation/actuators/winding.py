@@ -6,7 +6,7 @@ from arm_dynamics.core.compiled_math import INF, clip, compiled, maximum, minimu
 
 REFERENCE_TEMPERATURE = 25.0
 """Temperature [°C] at which the winding has its stated resistance."""
-COLDEST_SHARE = 0.1
+MIN_RESISTANCE_FRACTION = 0.1
 """Least share of the stated resistance: the linear law would reach zero near -230 °C."""
 HOTTER_THAN_ANY = 1e9
 """Temperature [°C] that stands for none."""
@@ -50,7 +50,7 @@ def warm_resistance(resistance: float, coefficient: float, temperature: float) -
     Source: maxon, Key information on DC motors, with its α of copper.
     """
     share = 1.0 + coefficient * (temperature - REFERENCE_TEMPERATURE)
-    return resistance * maximum(share, COLDEST_SHARE)
+    return resistance * maximum(share, MIN_RESISTANCE_FRACTION)
 
 
 @compiled
@@ -65,7 +65,7 @@ def derated_current(limit: float, temperature: float, start: float, end: float) 
 
 
 @compiled
-def asked_current(
+def requested_current(
     by_voltage: bool, inner: float, torque: float, emf: float, kt: float, resistance: float
 ) -> float:
     """Settled current [A] that a command asks for, before any limit.
@@ -78,7 +78,7 @@ def asked_current(
 
 
 @compiled
-def driving_voltage(
+def effective_voltage(
     by_voltage: bool, command: float, looped: float, supply: float, drop: float, half: float
 ) -> float:
     """V' [V] behind the brushes, of a command held within the supply.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arm_dynamics.core.argument_checks import expect
+from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.simulation.integrators.adaptive import Adaptive
 from arm_dynamics.simulation.integrators.euler_and_verlet import (
@@ -11,7 +11,7 @@ from arm_dynamics.simulation.integrators.euler_and_verlet import (
     VelocityVerlet,
 )
 from arm_dynamics.simulation.integrators.implicit_midpoint import ImplicitMidpoint
-from arm_dynamics.simulation.integrators.integrator import Integrator, Motion
+from arm_dynamics.simulation.integrators.integrator import Integrator, System
 from arm_dynamics.simulation.integrators.rk4 import Rk4
 
 INTEGRATORS: dict[str, type[Integrator]] = {
@@ -20,11 +20,11 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 }
 
 
-def integrator(name: str) -> Integrator:
+def find_integrator(name: str) -> Integrator:
     """An integrator by name; raises UnknownName listing those that exist."""
-    if expect(str, "method", name) not in INTEGRATORS:
+    if check_type(str, "method", name) not in INTEGRATORS:
         raise UnknownName("integrator", name, tuple(INTEGRATORS))
     return INTEGRATORS[name]()
 
 
-__all__ = ["INTEGRATORS", "Integrator", "Motion", "integrator"]
+__all__ = ["INTEGRATORS", "Integrator", "System", "find_integrator"]

@@ -9,16 +9,16 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.simulation.integrators.integrator import Integrator, Motion
+from arm_dynamics.simulation.integrators.integrator import Integrator, System
 from arm_dynamics.simulation.integrators.switching import Modes
 
 RTOL, ATOL = 1e-11, 1e-13
 """Local error allowed of an entry, relative and absolute."""
 STIFF = 300.0
 """Fastest rate times what is left of dt above which the implicit solver is cheaper."""
-MOST_EVENTS = 200
+MAX_EVENTS = 200
 """In one dt; more is chatter."""
-LOOKS = np.linspace(0.0, 1.0, 9)[1:-1]
+EVENT_SAMPLES = np.linspace(0.0, 1.0, 9)[1:-1]
 """Where within a solver's step a margin that begins at zero is looked for above it."""
 NUDGE = 1e-7
 """Relative step of the differences that tell the fastest rate."""
@@ -41,10 +41,10 @@ class Adaptive(Integrator):
 
     name: ClassVar[str] = "adaptive"
     order: ClassVar[int] = 8
-    implicit: ClassVar[str] = "everything"
+    implicit_damping: ClassVar[str] = "everything"
     resolves_dry_friction: ClassVar[bool] = True
 
-    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    def advance(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt.
 
         Raises InvalidValue naming joint and dt when events chatter, the solver finds no step, or
@@ -53,10 +53,10 @@ class Adaptive(Integrator):
         y = np.concatenate([q, v, z])
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused by name
-                modes = Modes(motion, y)
+                modes = Modes(system, y)
                 y = _through(modes, y, dt)
         finally:
-            motion.put_stops(motion.lower, motion.upper)
+            system.set_end_stops(system.lower, system.upper)
         q[:], v[:], own = modes.split(y)
         if z.size:
             z[:] = own
@@ -65,14 +65,14 @@ class Adaptive(Integrator):
 def _through(modes: Modes, y: Vector, dt: float) -> Vector:
     """y after dt, event after event."""
     time, joint = 0.0, 0
-    for _ in range(MOST_EVENTS):
+    for _ in range(MAX_EVENTS):
         time, y, event = _until_event(modes, y, time, dt)
         if event is None:
             return y
         joint = event[1]
         modes.switch(y, *event)
     raise InvalidValue(
-        f"adaptive: joint '{modes.motion.joint_names[joint]}' chatters: more than {MOST_EVENTS}"
+        f"adaptive: joint '{modes.system.joint_names[joint]}' chatters: more than {MAX_EVENTS}"
         f" events within dt = {dt:g} s, {time:.6g} s into it"
     )
 
@@ -108,7 +108,7 @@ def _refuse(modes: Modes, y: Vector, time: float, dt: float, problem: str) -> No
     v = modes.split(y)[1]
     joint = int(np.argmax(np.abs(v)))
     raise InvalidValue(
-        f"adaptive: cannot follow joint '{modes.motion.joint_names[joint]}' at {v[joint]:.4g} rad/s"
+        f"adaptive: cannot follow joint '{modes.system.joint_names[joint]}' at {v[joint]:.4g} rad/s"
         f" {time:.6g} s into dt = {dt:g} s: {problem}; use a smaller dt or a slower start"
     )
 
@@ -153,7 +153,7 @@ def _first(
 def _zero(margin: Callable[[float], float], before: float, start: float, end: float) -> float:
     """Time at which a margin that is ``before`` at the start passes zero downwards."""
     if before <= 0:  # at zero to begin with: it may rise first
-        looks = start + (end - start) * LOOKS
+        looks = start + (end - start) * EVENT_SAMPLES
         above = [time for time in looks.tolist() if margin(time) > 0]
         if not above:
             return start

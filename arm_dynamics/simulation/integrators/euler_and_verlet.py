@@ -13,8 +13,13 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import compiled
-from arm_dynamics.simulation.integrators.exponential_step import frozen_source, phi, relax, relaxed
-from arm_dynamics.simulation.integrators.integrator import Integrator, Motion, PlainMotion
+from arm_dynamics.simulation.integrators.exponential_step import (
+    exponential_step,
+    frozen_source,
+    phi_functions,
+    step_actuator_states,
+)
+from arm_dynamics.simulation.integrators.integrator import CompiledSystem, Integrator, System
 
 
 class ExplicitEuler(Integrator):
@@ -26,12 +31,12 @@ class ExplicitEuler(Integrator):
 
     name: ClassVar[str] = "explicit_euler"
     order: ClassVar[int] = 1
-    late_force: ClassVar[float] = 0.0
+    drift_fraction: ClassVar[float] = 0.0
 
-    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    def advance(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
-        relax(motion, q, v, z, dt)
-        drift_kick(q, v, motion.acceleration(q, v, z), dt)
+        step_actuator_states(system, q, v, z, dt)
+        drift_kick(q, v, system.acceleration(q, v, z), dt)
 
 
 @compiled
@@ -53,18 +58,18 @@ class SemiImplicitEuler(Integrator):
 
     name: ClassVar[str] = "semi_implicit_euler"
     order: ClassVar[int] = 1
-    late_force: ClassVar[float] = 1.0
-    implicit: ClassVar[str] = "windings"
+    drift_fraction: ClassVar[float] = 1.0
+    implicit_damping: ClassVar[str] = "windings"
 
-    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    def advance(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
-        relax(motion, q, v, z, dt)
-        settled = motion.settled_acceleration(q, v, z, dt) if z.size else None
-        kick_drift(q, v, motion.acceleration(q, v, z) if settled is None else settled, dt)
+        step_actuator_states(system, q, v, z, dt)
+        settled = system.implicit_acceleration(q, v, z, dt) if z.size else None
+        kick_drift(q, v, system.acceleration(q, v, z) if settled is None else settled, dt)
 
-    def run(self, motion: PlainMotion, q: Vector, v: Vector, dt: float, steps: int) -> bool:
+    def run(self, system: CompiledSystem, q: Vector, v: Vector, dt: float, steps: int) -> bool:
         """``steps`` times ``advance``: the same numbers, with less between two steps."""
-        return motion.kick_drift(q, v, dt, steps)
+        return system.kick_drift(q, v, dt, steps)
 
 
 @compiled
@@ -87,19 +92,19 @@ class VelocityVerlet(Integrator):
 
     name: ClassVar[str] = "velocity_verlet"
     order: ClassVar[int] = 2
-    response: ClassVar[tuple[float, ...]] = (1.0, 1 / 2)
+    force_response_terms: ClassVar[tuple[float, ...]] = (1.0, 1 / 2)
 
-    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    def advance(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
-        first = motion.acceleration(q, v, z)
-        start = motion.rates(q, v, z) if z.size else None
+        first = system.acceleration(q, v, z)
+        start = system.act_dot_terms(q, v, z) if z.size else None
         q += dt * v + (0.5 * dt * dt) * first
         predicted = v + dt * first
-        near = relaxed(z, *motion.rates(q, predicted, z), dt) if z.size else z
-        v += (0.5 * dt) * (first + motion.acceleration(q, predicted, near))
+        near = exponential_step(z, *system.act_dot_terms(q, predicted, z), dt) if z.size else z
+        v += (0.5 * dt) * (first + system.acceleration(q, predicted, near))
         if start is not None:
             decay, source = start
-            first_phi, second_phi, _ = phi(decay * dt)
-            change = frozen_source(motion, q, v, near, decay) - source
+            first_phi, second_phi, _ = phi_functions(decay * dt)
+            change = frozen_source(system, q, v, near, decay) - source
             z *= np.exp(-decay * dt)
             z += dt * (first_phi * source + second_phi * change)

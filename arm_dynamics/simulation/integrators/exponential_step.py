@@ -8,14 +8,14 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import compiled
-from arm_dynamics.simulation.integrators.integrator import Motion
+from arm_dynamics.simulation.integrators.integrator import System
 
 TERMS = 18
 """Of the series that is used up to x = 1: its first neglected term is below 1e-19."""
 
 
 @compiled
-def phi(x: Vector) -> Vector:
+def phi_functions(x: Vector) -> Vector:
     """φ₁, φ₂, φ₃ (3, n) at -x, for x (n,) >= 0 up to infinity.
 
     φ₁(-x) = (1 - e^-x) / x,  φ₂(-x) = (1 - φ₁) / x,  φ₃(-x) = (1/2 - φ₂) / x;
@@ -40,21 +40,21 @@ def phi(x: Vector) -> Vector:
     return values
 
 
-def relaxed(z: Vector, decay: Vector, source: Vector, dt: float) -> Vector:
+def exponential_step(z: Vector, decay: Vector, source: Vector, dt: float) -> Vector:
     """z(dt) = e^(-λ dt) z + dt φ₁(-λ dt) n: exact for constant λ [1/s] and n, (na,) each."""
     x = decay * dt
-    after: Vector = np.exp(-x) * z + dt * phi(x)[0] * source
+    after: Vector = np.exp(-x) * z + dt * phi_functions(x)[0] * source
     return after
 
 
-def relax(motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+def step_actuator_states(system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
     """Own states after dt at the given q and v, group after group; z in place, first order."""
-    for group in motion.groups:
-        decay, source = motion.rates(q, v, z)
-        z[group] = relaxed(z[group], decay[group], source[group], dt)
+    for group in system.groups:
+        decay, source = system.act_dot_terms(q, v, z)
+        z[group] = exponential_step(z[group], decay[group], source[group], dt)
 
 
-def frozen_source(motion: Motion, q: Vector, v: Vector, z: Vector, decay: Vector) -> Vector:
+def frozen_source(system: System, q: Vector, v: Vector, z: Vector, decay: Vector) -> Vector:
     """N = n - (λ - λ₀) z, the source (na,) that goes with a λ₀ ``decay`` that stays as it is."""
-    now, source = motion.rates(q, v, z)
+    now, source = system.act_dot_terms(q, v, z)
     return source - (now - decay) * z

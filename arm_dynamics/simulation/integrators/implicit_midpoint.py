@@ -8,12 +8,12 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.simulation.integrators.exponential_step import relaxed
-from arm_dynamics.simulation.integrators.integrator import Integrator, Motion
+from arm_dynamics.simulation.integrators.exponential_step import exponential_step
+from arm_dynamics.simulation.integrators.integrator import Integrator, System
 
 ROUND_OFF = 4 * np.finfo(float).eps
 """Change, relative to the largest entry or 1e-3, at which an iteration has arrived."""
-NEARLY = 1e-11
+ROUNDING_TOLERANCE = 1e-11
 """Change, relative to the largest entry or 1, where one that no longer shrinks has arrived."""
 SIMPLE, NEWTON = 30, 30
 """Most iterations of each kind."""
@@ -34,18 +34,18 @@ class ImplicitMidpoint(Integrator):
 
     name: ClassVar[str] = "implicit_midpoint"
     order: ClassVar[int] = 2
-    implicit: ClassVar[str] = "everything"
+    implicit_damping: ClassVar[str] = "everything"
 
-    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    def advance(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt.
 
         Raises InvalidValue naming dt and the joint when no iteration converges.
         """
-        middle = _Middle(motion, q, v, z, dt)
+        middle = _Middle(system, q, v, z, dt)
         x = middle.solve()
         vm, zm = x[: v.size], x[v.size :]
         if z.size:
-            z[:] = relaxed(z, *motion.rates(q + 0.5 * dt * vm, vm, zm), dt)
+            z[:] = exponential_step(z, *system.act_dot_terms(q + 0.5 * dt * vm, vm, zm), dt)
         q += dt * vm
         v[:] = 2 * vm - v
 
@@ -53,8 +53,8 @@ class ImplicitMidpoint(Integrator):
 class _Middle:
     """The equation x = G(x) of the midpoint's x = (v̄, z̄) for one step."""
 
-    def __init__(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
-        self.motion, self.q, self.v, self.z, self.dt = motion, q, v, z, dt
+    def __init__(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        self.system, self.q, self.v, self.z, self.dt = system, q, v, z, dt
         self.start = np.concatenate([v, z])
         self.least, self.most = np.full(q.size, -np.inf), np.full(q.size, np.inf)
         self.seen: list[Vector] = []
@@ -63,10 +63,12 @@ class _Middle:
         """G(x) = (v + dt/2 a(q̄, v̄, z̄), z relaxed over dt/2)."""
         vm, zm, half = x[: self.v.size], x[self.v.size :], 0.5 * self.dt
         qm = np.clip(self.q + half * vm, self.least, self.most)
-        velocity: Vector = self.v + half * self.motion.acceleration(qm, vm, zm)
+        velocity: Vector = self.v + half * self.system.acceleration(qm, vm, zm)
         if not self.z.size:
             return velocity
-        return np.concatenate([velocity, relaxed(self.z, *self.motion.rates(qm, vm, zm), half)])
+        return np.concatenate(
+            [velocity, exponential_step(self.z, *self.system.act_dot_terms(qm, vm, zm), half)]
+        )
 
     def solve(self) -> Vector:
         """The fixed point; raises InvalidValue when there is none to be found."""
@@ -101,7 +103,7 @@ class _Middle:
             change = float(np.abs(step).max())
             if _arrived(change, last, x):
                 return x
-            serves = change < CONTRACTS * last or change < NEARLY
+            serves = change < CONTRACTS * last or change < ROUNDING_TOLERANCE
             matrix = matrix if serves else None
             last = change
         return None
@@ -114,8 +116,8 @@ class _Middle:
         """
         ends = [self.q + 0.5 * self.dt * x[: self.v.size] for x in self.seen]
         for beyond, limit, bound, way in (
-            (np.greater, self.motion.upper, self.least, np.inf),
-            (np.less, self.motion.lower, self.most, -np.inf),
+            (np.greater, self.system.upper, self.least, np.inf),
+            (np.less, self.system.lower, self.most, -np.inf),
         ):
             sides = np.array([beyond(end, limit) for end in ends])
             torn = sides.any(axis=0) & ~sides.all(axis=0)
@@ -136,7 +138,7 @@ class _Middle:
         worst = int(np.argmax(np.abs(last[: self.v.size])))
         return InvalidValue(
             f"implicit_midpoint: no solution found with dt = {self.dt:g} s at joint"
-            f" '{self.motion.joint_names[worst]}': use a smaller dt or another method"
+            f" '{self.system.joint_names[worst]}': use a smaller dt or another method"
         )
 
 
@@ -153,4 +155,7 @@ def _solved(matrix: Vector, right: Vector) -> Vector | None:
 def _arrived(change: float, last: float, x: Vector) -> bool:
     """Whether a change of x, the one before being ``last``, is of round-off alone."""
     size = float(np.abs(x).max())
-    return bool(change <= ROUND_OFF * max(size, 1e-3) or NEARLY * max(size, 1.0) > change >= last)
+    return bool(
+        change <= ROUND_OFF * max(size, 1e-3)
+        or ROUNDING_TOLERANCE * max(size, 1.0) > change >= last
+    )

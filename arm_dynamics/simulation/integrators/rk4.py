@@ -7,15 +7,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.simulation.integrators.exponential_step import frozen_source, phi
-from arm_dynamics.simulation.integrators.integrator import Integrator, Motion
+from arm_dynamics.simulation.integrators.exponential_step import frozen_source, phi_functions
+from arm_dynamics.simulation.integrators.integrator import Integrator, System
 
 
 class Rk4(Integrator):
     """y⁺ = y + dt/6 (k₁ + 2 k₂ + 2 k₃ + k₄) for (q, v). Order four.
 
     Own states ż = N - λ₀ z with λ₀ of the step's start, N = n - (λ - λ₀) z:  z₂ = H(z, N₁),
-    z₃ = H(z, N₂),  z₄ = H(z₂, 2 N₃ - N₁) with H as in ``half_on``, and z⁺ as in ``whole_on``.
+    z₃ = H(z, N₂),  z₄ = H(z₂, 2 N₃ - N₁) with H as in ``half_step``, and z⁺ as in ``full_step``.
     With λ = 0 the exponential method is the classical one, so that both are one method.
     Sources: E. Hairer, S. Nørsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
     table II.1.2; S. Cox and P. Matthews, J. Comput. Phys. 176 (2002), eqs. 26-29 (ETDRK4).
@@ -23,26 +23,26 @@ class Rk4(Integrator):
 
     name: ClassVar[str] = "rk4"
     order: ClassVar[int] = 4
-    response: ClassVar[tuple[float, ...]] = (1.0, 1 / 2, 1 / 6, 1 / 24)
+    force_response_terms: ClassVar[tuple[float, ...]] = (1.0, 1 / 2, 1 / 6, 1 / 24)
 
-    def advance(self, motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    def advance(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
-        half, own = 0.5 * dt, exponentials(motion, q, v, z, dt) if z.size else None
-        a1 = motion.acceleration(q, v, z)
+        half, own = 0.5 * dt, exponentials(system, q, v, z, dt) if z.size else None
+        a1 = system.acceleration(q, v, z)
         q2, v2 = q + half * v, v + half * a1
-        z2 = half_on(own, z, own.n1) if own else z
-        a2 = motion.acceleration(q2, v2, z2)
+        z2 = half_step(own, z, own.n1) if own else z
+        a2 = system.acceleration(q2, v2, z2)
         q3, v3 = q + half * v2, v + half * a2
-        n2 = frozen_source(motion, q2, v2, z2, own.decay) if own else z
-        z3 = half_on(own, z, n2) if own else z
-        a3 = motion.acceleration(q3, v3, z3)
+        n2 = frozen_source(system, q2, v2, z2, own.decay) if own else z
+        z3 = half_step(own, z, n2) if own else z
+        a3 = system.acceleration(q3, v3, z3)
         q4, v4 = q + dt * v3, v + dt * a3
-        n3 = frozen_source(motion, q3, v3, z3, own.decay) if own else z
-        z4 = half_on(own, z2, 2 * n3 - own.n1) if own else z
-        a4 = motion.acceleration(q4, v4, z4)
+        n3 = frozen_source(system, q3, v3, z3, own.decay) if own else z
+        z4 = half_step(own, z2, 2 * n3 - own.n1) if own else z
+        a4 = system.acceleration(q4, v4, z4)
         if own:
-            n4 = frozen_source(motion, q4, v4, z4, own.decay)
-            z[:] = whole_on(own, z, n2 + n3, n4, dt)
+            n4 = frozen_source(system, q4, v4, z4, own.decay)
+            z[:] = full_step(own, z, n2 + n3, n4, dt)
         q += (dt / 6) * (v + 2 * (v2 + v3) + v4)
         v += (dt / 6) * (a1 + 2 * (a2 + a3) + a4)
 
@@ -60,19 +60,21 @@ class Exponentials(NamedTuple):
     whole: Vector
 
 
-def exponentials(motion: Motion, q: Vector, v: Vector, z: Vector, dt: float) -> Exponentials:
+def exponentials(system: System, q: Vector, v: Vector, z: Vector, dt: float) -> Exponentials:
     """What the stages of a step from q, v (nv,) and z (na,) share."""
-    decay, n1 = motion.rates(q, v, z)
+    decay, n1 = system.act_dot_terms(q, v, z)
     x = decay * dt
-    return Exponentials(decay, n1, np.exp(-0.5 * x), 0.5 * dt * phi(0.5 * x)[0], phi(x))
+    return Exponentials(
+        decay, n1, np.exp(-0.5 * x), 0.5 * dt * phi_functions(0.5 * x)[0], phi_functions(x)
+    )
 
 
-def half_on(own: Exponentials, z: Vector, source: Vector) -> Vector:
+def half_step(own: Exponentials, z: Vector, source: Vector) -> Vector:
     """H(z, N) = E z + dt/2 φ₁ N (na,), half a step on from z under a constant N."""
     return own.shrink * z + own.weight * source
 
 
-def whole_on(own: Exponentials, z: Vector, between: Vector, n4: Vector, dt: float) -> Vector:
+def full_step(own: Exponentials, z: Vector, between: Vector, n4: Vector, dt: float) -> Vector:
     """z⁺ = E² z + dt ((φ₁ - 3φ₂ + 4φ₃) N₁ + (2φ₂ - 4φ₃) (N₂ + N₃) + (4φ₃ - φ₂) N₄), (na,)."""
     p1, p2, p3 = own.whole
     ends = (p1 - 3 * p2 + 4 * p3) * own.n1 + (4 * p3 - p2) * n4

@@ -6,12 +6,12 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.simulation.friction import dry_velocity
-from arm_dynamics.simulation.integrators.integrator import Motion
+from arm_dynamics.simulation.friction import velocity_after_dry_friction
+from arm_dynamics.simulation.integrators.integrator import System
 
 STOP, SPEED, HOLD = range(3)
 """Rows of the margins: to the end of a stop's range, to rest, to breaking away."""
-MOST_EVALUATIONS = 300_000
+MAX_EVALUATIONS = 300_000
 """Of ẏ by one ``Modes``: ten seconds of five links in chaotic free fall take 190 000."""
 
 
@@ -22,12 +22,12 @@ class Modes:
     which dry friction acts. stuck: joints that friction holds, v_i = v̇_i = 0.
     """
 
-    def __init__(self, motion: Motion, y: Vector) -> None:
-        self.motion, self.nv, self.evaluations = motion, motion.lower.size, 0
-        self.rubbing = np.flatnonzero(motion.rubbing)
+    def __init__(self, system: System, y: Vector) -> None:
+        self.system, self.nv, self.evaluations = system, system.lower.size, 0
+        self.dry_friction_joints = np.flatnonzero(system.dry_friction_joints)
         q, v, _ = self.split(y)
-        outward = (q >= motion.upper) & (v > 0), (q <= motion.lower) & (v < 0)
-        upper, lower = (q > motion.upper) | outward[0], (q < motion.lower) | outward[1]
+        outward = (q >= system.upper) & (v > 0), (q <= system.lower) & (v < 0)
+        upper, lower = (q > system.upper) | outward[0], (q < system.lower) | outward[1]
         self.side = upper.astype(float) - lower
         self.slide, self.stuck = np.zeros(self.nv), np.zeros(0, dtype=int)
         self._place(y)
@@ -40,15 +40,15 @@ class Modes:
     def __call__(self, _: float, y: Vector) -> Vector:
         """ẏ = (v, v̇, n - λ z). Raises InvalidValue after MOST_EVALUATIONS calls."""
         self.evaluations += 1
-        if self.evaluations > MOST_EVALUATIONS:
-            raise InvalidValue(f"more than {MOST_EVALUATIONS} evaluations of the accelerations")
+        if self.evaluations > MAX_EVALUATIONS:
+            raise InvalidValue(f"more than {MAX_EVALUATIONS} evaluations of the accelerations")
         q, v, z = self.split(y)
-        a = self.motion.acceleration(q, v, z)
-        if self.rubbing.size:
+        a = self.system.acceleration(q, v, z)
+        if self.dry_friction_joints.size:
             a = self._rubbed(q, v, z, a)[0]
         if not z.size:
             return np.concatenate([v, a])
-        decay, source = self.motion.rates(q, v, z)
+        decay, source = self.system.act_dot_terms(q, v, z)
         return np.concatenate([v, a, source - decay * z])
 
     def _rubbed(self, q: Vector, v: Vector, z: Vector, a: Vector) -> tuple[Vector, Vector]:
@@ -56,8 +56,8 @@ class Modes:
 
         Sliding: λ_i = -f_i or b_i. Stuck: λ_s from v̇_s = 0, (M⁻¹)_ss λ_s = -v̇_s without it.
         """
-        inverse = self.motion.inverse_mass(q)
-        forward, backward = self.motion.dry(q, v, z)
+        inverse = self.system.inverse_mass(q)
+        forward, backward = self.system.dry_friction_bounds(q, v, z)
         effort = np.where(self.slide > 0, -forward, np.where(self.slide < 0, backward, 0.0))
         s = self.stuck
         a = a + inverse @ effort
@@ -70,34 +70,34 @@ class Modes:
         """Let every joint at rest stick or slide; those ``released`` slide the way told.
 
         -f_i <= λ_i <= b_i,  λ_i = -f_i where v̇_i > 0, b_i where v̇_i < 0: the problem of
-        ``dry_velocity`` with accelerations in place of velocities.
+        ``velocity_after_dry_friction`` with accelerations in place of velocities.
         """
         q, v, z = self.split(y)
-        r = self.rubbing
+        r = self.dry_friction_joints
         self.slide[r], self.stuck = np.sign(v[r]), self.stuck[:0]
         for i, way in released.items():
             self.slide[i] = way
         rest = r[self.slide[r] == 0]
         if not rest.size:
             return
-        a, _ = self._rubbed(q, v, z, self.motion.acceleration(q, v, z))
-        inverse = self.motion.inverse_mass(q)[np.ix_(rest, rest)]
-        forward, backward = self.motion.dry(q, v, z)
-        after = dry_velocity(a[rest], inverse.copy(), forward[rest], backward[rest])
+        a, _ = self._rubbed(q, v, z, self.system.acceleration(q, v, z))
+        inverse = self.system.inverse_mass(q)[np.ix_(rest, rest)]
+        forward, backward = self.system.dry_friction_bounds(q, v, z)
+        after = velocity_after_dry_friction(a[rest], inverse.copy(), forward[rest], backward[rest])
         self.slide[rest] = np.sign(after)
         self.stuck = rest[after == 0]
 
     def margins(self, y: Vector) -> Vector:
         """How far each mode is from its end (3, nv): STOP [rad], SPEED [rad/s], HOLD [N·m]."""
         q, v, z = self.split(y)
-        lower, upper = self.motion.lower, self.motion.upper
+        lower, upper = self.system.lower, self.system.upper
         margins = np.full((3, self.nv), np.inf)
         inside, side = np.minimum(upper - q, q - lower), self.side
         margins[STOP] = np.where(side > 0, q - upper, np.where(side < 0, lower - q, inside))
         moving = self.slide != 0
         margins[SPEED, moving] = (self.slide * v)[moving]
         if self.stuck.size:
-            _, left = self._rubbed(q, v, z, self.motion.acceleration(q, v, z))
+            _, left = self._rubbed(q, v, z, self.system.acceleration(q, v, z))
             margins[HOLD, self.stuck] = left.min(axis=0)
         return margins
 
@@ -112,7 +112,7 @@ class Modes:
             v[joint] = 0.0
             v[self.slide * v < 0] = 0.0  # those that came to rest in the same instant
         else:
-            _, left = self._rubbed(q, v, z, self.motion.acceleration(q, v, z))
+            _, left = self._rubbed(q, v, z, self.system.acceleration(q, v, z))
             k = int(np.flatnonzero(self.stuck == joint)[0])
             released = {joint: -1.0 if left[0, k] < left[1, k] else 1.0}
         self._place(y)
@@ -120,22 +120,22 @@ class Modes:
 
     def _limit(self, joint: int, q: float) -> float:
         """The limit that the joint meets at q."""
-        lower, upper = float(self.motion.lower[joint]), float(self.motion.upper[joint])
+        lower, upper = float(self.system.lower[joint]), float(self.system.upper[joint])
         return lower if abs(q - lower) < abs(q - upper) else upper
 
     def _next_side(self, joint: int, limit: float) -> float:
         """Into the stop at ``limit``, or out of it."""
         if self.side[joint] != 0:
             return 0.0
-        return 1.0 if limit == self.motion.upper[joint] else -1.0
+        return 1.0 if limit == self.system.upper[joint] else -1.0
 
     def _place(self, y: Vector) -> None:
         """Let the stops act as the sides say: not at all, or also where the joint just left."""
-        q, (lower, upper) = y[: self.nv], (self.motion.lower, self.motion.upper)
+        q, (lower, upper) = y[: self.nv], (self.system.lower, self.system.upper)
         down, up = self.side < 0, self.side > 0
         q[up] = np.maximum(q, np.nextafter(upper, np.inf))[up]
         q[down] = np.minimum(q, np.nextafter(lower, -np.inf))[down]
-        self.motion.put_stops(
+        self.system.set_end_stops(
             np.where(up, upper, np.where(down, lower, -np.inf)),
             np.where(up, upper, np.where(down, lower, np.inf)),
         )

@@ -2,13 +2,13 @@
 
 import itertools
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
-from hypothesis.internal.conjecture import providers
 
 from arm_dynamics import load_arm
 from arm_dynamics.demos import registry
@@ -19,7 +19,10 @@ from arm_dynamics.model.load import parse_arm
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("quick", parent=settings.get_profile("project"), max_examples=25)
 settings.load_profile("project")
-providers._get_local_constants = lambda: providers._local_constants
+with suppress(ImportError):  # older versions have no such numbers
+    from hypothesis.internal.conjecture import providers
+
+    providers._get_local_constants = lambda: providers._local_constants
 
 ROS = Path(__file__).parent / "ros"
 LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'

@@ -132,7 +132,8 @@ class JointControllerNode(Node):
         refusal = self._capabilities.refusal(type(self.loop.controller)) or self.loop.fit.fault
         if refusal or not isinstance(self._driver, TopicDriver):
             return refusal
-        missing = "" if self.count_publishers(STATES) else f"no publisher on {STATES}"
+        topic = self.resolve_topic_name(STATES)
+        missing = "" if self.count_publishers(topic) else f"no publisher on {STATES}"
         return self._conflict() or missing
 
     def _conflict(self) -> str:

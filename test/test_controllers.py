@@ -331,10 +331,10 @@ class TestContract:
 
     def test_a_model_with_other_joints_is_refused(self, kind):
         with pytest.raises(InvalidValue, match="J1"):
-            kind(five_dof()).use_model(chain({}))
+            kind(five_dof()).set_model(chain({}))
 
     def test_parameters_are_described(self, kind):
-        for parameter in (*kind.parameters, *kind.axis_parameters, *kind.law_parameters):
+        for parameter in (*kind.parameters, *kind.axis_parameters, *kind.controller_parameters):
             assert parameter.unit
             assert parameter.description
 

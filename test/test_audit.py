@@ -458,7 +458,9 @@ def test_a_base_a_locked_joint_and_a_driver_of_this_package_are_not_warned_of(tm
     )
     assert not any("[kg" in str(fault) for fault in audit_urdf(base, tmp_path))
     turned = GOOD.replace('lower="-1.2"', 'lower="-120"')
-    assert not any("turns" in str(fault) for fault in audit_urdf(turned, tmp_path, lock=["shoulder"]))
+    assert not any(
+        "turns" in str(fault) for fault in audit_urdf(turned, tmp_path, lock=["shoulder"])
+    )
     driven = GOOD.replace(
         'type="system">',
         'type="system"><hardware><plugin>x/Y</plugin>'

@@ -93,6 +93,7 @@ CASES = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("backend", ["generated", "tree"])
 def test_every_lane_is_plant_and_controller(case, backend):
@@ -132,6 +133,7 @@ def test_a_known_effort_is_taken_over_without_a_step():
     np.testing.assert_allclose(batch.effort[:, 0], 0.5, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_policy_is_asked_once_a_period_for_all():
     arm, (states, vary), asked = five_dof(), begin(), []
 

@@ -367,6 +367,7 @@ class TestContract:
         assert held.any() or kind.interface == "position" or led_by_hand(kind, weak)
         np.testing.assert_array_equal(ends[0][held], ends[1][held])
 
+    @pytest.mark.quick(28)
     @pytest.mark.parametrize(("name", "seed"), WRONG_ARMS)
     def test_a_model_5_percent_wrong_stays_stable(self, kind, name, seed):
         arm = moved_by(kind, bundled(name))

@@ -12,8 +12,8 @@ from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.cli import record
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core import plugins
-from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.dynamics import rigid_body as dynamics
+from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
 

@@ -9,15 +9,17 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from emulators.makers import MAKERS
 from fault_injection.bench import Bench
 from fault_injection.faults import FAULTS, mended
 from fault_injection.outcome import recovered
-from emulators.makers import MAKERS
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
+
+pytestmark = pytest.mark.hardware
 
 MANY = "SEQUENCES" in os.environ
 COUNT = int(os.environ.get("SEQUENCES", "8"))
@@ -63,6 +65,7 @@ def is_bounded(bench):
     assert bench.longest < LONGEST
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
     @settings(

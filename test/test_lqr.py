@@ -401,6 +401,7 @@ def test_a_grid_that_is_none_is_refused(grid, error, said):
         build_gain_table(ARM, WEIGHTS, grid)
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
     file = tmp_path / "reach.npz"
     axes = ["J2=0:1:2", "J3=0.5:1:2"]

@@ -14,6 +14,8 @@ from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.safety.controlled_stop import STOP_TIME
 from arm_dynamics.safety.safety_settings import SafetySettings
 
+pytestmark = pytest.mark.hardware
+
 
 def settings(**changes):
     return SafetySettings(velocity_limit_scale=SAFETY.velocity_limit_scale, **changes)
@@ -447,8 +449,7 @@ def test_a_command_of_another_interface_is_refused_by_name():
     rig.look()
     rig.driver.write(Command("position", np.zeros(3)))
     assert (
-        "interface = 'position'; expected 'effort'"
-        in rig.driver.events.latest["command_rejected"]
+        "interface = 'position'; expected 'effort'" in rig.driver.events.latest["command_rejected"]
     )
 
 

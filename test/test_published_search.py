@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
+from arm_dynamics.batch.tuning.simplex_search import StoppingRule, begin, minimize_simplex
+from arm_dynamics.published.baseline import PUBLISHED_I
 from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, Reference, State
 from arm_dynamics.batch.kernels.kernel_options import KernelRejected
-from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
-from arm_dynamics.batch.tuning.simplex_search import StoppingRule, begin, minimize_simplex
 from arm_dynamics.cli import tune
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.published import published_kernel, published_search
-from arm_dynamics.published.baseline import PUBLISHED_I
 from arm_dynamics.published.published_gains import (
     BEST_I,
     BEST_P,

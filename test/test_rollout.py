@@ -85,6 +85,7 @@ def test_company_does_not_matter(lanes):
         np.testing.assert_array_equal(found[name], expected[name][lanes])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("lanes", [8, 16])
 def test_size_of_the_blocks_does_not_matter(lanes, monkeypatch):
     for module in ("backends", "task_runner"):
@@ -149,6 +150,7 @@ def test_processes_give_the_same():
     assert len(heard) == 3
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same():
     from distributed import Client
 

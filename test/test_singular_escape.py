@@ -73,6 +73,7 @@ def test_second_order_motion_is_the_derivative_of_the_jacobian(name):
     np.testing.assert_allclose(found, (np.array(slopes) + np.array(slopes).T) / 2, atol=1e-8)
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("distance", [-0.3, -0.05, -0.01])
 @pytest.mark.parametrize("bent", [0.0, 1e-12, -1e-9, 1e-6, -1e-3])
 @pytest.mark.parametrize("name", STRETCHED)

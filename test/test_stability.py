@@ -5,6 +5,12 @@ from math import inf, pi, sqrt
 
 import numpy as np
 import pytest
+from arm_dynamics.batch.stability.analyzed_loops import (
+    DIVERGED,
+    PUBLISHED_P,
+    published_loop,
+    published_stability_limit,
+)
 from conftest import chain, five_dof
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,12 +23,6 @@ from arm_dynamics.batch.stability import (
     controlled_loop,
     discrete_map,
     largest_stable_dt,
-)
-from arm_dynamics.batch.stability.analyzed_loops import (
-    DIVERGED,
-    PUBLISHED_P,
-    published_loop,
-    published_stability_limit,
 )
 from arm_dynamics.batch.stability.stable_set import stable_parts, stable_set
 from arm_dynamics.cli import stability as command_line
@@ -325,6 +325,7 @@ def test_the_published_program_blows_up_with_one_percent_more():
     assert objective(published_arm(), 1.01 * p) == pytest.approx(189766.202489762, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_published_steps_own_edge_is_computed_and_told(capsys):
     """Between 0.2 and 0.3 % more gain, where the linear loop has 1.8 %."""
     edge = published_stability_limit()

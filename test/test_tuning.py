@@ -11,6 +11,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from arm_dynamics.batch.tuning.uncertain_parameters import nominal_values
 from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +41,6 @@ from arm_dynamics.batch.tuning.margins import (
 from arm_dynamics.batch.tuning.objective import LOST, Objective, ObjectiveWeights, case_costs
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.batch.tuning.python_controller import with_gains
-from arm_dynamics.batch.tuning.uncertain_parameters import nominal_values
 from arm_dynamics.batch.tuning.validation import BOUND, validate
 from arm_dynamics.cli import tune_search
 from arm_dynamics.cli.main import main
@@ -291,6 +291,7 @@ class Stiff(Controller):
         return self.effort_command(s**2 * (reference.q - state.q) - 2 * s * state.v, state)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.filterwarnings("ignore:law Plain has no kernel")
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
 def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
@@ -537,6 +538,7 @@ def tune(*options):
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     assert tune("--budget", 60, "--out", tmp_path / "a") in (0, 1)
     said = capsys.readouterr().out

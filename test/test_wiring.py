@@ -13,6 +13,8 @@ from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
 
+pytestmark = pytest.mark.hardware
+
 wirings = st.builds(
     JointMotor,
     st.just("J1"),

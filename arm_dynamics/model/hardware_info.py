@@ -107,5 +107,10 @@ def _motor(joint: str, block: Node | None) -> JointMotor:
     if not motor:
         raise ConfigError(f"<ros2_control> joint '{joint}': <param name=\"motor\"> is missing")
     return JointMotor(
-        joint, int(numbers["id"]), motor, numbers["sign"], numbers["offset"], numbers["mechanical_reduction"]
+        joint,
+        int(numbers["id"]),
+        motor,
+        numbers["sign"],
+        numbers["offset"],
+        numbers["mechanical_reduction"],
     )

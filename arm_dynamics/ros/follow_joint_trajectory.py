@@ -8,7 +8,7 @@ rclpy's action server provides no serialized goals, and converts a waypoint in 2
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -128,7 +128,8 @@ def _tolerances(messages: Iterable[Any]) -> ToleranceOverrides:
 PERIOD = 0.05
 """Time [s] between two feedbacks, and maximum delay of a result."""
 STATE_TIMEOUT = 1.0
-"""Time [s] without a state after which a canceled goal no longer waits for the arm to stop."""
+"""Time [s] without a state after which a canceled goal no longer waits for the arm to stop, and a
+goal ends if no state can come."""
 
 
 @dataclass(eq=False)
@@ -143,8 +144,11 @@ class _Running:
 class FollowJointTrajectoryServer:
     """Action server in the services' thread; the loop's thread checks the goals."""
 
-    def __init__(self, node: Node, frame: str, goals: GoalHandler) -> None:
-        self.reject_invalid = True
+    def __init__(
+        self, node: Node, frame: str, goals: GoalHandler, interruption: Callable[[], str]
+    ) -> None:
+        """``interruption`` returns why no state of the arm can come, "" if time is only paused."""
+        self.reject_invalid, self._interruption = True, interruption
         self._frame, self._goals, self._events = frame, goals, goals.loop.events
         self._accepted: Goal | GoalResult | None = None
         self._running: dict[bytes, _Running] = {}
@@ -221,6 +225,9 @@ class FollowJointTrajectoryServer:
         if silent and goal.canceling:
             text = f"canceled; no joint state for {STATE_TIMEOUT:g} s"
             goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
+        elif silent and (why := self._interruption()):
+            self._goals.cancel(goal)
+            goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {why}")
         if goal.result is None:
             self._feed_back(running.handle)
             return
@@ -252,11 +259,13 @@ class FollowJointTrajectoryServer:
 class TrajectoryInterfaces:
     """``~/follow_joint_trajectory``, ``~/speed_scaling_input`` and ``~/query_state``."""
 
-    def __init__(self, node: Node, frame: str, loop: ControlLoop) -> None:
+    def __init__(
+        self, node: Node, frame: str, loop: ControlLoop, interruption: Callable[[], str]
+    ) -> None:
         self._loop = loop
         self._goals = GoalHandler(loop)
         self._parameters = ConstraintParameters(node, loop.arm)
-        self._server = FollowJointTrajectoryServer(node, frame, self._goals)
+        self._server = FollowJointTrajectoryServer(node, frame, self._goals, interruption)
         self.configure({})
         refuse = partial(loop.events.report, "speed_scaling_rejected")
         topic = "~/speed_scaling_input"

@@ -34,6 +34,7 @@ from arm_dynamics.safety.events import Events
 
 WAIT = 0.1
 """Time [s] after which a loop without states checks the shutdown flag."""
+STATES = "joint_states"
 MISSING = (
     "control_msgs 5.3 or newer is not installed: no ~/follow_joint_trajectory, ~/controller_state,"
     " ~/speed_scaling_input, ~/query_state; ~/joint_trajectory, ~/reference and ~/tracking work"
@@ -73,7 +74,8 @@ class JointControllerNode(Node):
         except ImportError as error:
             self.get_logger().info(f"{MISSING} ({error})")
             return None, None
-        return TrajectoryInterfaces(self, frame, self.loop), JointTrajectoryControllerState
+        interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)
+        return interfaces, JointTrajectoryControllerState
 
     def _allow(self) -> None:
         """Allow goals what the topic's parameters allow."""
@@ -124,6 +126,17 @@ class JointControllerNode(Node):
             self._driver.discard_state()
             self.loop.events.report("controller_incompatible", refusal)
         return bool(refusal)
+
+    def _interruption(self) -> str:
+        """Why no state is answered, however long a goal waits; "" while time may only stand."""
+        refusal = (
+            self._capabilities.incompatibility(type(self.loop.controller)) or self.loop.fit.fault
+        )
+        if refusal or not isinstance(self._driver, TopicDriver):
+            return refusal
+        topic = self.resolve_topic_name(STATES)
+        missing = "" if self.count_publishers(topic) else f"no publisher on {STATES}"
+        return self._conflict() or missing
 
     def _conflict(self) -> str:
         return self._driver.publisher.conflict if isinstance(self._driver, TopicDriver) else ""

@@ -58,11 +58,15 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def started(shared, tmp_path_factory):
-    """Exit code and output of every case; three at a time."""
+def started(shared, tmp_path_factory, request):
+    """Exit code and output of every case that is tested; three at a time."""
     broken = tmp_path_factory.mktemp("urdf") / "broken.urdf"
     broken.write_text(BROKEN)
-    cases = {**CASES, "broken URDF": ("simulator", {"arm": broken}, None)}
+    tested = {
+        i.callspec.params.get("case") for i in request.session.items if hasattr(i, "callspec")
+    }
+    cases = {name: case for name, case in CASES.items() if name in tested}
+    cases["broken URDF"] = ("simulator", {"arm": broken}, None)
     names, found = list(cases), {}
     for k in range(0, len(names), 3):
         some = {n: shared.start(cases[n][0], **cases[n][1]) for n in names[k : k + 3]}
@@ -71,6 +75,7 @@ def started(shared, tmp_path_factory):
     return found
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("case", CASES)
 def test_a_bad_parameter_ends_the_node_with_one_message(started, case):
     code, output = started[case]
@@ -88,6 +93,7 @@ def test_a_broken_urdf_ends_the_node_with_its_report(started):
     assert "root" in output
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("module", ["simulator", "composed"])
 def test_a_malformed_parameter_file_ends_the_node_with_its_name(shared, module, tmp_path):
     file = tmp_path / "malformed.yaml"
@@ -95,6 +101,7 @@ def test_a_malformed_parameter_file_ends_the_node_with_its_name(shared, module, 
     refused(shared.start(module, file), str(file))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("arguments", [["-r", "__ns:=left"], ["--nonsense"], ["-p", "update_rate"]])
 def test_arguments_that_ros_refuses_end_the_node(shared, arguments):
     refused(shared.launch("ros.simulator", "--ros-args", *arguments), arguments[-1])

@@ -34,6 +34,7 @@ def loop(shared):
 # --- settling
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("payload", "told", "limit"), [(0.0, 0.0, 1e-3), (0.5, 0.5, 1e-3), (0.5, 0.0, 0.02)]
 )

@@ -15,6 +15,8 @@ from arm_dynamics.ros.publisher_checks import LEASE
 from .link import trajectory
 from .motors import JOINTS, RATE, Motors
 
+pytestmark = pytest.mark.hardware
+
 ERROR = 2
 AWAY = np.array([0.6, -0.4])
 

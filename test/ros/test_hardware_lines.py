@@ -17,6 +17,8 @@ from arm_dynamics.ros.hardware_cycle import PAUSE
 from .driven import Driven
 from .link import PATIENCE, stamp, trajectory
 
+pytestmark = pytest.mark.hardware
+
 PATIENT = {
     "update_rate": 100.0,
     "safety.soft_limit_zone": 0.05,

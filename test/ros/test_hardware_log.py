@@ -9,6 +9,8 @@ from arm_dynamics.recording.bag import COMMANDS, STATES, messages
 from .link import to_time
 from .motors import JOINTS, Motors
 
+pytestmark = pytest.mark.hardware
+
 MICROSECOND = 1000
 """More than the rounding of a time in seconds [ns]."""
 pytest.importorskip("rosbags", reason="rosbags is not installed")

@@ -47,8 +47,9 @@ BAD_COMMANDS = {
 
 @pytest.fixture(scope="module")
 def simulator(shared):
+    """At half speed: a busy machine delays no good command by the time-out of 0.1 s."""
     states = shared.states()
-    shared.start("simulator")
+    shared.start("simulator", real_time_factor=0.5)
     shared.wait_until(states, 0.05)
     return states
 

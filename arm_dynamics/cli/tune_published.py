@@ -42,7 +42,7 @@ def run(arguments: Sequence[str]) -> int:
         )
     found = _searched(1 if given.sequential else None)
     Console().print(_table(found))
-    asked, judged = (sum(getattr(s, n) for s in (found.p, found.i)) for n in ("asked", "judged"))
+    asked, judged = (sum(getattr(s, n) for s in (found.p, found.i)) for n in ("requested", "evaluated"))
     print(f"{asked} gains asked for, {judged} judged, {found.seconds:.2f} s")
     if given.out:
         with output_file(given.out) as file:

@@ -212,7 +212,7 @@ class ControllerParameters:
 
     def _tabulate(self, law: Controller) -> None:
         """Give a law that takes one the table of gains; raises where it is another arm's."""
-        if self._table and hasattr(law, "use_table"):
+        if self._table and hasattr(law, "set_gain_table"):
             from arm_dynamics.control.lqr_design.gain_table import load_gain_table  # noqa: PLC0415 - a slow start
 
             regulator: Any = law

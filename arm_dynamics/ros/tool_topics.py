@@ -40,10 +40,10 @@ from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.ros_parameters import declare_number
 
 LIMITS = (
-    Parameter("speed", 0.25, "m/s", "of the tool", lower=1e-6, upper=100),
-    Parameter("acceleration", 1.0, "m/s²", "of the tool", lower=1e-6, upper=1e4),
-    Parameter("turning", 1.0, "rad/s", "of the tool", lower=1e-6, upper=1e3),
-    Parameter("turning_acceleration", 4.0, "rad/s²", "of the tool", lower=1e-6, upper=1e5),
+    Parameter("max_linear_velocity", 0.25, "m/s", "of the tool", lower=1e-6, upper=100),
+    Parameter("max_linear_acceleration", 1.0, "m/s²", "of the tool", lower=1e-6, upper=1e4),
+    Parameter("max_angular_velocity", 1.0, "rad/s", "of the tool", lower=1e-6, upper=1e3),
+    Parameter("max_angular_acceleration", 4.0, "rad/s²", "of the tool", lower=1e-6, upper=1e5),
 )
 TIMEOUT = Parameter("timeout", 0.25, "s", "a twist or wrench holds this long", above=0, upper=10)
 

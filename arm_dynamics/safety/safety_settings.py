@@ -113,7 +113,7 @@ class SafetySettings:
             raise UnknownName("stop policy", self.stop_policy, POLICIES)
         for parameter in PARAMETERS:
             number = parameter.check("safety", getattr(self, parameter.name))
-            if parameter.name.endswith(("_cycles", "_turns")):
+            if parameter.name.endswith(("_cycles", "_reversals")):
                 number = _whole(parameter.name, number)
             object.__setattr__(self, parameter.name, number)
         if not self.derating_temperature < self.max_temperature:

@@ -64,7 +64,7 @@ def evaluate_cases(batch: RolloutResult, joints: Sequence[int]) -> ValidationRes
 def concatenate(parts: Sequence[ValidationResult], order: Vector) -> ValidationResult:
     """Several as one, the cases numbered by ``order`` in their own order again."""
     back = np.argsort(order)
-    names = ("held", "iae", "late")
+    names = ("passed", "iae", "residual_error")
     return ValidationResult(
         *(np.concatenate([getattr(p, name) for p in parts])[back] for name in names)
     )

@@ -8,7 +8,7 @@ from conftest import five_dof
 
 from arm_dynamics import Command, Plant, Reference, State
 from arm_dynamics.batch.rollout import MeasurementNoise, rollout_closed_loop, variation
-from arm_dynamics.batch.rollout.pid_loop import METRICS
+from arm_dynamics.batch.rollout.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.controllers.pid_gravity import PidGravity

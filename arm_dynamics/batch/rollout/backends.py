@@ -5,14 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from arm_dynamics.batch.rollout.batch_stepper import BatchStepper, PlantStepper
 from arm_dynamics.batch.rollout.inputs import InitialStates
-from arm_dynamics.batch.rollout.pid_loop import PidSpec
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.integrators import find_integrator
+
+if TYPE_CHECKING:
+    from arm_dynamics.batch.rollout.pid_loop import PidSpec
 
 BACKENDS = ("generated", "tree", "plant")
 """Fastest first."""

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arm_dynamics.batch.rollout import variation
 from arm_dynamics.batch.rollout.inputs import InitialStates
-from arm_dynamics.batch.rollout.kernel import Kernel
-from arm_dynamics.batch.rollout.pid_loop import METRICS
+from arm_dynamics.batch.rollout.tracking_metrics import METRICS
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.plant import Plant
+
+if TYPE_CHECKING:
+    from arm_dynamics.batch.rollout.kernel import Kernel
 
 Out = Mapping[str, Vector]
 """Name of an output → array (lane, record, size) to be filled from the front."""

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from arm_dynamics.batch.rollout.batch_stepper import BatchStepper, Out
-from arm_dynamics.batch.rollout.pid_loop import METRICS
-from arm_dynamics.batch.rollout.tracking_metrics import update_metrics
+from arm_dynamics.batch.rollout.tracking_metrics import METRICS, update_metrics
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import compiled
 

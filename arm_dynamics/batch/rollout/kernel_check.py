@@ -21,11 +21,11 @@ from arm_dynamics.batch.rollout.kernel import (
 )
 from arm_dynamics.batch.rollout.pid_loop import (
     GAINS,
-    METRICS,
     PidSpec,
     controllers,
     controllers_by_rollout,
 )
+from arm_dynamics.batch.rollout.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import Command, State

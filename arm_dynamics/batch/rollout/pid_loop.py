@@ -16,6 +16,7 @@ from arm_dynamics.batch.rollout.batch_stepper import BatchStepper
 from arm_dynamics.batch.rollout.closed_loop_stepper import ClosedLoopStepper, Tick
 from arm_dynamics.batch.rollout.inputs import InitialStates
 from arm_dynamics.batch.rollout.task_runner import RolloutTask
+from arm_dynamics.batch.rollout.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
@@ -27,9 +28,6 @@ from arm_dynamics.model.arm_model import ArmModel
 
 GAINS = tuple(p.name for p in Pid.parameters)
 """Names of the rows "gains.p" ..., in the law's order."""
-METRICS = ("iae", "peak_effort", "overshoot", "settled_error")
-"""IAE = Σ T |e| [rad s]; max |effort| [N·m]; largest way beyond the reference, seen from the
-start, [rad]; max |e| [rad] in the last part of the time. e = q_ref - q at the ends of periods."""
 
 
 @dataclass(frozen=True, eq=False)

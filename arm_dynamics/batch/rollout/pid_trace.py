@@ -9,11 +9,11 @@ import casadi as ca
 import numpy as np
 
 from arm_dynamics.batch.rollout.kernel import Layout
-from arm_dynamics.batch.rollout.pid_loop import GAINS, METRICS, PidSpec
+from arm_dynamics.batch.rollout.pid_loop import GAINS, PidSpec
 from arm_dynamics.batch.rollout.step_trace import StepTrace, TracedFunction
 from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced
 from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain
-from arm_dynamics.batch.rollout.tracking_metrics import update_metrics
+from arm_dynamics.batch.rollout.tracking_metrics import METRICS, update_metrics
 from arm_dynamics.control.controllers.pid import pid_effort
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies

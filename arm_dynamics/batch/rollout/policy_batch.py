@@ -14,7 +14,6 @@ from arm_dynamics.batch.rollout.batch import RolloutResult
 from arm_dynamics.batch.rollout.batch_stepper import BatchStepper
 from arm_dynamics.batch.rollout.closed_loop_stepper import ClosedLoopStepper, ThreadedStepper, Tick
 from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
-from arm_dynamics.batch.rollout.pid_loop import METRICS
 from arm_dynamics.batch.rollout.rollout import to_result
 from arm_dynamics.batch.rollout.task_runner import (
     Progress,
@@ -24,6 +23,7 @@ from arm_dynamics.batch.rollout.task_runner import (
     run_stepper,
     stepper_factory,
 )
+from arm_dynamics.batch.rollout.tracking_metrics import METRICS
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import CommandRejected, InvalidValue
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from arm_dynamics.core.compiled_math import compiled, maximum, where
 
+METRICS = ("iae", "peak_effort", "overshoot", "settled_error")
+"""IAE = Σ T |e| [rad s]; max |effort| [N·m]; largest way beyond the reference, seen from the
+start, [rad]; max |e| [rad] in the last part of the time. e = q_ref - q at the ends of periods."""
+
 
 @compiled
 def update_metrics(

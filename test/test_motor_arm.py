@@ -155,7 +155,7 @@ def test_interfaces_and_policies_that_motors_can_not_serve_are_refused_at_once()
         Rig(takes=("position",))
     for policy in ("damp", "ramp"):
         with pytest.raises(ConfigError, match=f"'{policy}'.*allowed: hold, disable"):
-            Rig("position", settings(policy=policy))
+            Rig("position", settings(stop_policy=policy))
     with pytest.raises(ConfigError, match="goes where it is told"):
         Rig(model=arm().with_actuator("rate_limited"))
 
@@ -225,7 +225,7 @@ def test_a_stop_that_passes_lasts_until_the_joints_rest():
     assert rig.driver.status is DriverState.STOPPED
     while rig.driver.status is DriverState.STOPPED:
         rig.cycle(weight(rig))
-    assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_speed
+    assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_max_velocity
     assert rig.driver.trips == ()
 
 
@@ -532,7 +532,7 @@ def test_a_close_during_a_read_is_no_loss_and_reopens_nothing():
 
 
 def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy():
-    rig = Rig(safety=settings(policy="ramp")).up()
+    rig = Rig(safety=settings(stop_policy="ramp")).up()
     rig.cycles(5, lambda: weight(rig))
     rig.look()
     rig.bus.pass_time(0.15)
@@ -543,7 +543,7 @@ def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy
 
 
 def test_a_host_that_only_reads_gets_the_stop_all_the_same():
-    rig = Rig(safety=settings(policy="disable")).up()
+    rig = Rig(safety=settings(stop_policy="disable")).up()
     rig.cycles(5, lambda: weight(rig, 0.5))
     for _ in range(200):  # the motors' watchdogs hear that somebody is there
         rig.look()
@@ -695,7 +695,7 @@ def test_a_safe_stop_rests_until_reset():
 
 
 def test_a_position_goal_that_is_not_followed_trips_and_is_given_up():
-    rig = Rig("position", settings(following_error=0.2, following_time=0.1)).up()
+    rig = Rig("position", settings(max_following_error=0.2, following_error_timeout=0.1)).up()
     rig.cycles(10, START)
     rig.line.K[1] = 0.0  # it has lost its strength, or hit something
     rig.cycles(200, np.add(START, (0.4, 0, 0)))
@@ -710,7 +710,7 @@ def test_a_position_goal_that_is_not_followed_trips_and_is_given_up():
 
 def stopped(policy):
     """An arm that moved, some time after its stop began, and the speeds at which it did."""
-    rig = Rig(safety=settings(policy=policy)).up()
+    rig = Rig(safety=settings(stop_policy=policy)).up()
     rig.cycles(40, lambda: weight(rig, 2.0))
     rig.body.forget()
     start = np.abs(rig.body.state.v)

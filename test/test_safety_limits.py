@@ -546,10 +546,10 @@ def test_every_number_is_declared_with_its_default():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"watchdog": 0}, "watchdog = 0 s: at least 0.001"),
-        ({"max_missed_cycles": 2.5}, "silent_cycles = 2.5: a whole number"),
-        ({"max_effort_rate": float("nan")}, "effort_rate = nan"),
-        ({"hottest": 50}, "derate_from = 60 °C: below hottest"),
+        ({"motor_watchdog_timeout": 0}, "motor_watchdog_timeout = 0 s: at least 0.001"),
+        ({"max_missed_cycles": 2.5}, "max_missed_cycles = 2.5: a whole number"),
+        ({"max_effort_rate": float("nan")}, "max_effort_rate = nan"),
+        ({"max_temperature": 50}, "derating_temperature = 60 °C: below max_temperature"),
         ({"soft_limit_zone": True}, "a number is expected"),
     ],
 )

@@ -15,7 +15,7 @@ from arm_dynamics.safety.command_limiter import SPEED, CommandLimiter, soft_limi
 from arm_dynamics.safety.controlled_stop import REACTION, max_loop_bandwidth
 from arm_dynamics.safety.safety_settings import SafetySettings
 
-LOOSE = {"velocity_limit_scale": 0.06, "watchdog": 1.0, "command_timeout": 1.0}
+LOOSE = {"velocity_limit_scale": 0.06, "motor_watchdog_timeout": 1.0, "command_timeout": 1.0}
 POSTURES = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
 PERIODS = st.floats(1e-3, 0.1)
 

@@ -44,7 +44,7 @@ def test_a_lower_limit_of_the_effort_counts():
     t = np.arange(0, 2.1 * WINDOW, PERIOD)
     efforts = 0.3 * LIMIT[1] * np.sin(2 * np.pi * 10.0 * t)
     assert not trips(efforts)
-    assert trips(efforts, effort_share=0.3)
+    assert trips(efforts, effort_limit_scale=0.3)
 
 
 def test_the_number_of_turns_is_a_whole_one():

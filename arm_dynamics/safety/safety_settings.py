@@ -118,7 +118,7 @@ class SafetySettings:
             object.__setattr__(self, parameter.name, number)
         if not self.derating_temperature < self.max_temperature:
             raise InvalidValue(
-                f"safety: derate_from = {self.derating_temperature:g} °C: below hottest,"
+                f"safety: derating_temperature = {self.derating_temperature:g} °C: below max_temperature,"
                 f" {self.max_temperature:g} °C, is allowed"
             )
 

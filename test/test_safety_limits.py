@@ -539,7 +539,7 @@ def test_velocity_goals_decay():
 
 def test_every_number_is_declared_with_its_default():
     told = {p.name: p.default for p in PARAMETERS}
-    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "policy"}
+    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "stop_policy"}
     assert told == own
 
 
@@ -590,7 +590,7 @@ def test_settings_may_be_small_or_none_at_all():
         ("soft_limit_zone", "position_margin", "velocity_margin", "derating_min_scale"), 0.0
     )
     long = dict.fromkeys(
-        ("command_timeout", "watchdog", "feedback_timeout", "reconnect_period"), 60.0
+        ("command_timeout", "motor_watchdog_timeout", "feedback_timeout", "reconnect_period"), 60.0
     )
     many = dict.fromkeys(("max_missed_cycles", "activation_cycles", "recovery_cycles"), 10_000)
     found = SafetySettings(**small, **none, **long, **many)

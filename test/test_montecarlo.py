@@ -12,7 +12,12 @@ from arm_dynamics import load_arm
 from arm_dynamics.batch import rollout_closed_loop
 from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, step_from
 from arm_dynamics.batch.tuning.objective import settling_time
-from arm_dynamics.batch.tuning.tolerance import Tolerance, data_sheet_tolerances, draw_values, read_tolerances
+from arm_dynamics.batch.tuning.tolerance import (
+    Tolerance,
+    data_sheet_tolerances,
+    draw_values,
+    read_tolerances,
+)
 from arm_dynamics.cli.main import main
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName

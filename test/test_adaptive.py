@@ -70,7 +70,7 @@ def test_published_motion(file, arm, interface, rows, bound):
 
 def test_a_winding_of_a_microsecond_is_solved_implicitly():
     """λ dt = 1e3: what is left is the motion of a current that settles at once."""
-    start, volts = five_dof().pose("initial"), [2.0, 6.0, -3.0, 0.5, 0.3]
+    start, volts = five_dof().configuration("initial"), [2.0, 6.0, -3.0, 0.5, 0.3]
     fast = run(five_dof().with_motors(inductance=1e-6), start, None, volts, 1e-3, 20, "voltage")
     settled = run(five_dof(), start, None, volts, 1e-3, 20, "voltage")
     np.testing.assert_allclose(fast.q, settled.q, atol=2e-6)
@@ -253,7 +253,7 @@ def test_a_servo_beside_a_free_joint_goes_where_it_is_told():
     servo = replace(
         arm.joints[0],
         actuator="rate_limited",
-        constants=MappingProxyType({"angular_velocity": 0.5}),
+        constants=MappingProxyType({"max_velocity": 0.5}),
     )
     arm = replace(arm, joints=(servo, arm.joints[1]))
     start, told = State.of([0.0, 0.3]), Command.checked("mixed", [0.1, 0.0], 2)
@@ -296,10 +296,11 @@ def test_work_is_bounded(speed, dt, monkeypatch):
         run(arm, [0.0, 0.0], [speed, 0.0], [0.0, 0.0], dt)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_joint_of_no_influence_needs_no_nudge_beyond_all_numbers():
     """R1's angle is in no equation, however often the implicit solver asks for slopes."""
-    start, arm, volts = five_dof().pose("initial"), five_dof(), np.full(5, 12.0)
+    start, arm, volts = five_dof().configuration("initial"), five_dof(), np.full(5, 12.0)
     whole = run(arm, start, None, volts, 5.0, 1, "voltage")
     parts = run(arm, start, None, volts, 1.0, 5, "voltage")
     np.testing.assert_allclose(whole.q, parts.q, atol=1e-6)

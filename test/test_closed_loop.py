@@ -32,7 +32,7 @@ def wrong():
 
 def begin(seed=0):
     random, n = np.random.default_rng(seed), five_dof().nv
-    q = np.array(five_dof().pose("initial")) + 0.3 * random.normal(size=(LANES, n))
+    q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(LANES, n))
     vary = {
         "payload": random.uniform(0, 0.3, LANES),
         "motor.supply_voltage": random.uniform(5, 12, LANES),
@@ -93,12 +93,13 @@ CASES = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("backend", ["generated", "plant"])
 def test_every_lane_is_plant_and_controller(case, backend):
     kind, interface, delay, noise = CASES[case]
     states, vary = begin()
-    goal = np.array(five_dof().pose("initial")) + 0.2
+    goal = np.array(five_dof().configuration("initial")) + 0.2
     reference = np.array([[*(goal + 0.1 * np.sin(k / 9)), *np.full(5, 0.3)] for k in range(60)])
     dt = np.where(np.arange(LANES) % 2, 1e-4, 2e-4)
     batch = rollout_closed_loop(
@@ -132,6 +133,7 @@ def test_a_known_effort_is_taken_over_without_a_step():
     np.testing.assert_allclose(batch.effort[:, 0], 0.5, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_policy_is_asked_once_a_period_for_all():
     arm, (states, vary), asked = five_dof(), begin(), []
 

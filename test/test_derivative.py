@@ -167,6 +167,7 @@ GENERATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "interface", "method"), GENERATED.values(), ids=GENERATED)
 def test_generated_step_is_the_plants_and_its_derivative(make, interface, method):
     arm = make()

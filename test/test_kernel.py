@@ -123,6 +123,7 @@ def mixed():
     return replace(arm, joints=tuple(motors))
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize(
     ("make", "interface"), [(five_dof, "voltage"), (windings, "voltage"), (mixed, "mixed")]
@@ -167,6 +168,7 @@ def expected_end(arm, q, v, told, dt, steps):
     return np.concatenate([end.q, end.v, end.act, end.tau])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("precision", "bound"), [("float64", 1e-10), ("float32", 2e-2)])
 def test_many_steps_into_the_stops_are_the_plants(precision, bound):
     arm = five_dof()
@@ -183,6 +185,7 @@ def test_many_steps_into_the_stops_are_the_plants(precision, bound):
     assert hit > 2
 
 
+@pytest.mark.slow
 def test_every_law_at_work_and_what_varies():
     """Own states, friction with stiction; payload, masses, motors and friction by lane."""
     arm, random = rough(), np.random.default_rng(3)

@@ -70,6 +70,7 @@ def test_an_entry_that_is_wrong_is_rejected_by_name(entry, name, words, precisio
         )
 
 
+@pytest.mark.slow
 def test_a_late_command_that_is_wrong_is_rejected():
     module = made("float64", delay=True)
     kernel_check.check_kernel(module, ARM, options("float64", delay=True))

@@ -66,6 +66,7 @@ def test_settling_counts_the_last_return():
     assert settling_time(np.full((1, 3, 1), np.nan), 0.5, 0.1)[0, 0] == np.inf
 
 
+@pytest.mark.slow
 def test_peak_current_is_peak_torque_over_each_runs_own_constant():
     whole = found()
     for run in (0, 7, 39):
@@ -100,7 +101,9 @@ def test_factors_lie_within_their_tolerance():
 
 
 def test_break_away_stays_above_coulomb_friction():
-    values = draw_values(arm(), data_sheet_tolerances(arm(), Tolerance(0.5)), np.random.default_rng(0), 500)
+    values = draw_values(
+        arm(), data_sheet_tolerances(arm(), Tolerance(0.5)), np.random.default_rng(0), 500
+    )
     ratio = values["motor.stiction"] / values["motor.coulomb_friction"]
     assert ratio == pytest.approx(np.full((500, 2), 1.5))
     assert values["payload"].shape == (500, 1)

@@ -17,7 +17,7 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.plant import Plant
 from arm_dynamics.simulation.simulation import Simulation
 
-HOME = five_dof().pose("initial")
+HOME = five_dof().configuration("initial")
 
 
 def controlled(law="pid_gravity", payload=0.0):
@@ -79,7 +79,7 @@ def test_a_moving_arm_with_a_standing_stamp_gets_no_command():
     loop = ControlLoop(Unstamped(five_dof()), build_controller(five_dof()))
     assert loop.step() is not None
     assert loop.step() is None
-    assert "stamp stands" in loop.events.latest["state_refused"]
+    assert "stamp stands" in loop.events.latest["state_rejected"]
 
 
 def test_a_reset_is_taken_over_where_the_arm_was_put():

@@ -220,6 +220,7 @@ def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
     np.testing.assert_allclose(moved, force / 800.0, atol=1e-4)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("ideal", [False, True])
 @pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
 def test_springs_found_from_the_model_are_of_use_and_none_rings(name, ideal):
@@ -279,6 +280,7 @@ def test_inertial_damping_takes_speed_from_all_parts_alike():
     np.testing.assert_allclose(told[1] - told[0], expected, atol=1e-10)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["five_dof", "puma560", "three_link"])
 def test_a_pushed_tool_yields_and_comes_back_with_a_wrong_model(name):
     """At 1 kHz, arms without rotor inertia; the law's masses, lengths and inertias are 5 % off."""
@@ -298,6 +300,7 @@ def test_a_pushed_tool_yields_and_comes_back_with_a_wrong_model(name):
     assert fastest[-100:].max() < 0.25
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace])
 @pytest.mark.parametrize(
     ("name", "load", "least"), [("five_dof", 0.5, 0.03), ("puma560", 0.0, 0.005)]
@@ -319,6 +322,7 @@ def test_the_integral_lifts_an_unknown_load_and_overcomes_friction(kind, name, l
     assert missed[True] < 0.1 * least
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("name", ["five_dof", "two_link", "four_joint"])
 def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
@@ -330,7 +334,7 @@ def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
     near = replace(held, position=held.position * 0.95)
     for k in range(1500):
         state = plant.step(state, law.update(state, near, DT * (k > 0)), 2e-4, 10)
-    axes = law.virtual.axes
+    axes = law.clik.axes
     missed = (kinematics.tool_position(arm, state.q) - near.position)[axes[axes < 3]]
     assert np.abs(missed).max() < (2e-3 if kind is not Impedance else 2e-2)
     far = replace(held, position=np.array([5.0, 0.0, 5.0]))
@@ -339,7 +343,7 @@ def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
         assert (np.abs(told.value) <= arm.effort_limit).all()
         state = plant.step(state, told, 2e-4, 10)
     assert np.isfinite(state.q).all()
-    assert law.virtual.reachability_error > 1.0
+    assert law.clik.reachability_error > 1.0
 
 
 def test_a_plain_reference_is_that_of_its_tool():

@@ -291,6 +291,7 @@ class Stiff(Controller):
         return self.effort_command(s**2 * (reference.q - state.q) - 2 * s * state.v, state)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.filterwarnings("ignore:law Plain has no kernel")
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
 def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
@@ -537,6 +538,7 @@ def tune(*options):
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     assert tune("--budget", 60, "--out", tmp_path / "a") in (0, 1)
     said = capsys.readouterr().out

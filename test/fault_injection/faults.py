@@ -1,4 +1,4 @@
-"""Everything that is broken on purpose: how a fault begins, how it ends, and what is allowed."""
+"""Injected faults: how each begins and ends, and what is allowed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MOTOR = 1
 
 @dataclass(frozen=True)
 class Fault:
-    """``begin`` breaks something, ``end`` mends it; None where it never passes.
+    """``begin`` injects the fault, ``end`` removes it; None if it never clears.
 
-    It lasts ``cycles`` of the host, and must be noticed within ``within`` of them where any value
-    gets old by it; ``quiet``: it may pass unnoticed, every value fresh. ``far`` [°] bounds the
-    arm's way. ``alone``: once it is over the arm goes on by itself. ``configuring``: it is there
-    before the arm is opened, which must be refused. ``silence``: nobody talks to the motors.
+    The fault lasts ``cycles`` of the host and must be detected within ``within`` of them if a value
+    becomes old. ``quiet``: it may remain undetected, every value fresh. ``far`` [°] bounds the
+    displacement. ``alone``: recovery is automatic. ``configuring``: the fault exists before the arm
+    is configured, which must be rejected. ``silence``: the motors receive nothing.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Fault:
 
 
 def line(**changes: object) -> Act:
-    """A line that does this to what goes either way."""
+    """Change the line in both directions."""
 
     def begin(bench: Bench) -> None:
         for way in bench.ways:
@@ -51,7 +51,7 @@ def line(**changes: object) -> Act:
 
 
 def answers(**changes: object) -> Act:
-    """A line that does this to what comes back."""
+    """Change the replies."""
 
     def begin(bench: Bench) -> None:
         for name, value in changes.items():
@@ -61,7 +61,7 @@ def answers(**changes: object) -> Act:
 
 
 def mended(bench: Bench) -> None:
-    """A good line, motors that are well, a host that commands."""
+    """Restore the line, the motors and the host."""
     for way in bench.ways:
         way.heal()
     for shaft in bench.shafts:
@@ -106,7 +106,7 @@ def _mute(bench: Bench) -> None:
 
 
 def commands(value: float) -> Act:
-    """A law that asks one joint for this."""
+    """Replace the command of one joint."""
 
     def begin(bench: Bench) -> None:
         def spoil(told: np.ndarray) -> np.ndarray:
@@ -134,7 +134,7 @@ def _closed_unplugged(bench: Bench) -> None:
 
 
 def other_motor(id: int = MOTOR + 1, model: str = "") -> Act:
-    """An arm whose second motor has this id, or is of another model."""
+    """Use an arm whose second motor has this id or another model."""
 
     def begin(bench: Bench) -> None:
         shafts = bench.maker.shafts()
@@ -146,18 +146,18 @@ def other_motor(id: int = MOTOR + 1, model: str = "") -> Act:
 
 
 SILENT = 7
-"""silent_cycles and the cycle that judges."""
+"""``max_missed_cycles`` and the cycle that checks."""
 FALLS, LIMITS = 60.0, 115.0
-"""Ways [°] of an arm without torque, and between the joints' limits."""
+"""Displacement [°] of an arm without torque, and between the joint limits."""
 
 
 def poor(name: str, begin: Act, within: int) -> Fault:
-    """A poor line: what it costs may go unnoticed, and it goes on by itself."""
+    """Create a fault of the line: it may remain undetected, and recovery is automatic."""
     return Fault(name, begin, mended, within, quiet=True, alone=True)
 
 
 def at_start(name: str, begin: Act, end: Act | None = None) -> Fault:
-    """What must keep an arm from being opened."""
+    """Create a fault that must prevent the configuration."""
     return Fault(name, begin, end, 0, configuring=True)
 
 
@@ -166,15 +166,15 @@ FAULTS = (
     poor("1 % of packets lost", line(loss=0.01), 80),
     poor("10 % of packets lost", line(loss=0.1), 80),
     poor("50 % of packets lost", line(loss=0.5), 3),
-    poor("bytes of nobody before 20 %", line(noise=0.2), 80),
-    poor("a byte of 20 % changed", line(corruption=0.2), 10),
-    poor("20 % cut short", line(truncation=0.2), 10),
-    poor("20 % doubled", line(duplication=0.2), 80),
-    poor("answers 7 ms late", answers(delay=7e-3), SILENT),
-    poor("answers 0 to 10 ms late", answers(jitter=1e-2), 80),
-    poor("answers 60 ms late", answers(delay=6e-2), SILENT),
-    poor("answers one exchange old", answers(lag=1), SILENT),
-    Fault("one motor silent", _silent, mended, SILENT),
+    poor("random bytes before 20 % of packets", line(noise=0.2), 80),
+    poor("20 % of packets corrupted", line(corruption=0.2), 10),
+    poor("20 % of packets truncated", line(truncation=0.2), 10),
+    poor("20 % of packets duplicated", line(duplication=0.2), 80),
+    poor("replies delayed by 7 ms", answers(delay=7e-3), SILENT),
+    poor("replies delayed by 0 to 10 ms", answers(jitter=1e-2), 80),
+    poor("replies delayed by 60 ms", answers(delay=6e-2), SILENT),
+    poor("replies delayed by one cycle", answers(lag=1), SILENT),
+    Fault("one motor not responding", _silent, mended, SILENT),
     Fault("one motor rebooted", _rebooted, mended, SILENT),
     Fault("one motor at 110 °C", _hot, mended, 3),
     Fault("one motor overloaded", _overloaded, mended, 3),

@@ -72,8 +72,8 @@ class Bench:
         self.requests = Faults(seed, split=maker.split)
         self.answers = Faults(seed + 1, split=maker.split)
         self.commanding = self.alive = True
-        self.cycles, self.longest, self.wrong = 0, 0.0, 0.0
-        """Cycles so far; how long the longest took [s]; how wrong a fresh position was [rad]."""
+        self.cycles, self.longest, self.position_error = 0, 0.0, 0.0
+        """Cycles so far; longest cycle [s]; largest error of a reported position [rad]."""
         self.rival = ""
         """What another program was told that wanted the port."""
         self.wire(maker.shafts())
@@ -148,7 +148,9 @@ class Bench:
         if not (self.alive and fresh.any()):
             return
         if self.port.now() - told.time - told.age.min() < PERIOD:  # it was read in this cycle
-            self.wrong = max(self.wrong, np.abs(told.q - self.body.state.q)[fresh].max())
+            self.position_error = max(
+                self.position_error, np.abs(told.q - self.body.state.q)[fresh].max()
+            )
 
     @property
     def ways(self) -> tuple[Faults, Faults]:

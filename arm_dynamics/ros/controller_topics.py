@@ -1,18 +1,75 @@
-"""How well a controller follows: ``~/tracking``, ``~/controller_state``, the worst error."""
+"""Topics of joint_controller: references in, tracking and controller state out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.goals.streams import Streams
 from arm_dynamics.control.monitors import MaxErrorTracker
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.model.whole_turns import position_error
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.controller_parameters import FROM_DESIRED, INTEGRATE, StreamParameters
 from arm_dynamics.ros.conversions import header, to_double_array, to_duration
+from arm_dynamics.ros.decode import listen
+
+
+class ReferenceTopics:
+    """Passes validated references to the loop; a rejection is logged, and the old one continues."""
+
+    def __init__(self, node: Node, loop: ControlLoop) -> None:
+        self._loop, self._streams = loop, Streams(loop)
+        self.parameters = StreamParameters(node)
+        self.configure({})
+        report = loop.events.report
+        for kind, topic, take, event in (
+            (JointTrajectoryMessage, "joint_trajectory", self._follow, "trajectory_rejected"),
+            (Float64MultiArray, "commands", self._command, "command_rejected"),
+            (JointState, "reference", self._hold, "reference_rejected"),
+        ):
+            listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
+
+    def configure(self, values: Mapping[str, Any]) -> None:
+        """Apply changed parameters; raise InvalidValue for one out of its range."""
+        self._streams.commands = self.parameters.changed(values)
+        given = self.parameters.values
+        self._streams.timeout = given["cmd_timeout"]
+        self._loop.reference_generator.from_desired = given[FROM_DESIRED]
+
+    def observe(self) -> None:
+        """Check the stream after a control cycle."""
+        self._streams.observe()
+
+    def _follow(self, message: JointTrajectoryMessage) -> None:
+        loop, integrate = self._loop, self.parameters.values[INTEGRATE]
+        options = loop.options(integrate=integrate, end_in_motion=True)
+        trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
+        velocities = any(len(point.velocities) for point in message.points)
+        positions = any(len(point.positions) for point in message.points)
+        self._streams.take(trajectory, integrated=velocities and not positions)
+
+    def _command(self, message: Float64MultiArray) -> None:
+        self._streams.command(message.data)
+
+    def _hold(self, message: JointState) -> None:
+        names, positions = message.name, message.position
+        if len(names) != len(positions) or not names:
+            raise InvalidValue(
+                f"reference: positions = {len(positions)}; expected {len(names)}, one per name"
+            )
+        self._loop.hold(dict(zip(names, positions, strict=True)))
+
 
 PERIOD = 0.02
 
@@ -20,8 +77,8 @@ PERIOD = 0.02
 class ControllerStatePublisher:
     """Publishes reference, feedback, error (positions, velocities) and output.
 
-    ``~/tracking`` has them as the four points of a JointTrajectory; ``~/controller_state`` is of
-    the ``kind`` control_msgs/JointTrajectoryControllerState, where that is installed.
+    ``~/tracking`` contains them as the four points of a JointTrajectory. ``~/controller_state`` has
+    the type ``kind``, control_msgs/JointTrajectoryControllerState, if that is installed.
     """
 
     def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
@@ -33,12 +90,12 @@ class ControllerStatePublisher:
         self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
 
     def observe(self) -> None:
-        """Note the error of the tick that just ended."""
+        """Record the error of the last control cycle."""
         if self._loop.state is not None and self._loop.reference is not None:
             self._worst.observe(self._loop.reference.q, self._loop.state.q)
 
     def max_error(self) -> tuple[float, str]:
-        """Largest |reference - position| [rad] since the last call, and its joint."""
+        """Return the maximum |reference - position| [rad] since the last call, and its joint."""
         return self._worst.read()
 
     def _publish(self) -> None:
@@ -64,10 +121,10 @@ class ControllerStatePublisher:
 def state_points(
     loop: ControlLoop, state: State, reference: Reference
 ) -> list[JointTrajectoryPoint]:
-    """Reference, feedback and error as points.
+    """Return reference, feedback and error as points.
 
-    ``time_from_start`` of the reference is trajectory time; of the others it is time, which goes
-    on while the speed scaling slows the trajectory down. So does joint_trajectory_controller.
+    ``time_from_start`` of the reference is trajectory time. That of the others is time, which
+    continues while the speed scaling slows the trajectory down, as in joint_trajectory_controller.
     """
     desired, actual = loop.reference_generator.elapsed
     return [

@@ -52,7 +52,7 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     state, command = State.of(q, [0.1] * n), Command.checked(interface, [0.2] * n, n)
     data, tau, v = arm.model.createData(), np.zeros(n), np.full(n, 0.1)
     plant, single = Plant(arm), Kernel(arm, KernelOptions(interface=interface, lanes=1))
-    x = single.block({"q": q, "v": v, "told": command.value, "dt": np.array([DT])})
+    x = single.block({"q": q, "v": v, "command": command.value, "dt": np.array([DT])})
     slopes, y = StepDerivative(arm, interface=interface), np.concatenate([q, v])
     starts = np.concatenate(
         [q + 0.1 * np.random.default_rng(0).normal(size=(LANES, n)), np.zeros((LANES, n))], axis=1

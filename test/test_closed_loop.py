@@ -95,7 +95,7 @@ CASES = {
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("backend", ["generated", "tree"])
+@pytest.mark.parametrize("backend", ["generated", "plant"])
 def test_every_lane_is_plant_and_controller(case, backend):
     kind, interface, delay, noise = CASES[case]
     states, vary = begin()

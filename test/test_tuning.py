@@ -20,7 +20,6 @@ from rich.console import Console
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch import RolloutResult
-from arm_dynamics.batch.stability import closed_loop_map, is_stable
 from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
 from arm_dynamics.batch.tuning import margin_penalty as reserve_module
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
@@ -49,6 +48,7 @@ from arm_dynamics.control.config import build_controller, node_parameters
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid_gravity import PidGravity
 from arm_dynamics.control.controllers.position import PositionController
+from arm_dynamics.control.linear_controller import closed_loop_map, is_stable
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
 
@@ -239,7 +239,7 @@ def test_effort_command_of_a_motor_with_another_kt():
 def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
     late = np.array([[0.0, BOUND], [0.0, BOUND + 0.1]])  # the second lane is not held
     metrics = {"iae": np.full((2, 2), iae), "overshoot": np.full((2, 2), overshoot)}
-    metrics["settled_error"] = late
+    metrics["residual_error"] = late
     effort = np.zeros((2, 4, 2))
     effort[:, 1, 0] = 3.0  # up and down again: a variation of 6 N·m
     failed = np.array(failed)

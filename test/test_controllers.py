@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Plant, load_arm
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import InvalidValue, UnknownName

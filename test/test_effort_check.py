@@ -9,18 +9,18 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.control import effort_check
-from arm_dynamics.control.effort_check import (
+from arm_dynamics.control.trajectories import effort_check, feasibility
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.effort_check import (
     MAX_TOTAL_SAMPLES,
     SPACING,
     check_effort,
     check_path,
     check_wrench,
 )
-from arm_dynamics.control.trajectories import feasibility
-from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.profiles import quintic
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics.kinematics import jacobian

@@ -8,9 +8,8 @@ from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import Constraints, ErrorCode, Tolerances
-from arm_dynamics.control.goals.goal_request import GoalRequest
-from arm_dynamics.control.goals.goals import OVERRIDDEN, GoalHandler
-from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.control.goals.goal_handler import OVERRIDDEN, GoalHandler, GoalRequest
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import GoalRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.hardware.simulation_driver import SimulationDriver

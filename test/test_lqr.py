@@ -18,8 +18,12 @@ from arm_dynamics import load_arm
 from arm_dynamics.cli import gain_table as gains_cli
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.lqr import MAX_RATE, Lqr
-from arm_dynamics.control.lqr_design.gain_table import GainTable, load_gain_table
-from arm_dynamics.control.lqr_design.gain_table_build import PARTS, build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import (
+    PARTS,
+    GainTable,
+    build_gain_table,
+    load_gain_table,
+)
 from arm_dynamics.control.lqr_design.lqr_gain import (
     LqrWeights,
     linear_dynamics,

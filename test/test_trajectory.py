@@ -10,9 +10,9 @@ from arm_dynamics.control.trajectories.joint_trajectory import (
     JointTrajectory,
     Waypoint,
     check_limits,
-    parse_trajectory,
     segment_spline,
 )
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 

@@ -19,7 +19,7 @@ from .faults import FAULTS, Fault
 
 BEFORE, AFTER, TRIES, PAUSE = 45, 60, 30, 20
 """Cycles before a fault and after it; tries to go on, and cycles between two of them."""
-CONSEQUENCES = {"driver_fault", "took_over", "state_refused"}
+CONSEQUENCES = {"driver_fault", "control_restarted", "state_rejected"}
 """What is counted beside the cause."""
 FOLLOWS = 0.06
 """How far from its reference an arm may be that is well [rad]."""

@@ -48,7 +48,9 @@ class Sine:
         lower, upper = self.arm.lower, self.arm.upper
         room = np.where(np.isfinite(upper - lower), 0.4 * (upper - lower), np.inf)
         self.size = np.minimum(self.amplitude, room)
-        self.middle = np.clip(self.arm.pose("initial"), lower + self.size, upper - self.size)
+        self.middle = np.clip(
+            self.arm.configuration("initial"), lower + self.size, upper - self.size
+        )
 
     def __call__(self, t):
         w, A = self.omega, self.size

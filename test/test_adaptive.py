@@ -70,7 +70,7 @@ def test_published_motion(file, arm, interface, rows, bound):
 
 def test_a_winding_of_a_microsecond_is_solved_implicitly():
     """λ dt = 1e3: what is left is the motion of a current that settles at once."""
-    start, volts = five_dof().pose("initial"), [2.0, 6.0, -3.0, 0.5, 0.3]
+    start, volts = five_dof().configuration("initial"), [2.0, 6.0, -3.0, 0.5, 0.3]
     fast = run(five_dof().with_motors(inductance=1e-6), start, None, volts, 1e-3, 20, "voltage")
     settled = run(five_dof(), start, None, volts, 1e-3, 20, "voltage")
     np.testing.assert_allclose(fast.q, settled.q, atol=2e-6)
@@ -299,7 +299,7 @@ def test_work_is_bounded(speed, dt, monkeypatch):
 @pytest.mark.filterwarnings("error")
 def test_a_joint_of_no_influence_needs_no_nudge_beyond_all_numbers():
     """R1's angle is in no equation, however often the implicit solver asks for slopes."""
-    start, arm, volts = five_dof().pose("initial"), five_dof(), np.full(5, 12.0)
+    start, arm, volts = five_dof().configuration("initial"), five_dof(), np.full(5, 12.0)
     whole = run(arm, start, None, volts, 5.0, 1, "voltage")
     parts = run(arm, start, None, volts, 1.0, 5, "voltage")
     np.testing.assert_allclose(whole.q, parts.q, atol=1e-6)

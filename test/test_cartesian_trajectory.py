@@ -69,7 +69,7 @@ def consistent(trajectory, t, h=1e-5):
 def corners(trajectory):
     """Times at which an acceleration may jump."""
     inner = [[k + t for t in (*p.times, p.duration)] for k, (_, p) in
-             zip(trajectory.knots, trajectory.pieces, strict=False)]  # fmt: skip
+             zip(trajectory.knots, trajectory.segments, strict=False)]  # fmt: skip
     entry = [] if trajectory.entry is None else [trajectory.entry.begin, trajectory.entry.end]
     return [trajectory.begin, trajectory.end, *itertools.chain(*inner), *entry]
 
@@ -140,7 +140,7 @@ def test_a_whole_circle_comes_back():
 @given(trajectories())
 def test_tool_limits_are_kept_and_one_is_touched(trajectory):
     limits = ToolLimits(0.2, 0.5, 0.8, 2.0)
-    for (path, _), begin in zip(trajectory.pieces, trajectory.knots, strict=False):
+    for (path, _), begin in zip(trajectory.segments, trajectory.knots, strict=False):
         profile = limits.profile(path)
         if profile is None or begin < 0:
             continue

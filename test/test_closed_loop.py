@@ -31,7 +31,7 @@ def wrong():
 
 def begin(seed=0):
     random, n = np.random.default_rng(seed), five_dof().nv
-    q = np.array(five_dof().pose("initial")) + 0.3 * random.normal(size=(LANES, n))
+    q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(LANES, n))
     vary = {
         "payload": random.uniform(0, 0.3, LANES),
         "motor.supply_voltage": random.uniform(5, 12, LANES),
@@ -97,7 +97,7 @@ CASES = {
 def test_every_lane_is_plant_and_controller(case, backend):
     kind, interface, delay, noise = CASES[case]
     states, vary = begin()
-    goal = np.array(five_dof().pose("initial")) + 0.2
+    goal = np.array(five_dof().configuration("initial")) + 0.2
     reference = np.array([[*(goal + 0.1 * np.sin(k / 9)), *np.full(5, 0.3)] for k in range(60)])
     dt = np.where(np.arange(LANES) % 2, 1e-4, 2e-4)
     batch = rollout_closed_loop(

@@ -44,7 +44,11 @@ def started(kind, arm, gains=None, state=None):
 
 
 def test_position_forwards_the_reference():
-    law, q, goal = started(PositionController, SERVOS), SERVOS.pose("initial"), np.arange(5.0)
+    law, q, goal = (
+        started(PositionController, SERVOS),
+        SERVOS.configuration("initial"),
+        np.arange(5.0),
+    )
     command = law.update(at(q, time=3.0), Reference(goal, goal + 1, goal + 2), 0.1)
     assert command.value.tolist() == goal.tolist()
     assert (command.interface, command.stamp) == ("position", 3.0)
@@ -232,7 +236,10 @@ class TestContract:
 
     @pytest.mark.parametrize("dt", [np.nan, np.inf, 1.7e308, -1e-3, None])
     def test_a_step_of_time_that_is_none_is_refused_and_forgotten(self, kind, dt):
-        law, rest = started(kind, moved_by(kind, five_dof())), at(five_dof().pose("initial"))
+        law, rest = (
+            started(kind, moved_by(kind, five_dof())),
+            at(five_dof().configuration("initial")),
+        )
         fresh = law.update(rest, Reference.hold(rest.q), 0.0).value
         with pytest.raises(InvalidValue, match=r"dt \[s\]"):
             law.update(rest, Reference.hold(rest.q + 0.1), dt)
@@ -261,7 +268,7 @@ class TestContract:
     def test_live_gains_keep_the_memory(self, kind):
         """Setting the gains in force again, in mid-course, changes nothing."""
         one, two = started(kind, five_dof()), started(kind, five_dof())
-        q = np.array(five_dof().pose("initial"))
+        q = np.array(five_dof().configuration("initial"))
         for k in range(100):
             state = at(q + 0.01 * np.sin(k), time=k * 2e-3)
             if k == 50:

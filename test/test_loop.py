@@ -22,7 +22,7 @@ from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation
 
-HOME = five_dof().pose("initial")
+HOME = five_dof().configuration("initial")
 
 
 @cache

@@ -25,7 +25,7 @@ OUTPUTS = ("q", "v", "effort")
 def told(lanes=slice(None)):
     """States, commands and payloads of a batch that is no whole number of blocks."""
     random, n = np.random.default_rng(0), five_dof().nv
-    q = np.array(five_dof().pose("initial")) + 0.3 * random.normal(size=(LANES, n))
+    q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(LANES, n))
     states = np.concatenate([q, random.normal(size=(LANES, n))], axis=1)
     commands = 5 * random.normal(size=(LANES, 4, n))
     return states[lanes], commands[lanes], random.uniform(0, 0.3, LANES)[lanes]
@@ -261,8 +261,8 @@ with warnings.catch_warnings(record=True) as said:
     from arm_dynamics import State, load_arm
     from arm_dynamics.batch.rollout import simulate
     arm = load_arm("five_dof").with_payload(0.123456)
-    batch = simulate(arm, State.of(arm.pose("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
-    simulate(arm, State.of(arm.pose("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
+    batch = simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
+    simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
 print(batch.backend)
 print(sum("rollouts by backend" in str(w.message) for w in said))
 print(*(x.hex() for x in batch.final(0).v.tolist()))

@@ -30,7 +30,7 @@ from arm_dynamics.core.files import file_lock
 from arm_dynamics.dynamics.kinematics import tool_position
 
 LANES, DT = 3, 1e-4
-HERE = State.of(five_dof().pose("initial"))
+HERE = State.of(five_dof().configuration("initial"))
 
 
 def starts(lanes=LANES):

@@ -195,7 +195,7 @@ def test_a_restarted_watch_stops_from_the_state_that_it_finds():
 
 def test_no_command_ever_is_no_time_out():
     watch = CommandWatchdog(five_dof())
-    state = State.of(five_dof().pose("initial"))
+    state = State.of(five_dof().configuration("initial"))
     assert watch.command(state).interface == "effort"
     assert watch.stopping
     assert not watch.events.counts

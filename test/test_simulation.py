@@ -41,7 +41,7 @@ def test_whole_steps():
 
 def test_it_starts_at_rest_in_the_initial_pose():
     sim = Simulation(five_dof())
-    np.testing.assert_array_equal(sim.state.q, five_dof().pose("initial"))
+    np.testing.assert_array_equal(sim.state.q, five_dof().configuration("initial"))
     assert not sim.state.v.any()
     assert (sim.state.time, sim.period) == (0.0, pytest.approx(2e-3))
     with pytest.raises(InvalidValue, match="initial q: joint 'R2'"):
@@ -75,7 +75,7 @@ def test_uncommanded_it_is_held_from_the_first_moment():
     sim = Simulation(five_dof())
     for _ in range(500):
         sim.advance()
-        np.testing.assert_allclose(sim.state.q, five_dof().pose("initial"), atol=1e-9)
+        np.testing.assert_allclose(sim.state.q, five_dof().configuration("initial"), atol=1e-9)
 
 
 def test_a_reset_goes_on_in_time_and_forgets_the_commands():
@@ -95,7 +95,7 @@ def test_a_reset_goes_on_in_time_and_forgets_the_commands():
     with pytest.raises(InvalidValue, match="'R2'"):
         sim.reset([0, 9, 0, 0, 0])
     np.testing.assert_allclose(sim.state.q, goal, atol=1e-9)
-    np.testing.assert_array_equal(sim.reset().q, five_dof().pose("initial"))
+    np.testing.assert_array_equal(sim.reset().q, five_dof().configuration("initial"))
 
 
 def test_a_changed_arm_goes_on_in_the_same_state():

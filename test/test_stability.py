@@ -207,7 +207,7 @@ def test_closed_loop_map_is_a_simulation_of_the_law_on_the_linear_arm():
 @pytest.mark.parametrize("name", ["pid", "pid_gravity", "gravity_compensation"])
 def test_the_linear_law_is_the_derivative_of_the_controller(name):
     """A small disturbance, five calls: the controller's answers are those of the linear law."""
-    arm, period, q = five_dof(), 2e-3, five_dof().pose("initial")
+    arm, period, q = five_dof(), 2e-3, five_dof().configuration("initial")
     controller = build_controller(arm, name)
     law, rng, h = linear_controller(controller, q, period), np.random.default_rng(2), 1e-6
     motions = rng.normal(size=(5, 10))
@@ -361,7 +361,7 @@ def test_configured_gains_have_room():
 @pytest.mark.parametrize(("factor", "grows"), [(0.97, False), (1.03, True)])
 def test_edge_of_the_configured_gains_is_that_of_the_simulation(factor, grows):
     """All gains times the predicted factor, less or more 3 %: the real controller on the plant."""
-    arm, q = five_dof().with_motors(supply_voltage=inf), five_dof().pose("initial")
+    arm, q = five_dof().with_motors(supply_voltage=inf), five_dof().configuration("initial")
     edge = 1 + analyze_stability(configured(), "semi_implicit_euler").gain_margin
     held = build_controller(arm)
     gains = {

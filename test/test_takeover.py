@@ -17,7 +17,7 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.plant import Plant
 from arm_dynamics.simulation.simulation import Simulation
 
-HOME = five_dof().pose("initial")
+HOME = five_dof().configuration("initial")
 
 
 def controlled(law="pid_gravity", payload=0.0):

@@ -330,7 +330,7 @@ def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
     near = replace(held, position=held.position * 0.95)
     for k in range(1500):
         state = plant.step(state, law.update(state, near, DT * (k > 0)), 2e-4, 10)
-    axes = law.virtual.axes
+    axes = law.clik.axes
     missed = (kinematics.tool_position(arm, state.q) - near.position)[axes[axes < 3]]
     assert np.abs(missed).max() < (2e-3 if kind is not Impedance else 2e-2)
     far = replace(held, position=np.array([5.0, 0.0, 5.0]))
@@ -339,7 +339,7 @@ def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
         assert (np.abs(told.value) <= arm.effort_limit).all()
         state = plant.step(state, told, 2e-4, 10)
     assert np.isfinite(state.q).all()
-    assert law.virtual.reachability_error > 1.0
+    assert law.clik.reachability_error > 1.0
 
 
 def test_a_plain_reference_is_that_of_its_tool():

@@ -72,7 +72,7 @@ def test_a_stream_of_twists_loses_no_time(loop):
 
 def test_a_push_comes_and_goes_with_its_time_constant(loop):
     wrench, begin = np.array([1.0, -2.0, 3.0, 0, 0, 0]), loop.state.time
-    loop.reference_generator.push(wrench, begin + 0.3)
+    loop.reference_generator.set_wrench(wrench, begin + 0.3)
     for _ in range(100):
         loop.step()
         told = -np.expm1(-(loop.state.time - begin) / RISE)
@@ -81,7 +81,7 @@ def test_a_push_comes_and_goes_with_its_time_constant(loop):
         loop.step()
     assert not isinstance(loop.reference, TaskReference)
     with pytest.raises(InvalidValue, match="wrench"):
-        loop.reference_generator.push([np.nan] * 6, 1.0)
+        loop.reference_generator.set_wrench([np.nan] * 6, 1.0)
 
 
 def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
@@ -100,7 +100,7 @@ def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
     assert np.linalg.norm(loop.reference.position - tool_position(loop.arm, loop.state.q)) > 0.5
     send(loop, TargetPose.of(loop.arm, p, np.eye(3), LIMITS))
     loop.step()
-    tool = tool_position(loop.arm, loop.controller.virtual.q)
+    tool = tool_position(loop.arm, loop.controller.clik.q)
     assert np.linalg.norm(loop.reference.position - tool) < RESTART_THRESHOLD
     for _ in range(3000):
         loop.step()
@@ -190,16 +190,16 @@ def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
     q = loop.arm.configuration("initial")
     law.reset(State.of(q, v))
     most = np.minimum(v, loop.arm.velocity_limit)
-    np.testing.assert_array_equal(law.virtual.v, most)
+    np.testing.assert_array_equal(law.clik.v, most)
     hold = to_task_reference(loop.arm, Reference.hold(q))
     np.testing.assert_allclose(law.within_reach(hold, 0.0).v, most)
     slowest = law.controller_gains["acceleration"]
     for _ in range(3000):
-        before = law.virtual.v
+        before = law.clik.v
         law.within_reach(hold, PERIOD)
-        assert np.abs(law.virtual.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
-    np.testing.assert_allclose(law.virtual.v, 0, atol=1e-3)
-    assert np.linalg.norm(tool_position(loop.arm, law.virtual.q) - hold.position) < 1e-4
+        assert np.abs(law.clik.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
+    np.testing.assert_allclose(law.clik.v, 0, atol=1e-3)
+    assert np.linalg.norm(tool_position(loop.arm, law.clik.q) - hold.position) < 1e-4
 
 
 def test_the_error_of_the_real_tool_counts_what_it_lags_and_what_is_out_of_reach(loop):

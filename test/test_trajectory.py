@@ -17,7 +17,7 @@ from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 
 NAMES = five_dof().joint_names
-HOME = five_dof().pose("initial")
+HOME = five_dof().configuration("initial")
 
 some = st.floats(-5, 5)
 rows = st.lists(some, min_size=3, max_size=3).map(np.array)

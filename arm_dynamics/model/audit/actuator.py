@@ -18,7 +18,7 @@ STOPS = (
     Parameter("stop_damping", 0.0, "N m s/rad", "damping of the end stops", lower=0.0),
 )
 DEFAULT_ACTUATOR = "ideal"
-REFLECTED = ("armature", "viscous_friction", "electric_damping", "dry_friction")
+REFLECTED = ("armature", "viscous_friction", "back_emf_damping", "breakaway_effort")
 """What an actuator's constants come to at the joint."""
 
 

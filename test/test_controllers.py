@@ -282,8 +282,8 @@ class TestContract:
         wrong = [
             ({"R9": {}}, UnknownName, "R9"),
             ({"R2": {"warp": 1.0}}, UnknownName, "'R2' 'warp'"),
-            ({"R2": 3.0}, InvalidValue, r"gains of 'R2': 3.0 is no mapping"),
-            (3.0, InvalidValue, "gains: 3.0 is no mapping"),
+            ({"R2": 3.0}, InvalidValue, r"gains of 'R2' = 3.0; expected a mapping"),
+            (3.0, InvalidValue, "gains = 3.0; expected a mapping"),
         ]
         for group, parameters in law.parameter_groups.items():
             for p in parameters:

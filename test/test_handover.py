@@ -111,7 +111,7 @@ def test_an_arm_that_was_led_away_is_held_where_it_is():
 
 def test_a_law_with_another_interface_is_refused():
     loop, _ = running("pid_gravity")
-    with pytest.raises(InvalidValue, match="commands effort, Position position"):
+    with pytest.raises(InvalidValue, match="commands effort, PositionController position"):
         loop.switch_controller(PositionController(ARM))
 
 

@@ -114,7 +114,11 @@ class Hidden(Controller):
     [
         (ONE, Hidden, "controller Hidden: its command depends on earlier updates"),
         (ONE.with_joint("J1", friction=0.3), Pid, "'J1': dry friction = 0.3 N·m; expected 0"),
-        (ONE.with_actuator("rate_limited"), PositionController, "'J1': its actuator prescribes"),
+        (
+            ONE.with_actuator("rate_limited"),
+            PositionController,
+            "'J1': actuator with prescribed motion",
+        ),
     ],
     ids=["hidden memory", "dry friction", "prescribed"],
 )

@@ -402,7 +402,8 @@ def test_any_finite_task_is_answered_by_finite_efforts(kind, part):
 
 
 @pytest.mark.parametrize(
-    ("dt", "told"), [(0.25, {}), (1.0, {}), (DT, {"tracking_rate": 3e3}), (DT, {"nullspace_rate": 5e3})]
+    ("dt", "told"),
+    [(0.25, {}), (1.0, {}), (DT, {"tracking_rate": 3e3}), (DT, {"nullspace_rate": 5e3})],
 )
 def test_it_comes_to_rest_whatever_the_time_step(dt, told):
     """A rate of more than once in a period would throw it to and fro."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         parameter_file,
     )
     from arm_dynamics.control.control_loop import ControlLoop
-    from arm_dynamics.control.controller_warm_up import warm_up
+    from arm_dynamics.control.controller_warm_up import warm_up_controller
     from arm_dynamics.control.controllers.computed_torque import ComputedTorque
     from arm_dynamics.control.controllers.controller import Controller, Gains
     from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
@@ -170,7 +170,7 @@ _MODULES = {
     "to_task_reference": ".trajectories.transition_blend",
     "trapezoidal": ".trajectories.profiles",
     "trapezoidal_trajectory": ".trajectories.joint_splines",
-    "warm_up": ".controller_warm_up",
+    "warm_up_controller": ".controller_warm_up",
 }
 
 __all__ = [
@@ -251,7 +251,7 @@ __all__ = [
     "to_task_reference",
     "trapezoidal",
     "trapezoidal_trajectory",
-    "warm_up",
+    "warm_up_controller",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

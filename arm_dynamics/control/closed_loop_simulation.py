@@ -182,7 +182,8 @@ def _smooth_motion(arm: ArmModel) -> EquationsOfMotion:
         if has_dry_friction or actuator.has_internal_friction:
             friction = joint.friction + actuator.breakaway_effort
             raise InvalidValue(
-                f"{where}: dry friction = {friction:g} N·m; expected 0; use the sampled loop with a short period, or set friction to 0"
+                f"{where}: dry friction = {friction:g} N·m; expected 0; use the sampled loop with a"
+                " short period, or set friction to 0"
             )
     return motion
 

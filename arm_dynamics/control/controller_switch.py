@@ -186,4 +186,4 @@ def _origin(controller: Controller, place: tuple[str, int] | None) -> str:
 
 
 def _checked(controller: Controller) -> Controller:
-    return check_type(Controller, "controller", controller)  # type: ignore[type-abstract,no-any-return]
+    return check_type(Controller, "controller", controller)  # type: ignore[type-abstract]

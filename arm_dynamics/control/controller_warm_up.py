@@ -24,7 +24,7 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.control.trajectories.trajectory import Trajectory
-from arm_dynamics.core import compiled_math
+from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.kinematics import pose
@@ -33,13 +33,13 @@ STEP = 1e-3
 """Time between two updates [s]."""
 
 
-def warm_up(controller: Controller) -> None:
+def warm_up_controller(controller: Controller) -> None:
     """Compile and import all that a controller needs, by updating it; its memory is reset.
 
     A task-space controller is updated along a trajectory of every kind. Errors that a controller
     may raise in ``update`` are left to the loop.
     """
-    compiled_math.warm_up()
+    warm_up()
     state = State.of(controller.arm.configuration("initial"))
     trajectories: Iterable[Trajectory] = [JointTrajectory.hold(state.q)]
     generator: Callable[[], ReferenceGenerator] = ReferenceGenerator

@@ -14,7 +14,7 @@ from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, step_fr
 from arm_dynamics.batch.tuning.objective import settling_time
 from arm_dynamics.batch.tuning.tolerance import Tolerance, data_sheet, draw_values, read_tolerances
 from arm_dynamics.cli.main import main
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 
 RUNS, KT = 40, 20.0

@@ -47,7 +47,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, node_parameters
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter

@@ -17,8 +17,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from arm_dynamics.control.goals.goal import ErrorCode, Goal, GoalResult, ToleranceOverrides
-from arm_dynamics.control.goals.goal_request import GoalRequest, rejecting_with
-from arm_dynamics.control.goals.goals import GoalHandler
+from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest, rejecting_with
 from arm_dynamics.core.errors import GoalRejected
 from arm_dynamics.ros.controller_state import state_points
 from arm_dynamics.ros.conversions import header, to_seconds

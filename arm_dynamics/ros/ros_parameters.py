@@ -184,4 +184,4 @@ def _waits(rest: str, declared: Collection[str]) -> bool:
     """Whether ``<group>.<gain>`` is another controller's, of a group that the node has or may."""
     group, _, gain = rest.rpartition(".")
     groups = {name.split(".", 1)[1].rpartition(".")[0] for name in declared if name[:6] == "gains."}
-    return (group in groups or group == "law") and is_gain(group, gain)
+    return (group in groups or group == "controller") and is_gain(group, gain)

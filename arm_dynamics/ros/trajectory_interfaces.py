@@ -15,7 +15,7 @@ from rclpy.node import Node
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
-from arm_dynamics.control.goals.goals import GoalHandler
+from arm_dynamics.control.goals.goal_handler import GoalHandler
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos

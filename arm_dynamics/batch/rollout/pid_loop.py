@@ -17,8 +17,7 @@ from arm_dynamics.batch.rollout.closed_loop_stepper import ClosedLoopStepper, Ti
 from arm_dynamics.batch.rollout.inputs import InitialStates
 from arm_dynamics.batch.rollout.task_runner import RolloutTask
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference, State

@@ -13,8 +13,11 @@ from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.linear_controller import linear_controller, voltage_pi_controller
-from arm_dynamics.control.timed_gains import linear_law
+from arm_dynamics.control.linear_controller import (
+    linear_controller,
+    linearized_controller,
+    voltage_pi_controller,
+)
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.dynamechs import objective, published_arm
 from arm_dynamics.simulation.linearization import find_equilibrium, linearize
@@ -45,7 +48,7 @@ def controlled_loop(
     """
     state, command = find_equilibrium(arm, q, controller.interface)
     linear = linearize(arm, state, command)
-    law = linear_law if isinstance(controller, ComputedTorque) else linear_controller
+    law = linearized_controller if isinstance(controller, ComputedTorque) else linear_controller
     return LinearLoop(linear, lambda span: law(controller, state.q, span), dt, period)
 
 

@@ -10,8 +10,7 @@ from arm_dynamics import Command, Plant, Reference, State
 from arm_dynamics.batch import MeasurementNoise, rollout_closed_loop, variation
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0

@@ -7,7 +7,7 @@ from motor_rig import RATIO, SAFETY, SIGN, START, Rig, arm, weight
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import DriverState

@@ -79,7 +79,10 @@ BOTH = [
     ({"vary": {3: [1, 1, 1]}}, "name in vary = 3"),
     ({"vary": {"payload": ["a"] * 3}}, "payload = .*real numbers"),
     ({"vary": {"link.mass": [[1.0] * 5, [1, 1, -2, 1, 1], [-9.0] * 5]}}, "'R3': link.mass = -2"),
-    ({"vary": {"motor.kt": [[1.0] * 5, [1, 1, -2, 1, 1], [9.0] * 5]}}, "rollout 1: actuator .* 'R3'"),
+    (
+        {"vary": {"motor.kt": [[1.0] * 5, [1, 1, -2, 1, 1], [9.0] * 5]}},
+        "rollout 1: actuator .* 'R3'",
+    ),
 ]
 
 
@@ -134,8 +137,14 @@ def test_one_arm_is_one_lane(changes, words):
         ({"period": 0.0}, r"period \[s\] = 0"),
         ({"dt": 3e-4}, "period = 0.002 s; expected an integer multiple of the dt"),
         ({"vary": {"gains.p": [1.0, -2.0, 1.0]}}, "rollout 1: gains of joint 'R1': p = -2"),
-        ({"controller": lambda q, v, t: q, "executor": ThreadPoolExecutor(1)}, "executor: set with a policy"),
-        ({"controller": lambda q, v, t: q, "dt": [1e-4, 2e-4, 1e-4]}, "rollout 1: dt = 0.0002 s; expected 0.0001"),
+        (
+            {"controller": lambda q, v, t: q, "executor": ThreadPoolExecutor(1)},
+            "executor: set with a policy",
+        ),
+        (
+            {"controller": lambda q, v, t: q, "dt": [1e-4, 2e-4, 1e-4]},
+            "rollout 1: dt = 0.0002 s; expected 0.0001",
+        ),
     ],
 )
 def test_bad_loops_are_refused_by_name(changes, words):
@@ -145,7 +154,9 @@ def test_bad_loops_are_refused_by_name(changes, words):
 
 def test_efforts_are_no_positions():
     arm = five_dof().with_actuator("rate_limited")
-    with pytest.raises(UnknownName, match="interface of a controller 'position'; known: effort, voltage"):
+    with pytest.raises(
+        UnknownName, match="interface of a controller 'position'; known: effort, voltage"
+    ):
         loop(arm=arm, states=HERE, controller=Pid(arm), interface="position")
 
 

@@ -256,7 +256,7 @@ def test_a_law_that_is_not_linear_is_refused():
         def update(self, state, reference, dt):
             return self.effort_command(np.sign(reference.q - state.q), state)
 
-    with pytest.raises(InvalidValue, match="controller Bang: only pid"):
+    with pytest.raises(InvalidValue, match="controller Bang: no exact linear form"):
         linear_controller(Bang(five_dof()), np.zeros(5), 2e-3)
 
 

@@ -46,7 +46,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, node_parameters
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.control.linear_controller import closed_loop_map, is_stable
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName

@@ -19,9 +19,9 @@ DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "faults.md"
 sys.path.insert(0, str(DOCS.parent / "test"))
 
-from breaking.faults import FAULTS  # noqa: E402  # tests are not an installed package
-from breaking.outcome import Outcome, outcome  # noqa: E402
-from emulators.makers import MAKERS  # noqa: E402
+from emulators.makers import MAKERS  # noqa: E402  # tests are not an installed package
+from fault_injection.faults import FAULTS  # noqa: E402
+from fault_injection.outcome import Outcome, outcome  # noqa: E402
 
 TOLERANCE = 0.3
 """Relative difference of a number that is accepted; FLOOR is the absolute one."""
@@ -102,10 +102,18 @@ stays active indefinitely. With PWM they are activated only with `allow_missing_
 """
 
 
-def _row(name: str, came: Outcome) -> tuple[str, ...]:
-    seen, after = (came.seen, f"{came.after}") if came.after is not None else ("—", "—")
-    numbers = (f"{came.moved:.0f}", f"{100 * came.torque:.0f}", f"{came.wrong:.1f}")
-    return (name, seen, after, *numbers, f"{1e3 * came.longest:.0f}", came.went_on)
+def _row(name: str, result: Outcome) -> tuple[str, ...]:
+    detected = result.detection_time is not None
+    return (
+        name,
+        result.detected_by if detected else "—",
+        f"{result.detection_time}" if detected else "—",
+        f"{result.max_displacement:.0f}",
+        f"{100 * result.max_torque:.0f}",
+        f"{result.max_position_error:.1f}",
+        f"{1e3 * result.max_cycle_time:.0f}",
+        result.recovery,
+    )
 
 
 def differences(now: str, then: str) -> Iterator[str]:

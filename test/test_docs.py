@@ -13,7 +13,7 @@ from arm_dynamics.cli import record
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core import plugins
 from arm_dynamics.dynamics import rigid_body as dynamics
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
 
@@ -110,7 +110,7 @@ def urdfs(page):
 
 def test_the_urdf_of_an_own_arm_has_the_motors_that_its_page_tells(tmp_path):
     (text,) = urdfs(ROOT / "docs" / "my_motors.md")
-    assert audit(text, tmp_path) == ()
+    assert audit_urdf(text, tmp_path) == ()
     arm = parse_arm(text)
     assert [joint.actuator for joint in arm.joints] == ["dc_motor", "ideal"]
     assert arm.actuators[0].constants["gear_ratio"] == 50.0

@@ -222,7 +222,7 @@ def test_states_that_are_none_are_counted_and_nothing_is_written():
     driver, loop, commands = played(at(0.0), bad, short, DriverFault("cable"), at(0.004))
     assert [c is None for c in commands] == [False, True, True, True, False]
     assert len(driver.written) == 2
-    assert loop.events.counts == {"state_refused": 2, "driver_fault": 1}
+    assert loop.events.counts == {"state_rejected": 2, "driver_fault": 1}
     assert loop.events.latest["driver_fault"] == "cable"
 
 
@@ -231,7 +231,7 @@ def test_a_bad_command_is_not_written(answer):
     driver, loop, commands = played(at(0.0), at(0.002), answers=[answer, np.zeros(5)])
     assert commands[0] is None
     assert len(driver.written) == 1
-    assert loop.events.counts == {"command_refused": 1}
+    assert loop.events.counts == {"command_rejected": 1}
 
 
 class Mistaken(Controller):
@@ -255,10 +255,10 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
         (lambda: 1 / 0, "law_failed", "ZeroDivisionError: division by zero"),
         (lambda: HOME.no, "law_failed", "AttributeError: "),
         (lambda: Reference.hold([np.nan]), "law_failed", "q[0] = nan: a finite number"),
-        (lambda: Command("effort", np.full(5, np.nan)), "command_refused", "[0] = nan: a finite"),
-        (lambda: Command("effort", np.zeros(4)), "command_refused", "shape (4,) given, (5,)"),
-        (lambda: Command("effort", None), "command_refused", "None is not a list of 5 numbers"),
-        (lambda: Command("torque", np.zeros(5)), "command_refused", "interface 'torque'; known: "),
+        (lambda: Command("effort", np.full(5, np.nan)), "command_rejected", "[0] = nan: a finite"),
+        (lambda: Command("effort", np.zeros(4)), "command_rejected", "shape (4,) given, (5,)"),
+        (lambda: Command("effort", None), "command_rejected", "None is not a list of 5 numbers"),
+        (lambda: Command("torque", np.zeros(5)), "command_rejected", "interface 'torque'; known: "),
     ],
 )
 def test_a_controller_s_mistake_is_logged_at_once_with_class_and_line(caplog, answer, kind, said):
@@ -323,7 +323,7 @@ def test_a_law_gone_mad_is_followed_by_the_safe_stop():
     assert sim.watch.stopping
     assert np.abs(sim.state.v).max() < 1e-3
     assert ((arm.lower <= sim.state.q) & (sim.state.q <= arm.upper)).all()
-    assert loop.events.counts["command_refused"] == 600
+    assert loop.events.counts["command_rejected"] == 600
 
 
 def test_too_much_is_clamped():

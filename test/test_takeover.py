@@ -79,7 +79,7 @@ def test_a_moving_arm_with_a_standing_stamp_gets_no_command():
     loop = ControlLoop(Unstamped(five_dof()), build_controller(five_dof()))
     assert loop.step() is not None
     assert loop.step() is None
-    assert "stamp stands" in loop.events.latest["state_refused"]
+    assert "stamp stands" in loop.events.latest["state_rejected"]
 
 
 def test_a_reset_is_taken_over_where_the_arm_was_put():

@@ -55,7 +55,7 @@ class ControlLoop:
     of position servos that stand behind their last goal by no more than SAG, that goal.
 
     A controller that raises, or returns no valid Command, gets the driver's controlled stop
-    instead: events ``law_failed`` and ``command_refused`` name its class and line. ``events``
+    instead: events ``law_failed`` and ``command_rejected`` name its class and line. ``events``
     without a listener are logged as warnings of the logger "arm_dynamics".
     """
 
@@ -312,7 +312,7 @@ class ControlLoop:
         assert self.state is not None
         if not (np.array_equal(state.q, self.state.q) and np.array_equal(state.v, self.state.v)):
             message = f"the arm moved but its stamp stands at {state.time:.6g} s: no command"
-            self.events.report("state_refused", message)
+            self.events.report("state_rejected", message)
             self.driver.idle()
             return None
         if self.command is None:

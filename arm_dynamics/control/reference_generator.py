@@ -36,8 +36,10 @@ class ReferenceGenerator:
         """Times [s] since the trajectory's origin: of the latest reference, and of its state.
 
         They differ where trajectory time is slower than time; both are 0 while one is held."""
-        self.splice_count = 0
-        """How many trajectories were entered."""
+        self.number = 0
+        """Number of the trajectory that is tracked."""
+        self.queued_number = 0
+        """Number of the trajectory that was queued last. Each new trajectory has a larger one."""
         self.from_desired = True
         """Whether a trajectory is entered from the reference, else from the measured state."""
         self._next: Trajectory | None = None
@@ -51,19 +53,23 @@ class ReferenceGenerator:
     def start(self, trajectory: Trajectory) -> None:
         """Follow this one from now on, as it stands; only between two references."""
         with self._lock:
-            self.trajectory, self._next = trajectory, None
-            self.splice_count += 1
-            self.clock.restart()
+            self._next = None
+            self.queued_number += 1
+            self._track(trajectory, self.queued_number)
+
+    def _track(self, trajectory: Trajectory, number: int) -> None:
+        self.trajectory, self.number = trajectory, number
+        self.clock.restart()
 
     def queue(self, trajectory: Trajectory) -> None:
         """Enter this one at the next reference, from the reference then."""
-        with self._lock:
-            self._next = trajectory
+        self.update_pending(lambda _: trajectory)
 
     def update_pending(self, change: Callable[[Trajectory | None], Trajectory]) -> None:
         """Post what ``change`` makes of the trajectory that is pending, if any."""
         with self._lock:
             self._next = change(self._next)
+            self.queued_number += 1
 
     def reference(
         self, now: float, present: Reference | None, joints: Reference | None = None
@@ -89,8 +95,9 @@ class ReferenceGenerator:
     def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
         with self._lock:
             following, self._next = self._next, None
-        if following is not None:
-            self.start(self.spliced_at(now, following, present, joints))
+            number = self.queued_number
+        if following is not None:  # a trajectory that is queued from now on stays pending
+            self._track(self.spliced_at(now, following, present, joints), number)
 
     def spliced_at(
         self, now: float, trajectory: Trajectory, present: Reference, joints: Reference | None

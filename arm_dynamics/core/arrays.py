@@ -14,6 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from arm_dynamics.core.errors import InvalidValue
 
 Vector = NDArray[np.float64]
+"""Shape (n,)."""
+Matrix = NDArray[np.float64]
+"""Shape (m, n)."""
+FloatArray = NDArray[np.float64]
+"""Any other shape."""
+IntArray = NDArray[np.int64]
+"""Indices."""
+BoolArray = NDArray[np.bool_]
+"""Masks."""
 FEW = 30
 """Numbers that Python looks through faster than numpy does."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import Constraints, ErrorCode, Goal, GoalTolerances
 from arm_dynamics.control.goals.goal_request import (
@@ -37,6 +39,8 @@ class GoalHandler:
         self._watched = 0
         self._topic_goal: Goal | None = None
         """Stands for a trajectory from the topic, which is judged as a goal is."""
+        self._lock = Lock()
+        """Held while ``active`` and what belongs to it are read or replaced."""
 
     def accept(self, request: GoalRequest) -> Goal:
         """Follow a goal's trajectory from the next tick on; the one before it is aborted.
@@ -56,24 +60,31 @@ class GoalHandler:
         options = self.loop.options(integrate=self.integrate, end_in_motion=self.end_in_motion)
         trajectory = build_trajectory(self.loop.arm, whole, state.time, options)
         demands = goal_tolerances(self.loop.arm, request, self.constraints)
-        entered, takeovers = self.loop.reference_generator.splice_count + 1, self.loop.restart_count
+        restarts = self.loop.restart_count
         effort = self.loop.controller.interface == "effort"
         with rejecting_with(ErrorCode.INVALID_GOAL):
             self.loop.follow(trajectory, effort_check=effort)
-        self._preempt()
-        self._entered, self._takeovers = entered, takeovers
-        self.active = Goal(self.loop.arm.joint_names, demands)
-        return self.active
+        goal = Goal(self.loop.arm.joint_names, demands)
+        with self._lock:
+            self._preempt()
+            self._entered, self._takeovers = self.loop.reference_generator.queued_number, restarts
+            self.active = goal
+        return goal
 
     def cancel(self, goal: Goal) -> None:
-        """Bring the arm to rest; the goal has its verdict when the reference stands."""
-        if goal is self.active and goal.result is None:
-            self._entered = self.loop.reference_generator.splice_count + 1
-            goal.canceling = True
-            self.loop.request_stop(self.constraints.max_deceleration)
+        """Bring the arm to rest; the goal has its result when the reference is at rest."""
+        with self._lock:
+            if goal is self.active and goal.result is None:
+                goal.canceling = True
+                self.loop.request_stop(self.constraints.max_deceleration)
+                self._entered = self.loop.reference_generator.queued_number
 
     def update(self) -> None:
         """Judge the tick that just ended."""
+        with self._lock:
+            self._update()
+
+    def _update(self) -> None:
         goal, following = self.active, self.loop.reference_generator
         state, reference = self.loop.state, self.loop.reference
         if state is None or reference is None:
@@ -81,9 +92,9 @@ class GoalHandler:
         if goal is None:  # be another trajectory pending or not: a fast stream always has one
             self._observe_topic(state, reference)
             return
-        if following.pending:
+        if following.number < self._entered:  # the goal's own trajectory is still pending
             return
-        self._watched, self._topic_goal = following.splice_count, None
+        self._watched, self._topic_goal = following.number, None
         if not self.loop.controller.tracks_reference:
             text = f"interrupted: {self._leads_none()}"
             goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
@@ -95,12 +106,12 @@ class GoalHandler:
             self._observe_stop(goal)
         else:
             self._judge(goal, state, reference)
-        if goal.result is not None and self.active is goal:
+        if goal.result is not None:
             self.active = None
 
     def _observe_stop(self, goal: Goal) -> None:
         following = self.loop.reference_generator
-        overridden = following.splice_count != self._entered
+        overridden = following.number != self._entered
         paused = following.clock.factor == 0.0  # the reference stands, before the stop's end
         ended = following.trajectory and following.time >= following.trajectory.end
         if overridden or paused or ended:
@@ -109,7 +120,7 @@ class GoalHandler:
     def _judge(self, goal: Goal, state: State, reference: Reference) -> None:
         following = self.loop.reference_generator
         assert following.trajectory is not None
-        if following.splice_count != self._entered:
+        if following.number != self._entered:
             goal.note = OVERRIDDEN
         goal.observe(following.time, following.trajectory.end, state, reference)
         if goal.result is not None and goal.result.code != ErrorCode.SUCCESSFUL:
@@ -118,8 +129,8 @@ class GoalHandler:
     def _observe_topic(self, state: State, reference: Reference) -> None:
         following, trajectory = self.loop.reference_generator, self.loop.trajectory
         assert trajectory is not None
-        if self._watched != following.splice_count:
-            self._watched = following.splice_count
+        if self._watched != following.number:
+            self._watched = following.number
             moves = trajectory.start < trajectory.end and not isinstance(trajectory, StopTrajectory)
             self._topic_goal = Goal(self.loop.arm.joint_names, self._default()) if moves else None
         goal = self._topic_goal

@@ -124,7 +124,9 @@ def _following(leader: PathInverseKinematics, parts: list[PathFault]) -> Feasibi
     """All that was found, with the joints that were too fast."""
     times, found = as_readonly(leader.times), leader.found
     q = as_readonly([solution.q for solution in found])
-    missed, turned = (as_readonly([getattr(s, n) for s in found]) for n in ("missed", "turned"))
+    missed, turned = (
+        as_readonly([getattr(s, n) for s in found]) for n in ("position_error", "orientation_error")
+    )
     fast = velocity_spans(leader.arm, times, q, np.maximum(missed, turned) <= TOLERANCE)
     every = sorted([*parts, *fast], key=lambda part: part.begin)
     return FeasibilityReport(times, q, missed, turned, tuple(every))

@@ -222,7 +222,7 @@ class PathInverseKinematics:
         if reached(found):
             return found
         return nearest_reachable(
-            self.arm, asked.position, asked.rotation if self.turns else None, start=asked.q,
+            self.arm, asked.position, asked.rotation if self.turns else None, initial_guess=asked.q,
             weights=self.weights, tolerance=FINE, restarts=10,
         )  # fmt: skip
 

@@ -138,7 +138,7 @@ def test_one_arm_is_one_lane(changes, words):
         ({"duration": 0.0}, r"duration \[s\] = 0"),
         ({"duration": 5e-3}, "duration 0.005 s is no whole multiple of period"),
         ({"period": 0.0}, r"period \[s\] = 0"),
-        ({"dt": 3e-4}, "period 0.002 s is no whole multiple of dt"),
+        ({"dt": 3e-4}, "period = 0.002 s; expected a whole multiple of dt"),
         ({"vary": {"gains.p": [1.0, -2.0, 1.0]}}, "lane 1: gains of joint 'R1': p = -2"),
         ({"controller": lambda q, v, t: q, "executor": ThreadPoolExecutor(1)}, "executor: none"),
         ({"controller": lambda q, v, t: q, "dt": [1e-4, 2e-4, 1e-4]}, "of lane 1 = 0.0002"),

@@ -131,7 +131,7 @@ class ReferenceGenerator:
         """
         trajectory, s = self.trajectory, self.clock.at(time)
         if trajectory is None or s < trajectory.start:
-            start = "none is active" if trajectory is None else f"start at {trajectory.start:.6g} s"
+            start = "no trajectory is active" if trajectory is None else f"start at {trajectory.start:.6g} s"
             raise TrajectoryRejected(f"no trajectory at {time:.6g} s: {start}")
         return self.clock.scaled(trajectory.at(s))
 

@@ -150,7 +150,7 @@ def row(name: str, controller: str, payload: float, known: float) -> str:
         if found.max() > worst:
             joint = arm.joint_names[int(found.max(axis=0).argmax())]
             worst, at = float(found.max()), f"{joint} ({move.label})"
-    told = "" if payload == known else ", not known"
+    told = "" if payload == known else ", unmodeled"
     figures = f"{1e3 * worst:.1f} | {at} | {1e3 * end:.2f}"
     return f"| {name} | {controller} | {payload:g}{told} | {figures} |"
 
@@ -158,7 +158,8 @@ def row(name: str, controller: str, payload: float, known: float) -> str:
 def main(names: Sequence[str]) -> None:
     """Print the rows of these arms, of all if none is given."""
     warnings.simplefilter("ignore", RuntimeWarning)  # of pid_gravity's margins
-    print("| arm | controller | payload [kg] | max error [mrad] | of | at the end [mrad] |")
+    print("| arm | controller | payload [kg] | max error [mrad] | joint (move) ", end="")
+    print("| at the end [mrad] |")
     print("|---|---|---|---|---|---|")
     for name in names or RATED:
         rated = RATED[name]

@@ -231,9 +231,9 @@ def _switch(case, fit):
 
 def makers(watch):
     """Every maker's motors with every interface that they take; stops and faults in turn."""
-    from breaking.bench import Bench
-    from breaking.faults import FAULTS, mended
-    from breaking.outcome import recovered
+    from fault_injection.bench import Bench
+    from fault_injection.faults import FAULTS, mended
+    from fault_injection.outcome import recovered
 
     faults = cycle(fault for fault in FAULTS if not fault.configuring)
     trips, count = Counter(), 0

@@ -20,10 +20,12 @@ from arm_dynamics.hardware.dynamixel.control_table import (
     TORQUE_ENABLE,
     find_model,
 )
-from arm_dynamics.hardware.dynamixel.feedback_reader import MEMORY
+from arm_dynamics.hardware.dynamixel.feedback_reader import MAX_COMPARISON_AGE
 from arm_dynamics.hardware.dynamixel.identification import scan_port
 from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
+
+pytestmark = pytest.mark.hardware
 
 TICK = 2 * pi / 4096
 RATE = 0.229 * 2 * pi / 60
@@ -83,7 +85,7 @@ def test_what_is_read_is_what_the_shaft_does(q, v, temperature, supply):
 @pytest.mark.parametrize("fast", ["0", "1"])
 @pytest.mark.parametrize("models", [SIX, ("XL430-W250",) * 2 + ("XL330-M288",) * 4])
 def test_a_cycle_is_one_question(models, fast):
-    made, _, wire = ready(models, "position", settings={"fast": fast})
+    made, _, wire = ready(models, "position", settings={"fast_sync_read": fast})
     for _ in range(5):
         found, _, questions = cycle(made, wire)
         assert set(found) == set(range(1, 7))
@@ -365,7 +367,7 @@ def test_a_motor_that_comes_back_is_heard_behind_one_that_does_not():
 
 
 def test_what_came_before_the_question_is_no_answer():
-    made, motors, wire = running(settings={"fast": "0"})
+    made, motors, wire = running(settings={"fast_sync_read": "0"})
     heard = []
     wire.spoil = lambda data: heard.append(data) or data
     made.read()
@@ -460,7 +462,7 @@ def test_a_slow_adapter_is_waited_for_once_it_is_known():
 
 
 def test_an_answer_to_the_last_question_is_not_taken_for_this_one():
-    made, motors, wire = running(settings={"fast": "0"})
+    made, motors, wire = running(settings={"fast_sync_read": "0"})
     late = [b"", b""]  # two questions a cycle, as long as nobody answers
 
     def hold_back(data):
@@ -640,7 +642,7 @@ def test_identification_changes_nothing_and_names_every_culprit():
     assert remedies == made.remedies
     assert a == "joint 'a' (id 1): two motors with this id answer at once"
     assert b == ("joint 'b' (id 2): is XM430-W210 with firmware 46, XM430-W350 expected")
-    assert c == "joint 'c' (id 3): no answer"
+    assert c == "joint 'c' (id 3): no reply"
     assert all(m.get(11) == 3 and m.get(64) == 0 for m in motors.motors)
 
 
@@ -735,13 +737,13 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
 def test_scan_tells_of_two_motors_that_talk_at_once():
     shafts = [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250"), Shaft(2, "XM430-W350")]
     found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
-    assert [(f.id, f.model) for f in found] == [(2, "XM430-W350"), (1, "garbled")]
+    assert [(f.id, f.model) for f in found] == [(2, "XM430-W350"), (1, "corrupt")]
 
 
 def test_scan_tells_two_motors_apart_that_say_the_same_of_themselves():
     shafts = [Shaft(1, "XM430-W350", q=0.3), Shaft(1, "XM430-W350"), Shaft(2, "XM430-W350")]
     found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
-    assert {f.id for f in found if f.model == "garbled"} == {1}
+    assert {f.id for f in found if f.model == "corrupt"} == {1}
 
 
 @pytest.mark.parametrize(
@@ -774,7 +776,7 @@ def test_errors_in_answers_are_no_values():
 
 def test_fast_and_plain_blocks_are_the_same():
     fast, one, _ = running(SIX)
-    plain, other, _ = running(SIX, settings={"fast": "0"})
+    plain, other, _ = running(SIX, settings={"fast_sync_read": "0"})
     for motors in (one, other):
         for k, shaft in enumerate(motors.shafts):
             shaft.q, shaft.v = -1.0 + 0.4 * k, 3.0 - k  # FF FF FD inside some of them
@@ -795,7 +797,7 @@ def test_instructions_behind_a_broken_one_are_understood():
 
 def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():
     """Twelve questions late, of the length that is asked for: four of the lengths' turns."""
-    made, _, wire = running(settings={"fast": "0"})
+    made, _, wire = running(settings={"fast_sync_read": "0"})
     for _ in range(3):
         made.read()
     late = [b""] * 12
@@ -812,11 +814,11 @@ def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():
 
 
 def test_a_motor_whose_clock_was_off_is_believed_again_after_a_while():
-    made, _, wire = running(settings={"fast": "0"})
+    made, _, wire = running(settings={"fast_sync_read": "0"})
     made.read()
     wire.spoil = lambda data: b""
     wire.advance(20.0)
     made.read()
     wire.spoil = lambda data: data
-    wire.advance(MEMORY)
+    wire.advance(MAX_COMPARISON_AGE)
     assert any(made.read() for _ in range(4))

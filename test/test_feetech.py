@@ -22,6 +22,8 @@ from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
+pytestmark = pytest.mark.hardware
+
 STEP = 2 * math.pi / 4096
 BAUD = 1_000_000
 IDS = (1, 2, 3, 4, 5, 6)
@@ -417,8 +419,8 @@ def test_missing_doubled_and_foreign_servos_are_all_named():
     with pytest.raises(DriverFault) as caught:
         bus.identify()
     assert str(caught.value) == (
-        "port 'port': motor 2 (J2) is sts3250, not sts3215; motor 3 (J3) answers in pieces:"
-        " two with its id, another baud, or noise; motor 4 (J4) does not answer;"
+        "port 'port': motor 2 (J2) model = sts3250; expected sts3215; motor 3 (J3) replies are corrupt:"
+        " two servos with its id, another baud, or noise; motor 4 (J4) does not reply;"
         f" {bus.remedies}"
     )
 
@@ -453,7 +455,7 @@ def test_a_scan_lists_who_answers_at_which_rate_and_writes_nothing():
         DiscoveredMotor(6, "sts3250", "3.10", BAUD),
     ]
     assert [(f.id, f.model) for f in found[2:]] == [
-        (7, "garbled"), (9, "unknown (model number 25344)"),
+        (7, "corrupt"), (9, "unknown (model number 25344)"),
     ]  # fmt: skip
     assert not any(map(written, lines.values()))
     assert not any(line.is_open for line in lines.values())

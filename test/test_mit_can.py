@@ -14,17 +14,19 @@ from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, Unk
 from arm_dynamics.hardware.mit_can import MitCan
 from arm_dynamics.hardware.mit_can.exchange import Exchange
 from arm_dynamics.hardware.mit_can.motors import MOTORS
-from arm_dynamics.hardware.mit_can.transport import CanLine, SlcanLine
+from arm_dynamics.hardware.mit_can.transport import CanTransport, SlcanTransport
 from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
+
+pytestmark = pytest.mark.hardware
 
 FRAME = 130e-6  # s on the wire at 1 Mbit/s
 PASSED = 2e-3  # s, a period
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"))
 
 
-class Wire(CanLine):
+class Wire(CanTransport):
     """Frames between a bus and emulated motors, each taking its time; ``fault`` changes answers."""
 
     def __init__(self, motors):
@@ -199,7 +201,7 @@ def test_all_that_is_wrong_is_named():
     said = str(fault.value)
     assert "motor 2 (DM4340) has a torque range of 10 N·m (DM4310), not 28" in said
     assert "motor 3 (DM4310) answers 2 times: two motors have this id" in said
-    assert "motor 4 (DM4310) does not answer" in said
+    assert "motor 4 (DM4310) does not reply" in said
     assert "motor 1" not in said
 
 
@@ -616,7 +618,7 @@ def slcan_bus(**options):
 
 def test_the_same_over_slcan_on_a_port():
     bus, _, shafts = slcan_bus()
-    assert isinstance(bus._line, SlcanLine)
+    assert isinstance(bus._line, SlcanTransport)
     enabled(bus)
     bus.write(effort({1: 2.0, 2: 2.0, 3: 2.0}))
     assert [r.q for r in bus.read().values()] == pytest.approx([0.4] * 3, abs=1e-3)
@@ -626,7 +628,7 @@ def test_the_same_over_slcan_on_a_port():
 def test_another_rate_hears_nobody():
     bus, _, _ = slcan_bus(bitrate="500000")
     bus.open()
-    with pytest.raises(DriverFault, match=r"motor 1 .* does not answer; motor 2 .*; motor 3"):
+    with pytest.raises(DriverFault, match=r"motor 1 .* does not reply; motor 2 .*; motor 3"):
         bus.identify()
     assert bus.read() == {}
 

@@ -21,7 +21,7 @@ from tracking import RATED, errors, moves
 LARGEST = 0.02
 """Error [rad or m] along a move at the limits."""
 TABLE = (Path(__file__).parents[1] / "docs" / "tracking.md").read_text()
-ROW = re.compile(r"\| (\w+) \| (\w+) \| ([\d.]+)(, not known)? \| ([\d.]+) \| .* \| ([\d.]+) \|")
+ROW = re.compile(r"\| (\w+) \| (\w+) \| ([\d.]+)(, unmodeled)? \| ([\d.]+) \| .* \| ([\d.]+) \|")
 WORST = {
     "five_dof": ("R5, 0.5 rad, trapezoidal", 0.5),
     "so101": ("wrist_flex, 0.5 rad, cubic", 0.0),

@@ -101,15 +101,15 @@ class CommandWatchdog:
         timeout: float = 0.1,
         events: Events | None = None,
         *,
-        also: Collection[str] = (),
+        extra_interfaces: Collection[str] = (),
         stop: Callable[[State], StopMotion] | None = None,
     ) -> None:
-        """``also`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
+        """``extra_interfaces`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
         self.arm = arm
         self.timeout = check_float("command timeout [s]", timeout, above=0)
         self.events = events or Events()
         self.accepted = 0
-        self._guard = Guard(arm, self.events, also)
+        self._guard = Guard(arm, self.events, extra_interfaces)
         self._accepted: Command | None = None
         self._since = 0.0
         self._stop: StopMotion | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.case_sampling import draw
+from arm_dynamics.batch.tuning.case_sampling import draw_cases
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
 from arm_dynamics.batch.tuning.gain_optimizer import (
@@ -108,7 +108,7 @@ def tune(
     if task.population < 4:
         raise InvalidValue(f"population = {task.population}: at least 4 is expected")
     space = gain_space(task.law, task.names)
-    cases = draw(task.arm, task.cases, task.seed, task.conditions)
+    cases = draw_cases(task.arm, task.cases, task.seed, task.conditions)
     objective = Objective.of(space, cases, task.weights)
     search = GainOptimizer(
         objective,
@@ -130,7 +130,7 @@ def tune(
 
 def validation_cases(task: TuningTask, count: int) -> Cases:
     """Cases drawn as those of the search, with another seed."""
-    return draw(task.arm, count, task.seed + UNSEEN, task.conditions)
+    return draw_cases(task.arm, count, task.seed + UNSEEN, task.conditions)
 
 
 def compare_gains(tuned: TuningResult, cases: Cases) -> dict[str, ValidationResult]:

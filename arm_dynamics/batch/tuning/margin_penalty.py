@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.stability import closed_loop_map
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_space import GainSpace
 from arm_dynamics.batch.tuning.margins import linear_controller_at, sampled_plant
 from arm_dynamics.batch.tuning.python_controller import with_gains
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.linear_controller import NEUTRAL
+from arm_dynamics.control.linear_controller import NEUTRAL, closed_loop_map
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 

@@ -12,13 +12,13 @@ from math import inf, isnan, nan, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.batch.stability import (
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.linear_controller import (
     LinearController,
     closed_loop_map,
     is_stable,
     linear_controller,
 )
-from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_model import ArmModel

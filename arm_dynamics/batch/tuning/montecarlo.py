@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_dynamics.batch.rollout import rollout_closed_loop
-from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
+from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
+from arm_dynamics.batch.rollouts.rollout_task import require_memory_limit
 from arm_dynamics.batch.tuning.objective import QUANTITIES, settling_time, torque_constant
 from arm_dynamics.batch.tuning.tolerance import ToleranceMap, draw_values
 from arm_dynamics.control.controllers.controller import Controller

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.batch.rollout import RolloutResult
+from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_space import GainSpace
 from arm_dynamics.batch.tuning.margin_penalty import MarginPenalty
-from arm_dynamics.batch.tuning.validation import BOUND
+from arm_dynamics.batch.tuning.validation import MAX_RESIDUAL_ERROR
 from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -90,7 +90,7 @@ def case_costs(
     """
     with np.errstate(invalid="ignore", over="ignore"):
         restless = np.abs(np.diff(batch.effort, axis=1)).sum(axis=1) / limit
-        late = np.maximum(batch.metrics["settled_error"] - BOUND, 0.0)
+        late = np.maximum(batch.metrics["residual_error"] - MAX_RESIDUAL_ERROR, 0.0)
         terms = batch.metrics["iae"] + w.overshoot * batch.metrics["overshoot"] + w.late * late
         cost = (terms + w.effort * restless / duration).sum(axis=1)
     lost = LOST * (2 - np.clip(batch.failed_step / steps, 0, 1))

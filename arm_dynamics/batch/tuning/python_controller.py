@@ -9,8 +9,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.batch.rollout import RolloutResult, rollout_closed_loop
-from arm_dynamics.batch.rollout.pid_loop import controllers
+from arm_dynamics.batch.kernels.pid_spec import python_tick
+from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
+from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
@@ -72,7 +73,7 @@ def _policy(
     c: CaseDistribution,
 ) -> Callable[[Vector, Vector, float], Vector]:
     """The laws as one policy, their memory begun at the first tick."""
-    tick = controllers(laws, c.interface == "voltage")
+    tick = python_tick(laws, c.interface == "voltage")
     reference = np.hstack([target, np.zeros_like(target)])
     n = target.shape[1]
 

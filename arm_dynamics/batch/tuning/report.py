@@ -13,7 +13,7 @@ import numpy as np
 
 from arm_dynamics.batch.tuning.gain_search import TuningResult
 from arm_dynamics.batch.tuning.margins import Margins
-from arm_dynamics.batch.tuning.validation import BOUND, ValidationResult
+from arm_dynamics.batch.tuning.validation import MAX_RESIDUAL_ERROR, ValidationResult
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import (
     FAINT,
@@ -145,7 +145,7 @@ def _unseen(axis: Any, held: Mapping[str, ValidationResult]) -> None:
         shown = np.where(np.isfinite(late), np.maximum(late, FLOOR), np.nan)
         said = f"{name.replace(', ', ',' + chr(10), 1)}: {one.count} of {len(late)}"
         axis.semilogy(np.arange(1, len(late) + 1), 1e3 * shown, color=colour, label=said)
-    axis.axhline(1e3 * BOUND, color=INK, linewidth=0.8, linestyle="--")
+    axis.axhline(1e3 * MAX_RESIDUAL_ERROR, color=INK, linewidth=0.8, linestyle="--")
     axis.set_ylim(top=axis.get_ylim()[1] * ROOM)
     axis.legend(frameon=False, fontsize=7, loc="upper left")
     axis.set_title("unseen cases held", fontweight="bold", pad=24)

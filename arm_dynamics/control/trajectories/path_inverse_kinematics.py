@@ -130,7 +130,7 @@ class PathInverseKinematics:
             return solution
         rotation = desired.rotation if self._rotates else None
         return nearest_reachable(
-            self.arm, desired.position, rotation, start=desired.q, weights=self.weights,
+            self.arm, desired.position, rotation, initial_guess=desired.q, weights=self.weights,
             tolerance=FINE, restarts=10,
         )  # fmt: skip
 

@@ -79,7 +79,7 @@ class DataSheet:
                 check_float(f"data sheet: {name} [{unit}]", value, **lower)
         check_float("data sheet: gear_ratio", self.gear_ratio, above=0)
         check_float("data sheet: efficiency", self.efficiency, above=0, upper=1)
-        check_float("data sheet: viscous_share", self.viscous_fraction, lower=0, upper=1)
+        check_float("data sheet: viscous_fraction", self.viscous_fraction, lower=0, upper=1)
         check_float("data sheet: tolerance", self.tolerance, lower=0)
         self._refuse_idle_above_stall()
         self._refuse_overflow()

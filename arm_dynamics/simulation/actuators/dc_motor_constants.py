@@ -31,7 +31,7 @@ PARAMETERS = (
     Parameter("thermal_time_constant", 60.0, "s", "of the winding", above=0),
     Parameter("ambient_temperature", 25.0, "°C", "around the motor", lower=-273.15),
     Parameter("derating_temperature", INF, "°C", "above it less current is allowed"),
-    Parameter("maximum_temperature", INF, "°C", "from it on no current is allowed"),
+    Parameter("max_temperature", INF, "°C", "from it on no current is allowed"),
     Parameter("temperature_coefficient", 0.0039, "1/K", "of the resistance", lower=0),
     Parameter("backlash", 0.0, "rad", "play of the gear at the joint", lower=0),
     Parameter("gear_stiffness", 0.0, "N·m/rad", "of touching teeth, at the joint", lower=0),
@@ -53,18 +53,18 @@ def contradictions(c: Mapping[str, float]) -> Iterator[Inconsistency]:
 
 
 def _derating(c: Mapping[str, float]) -> Iterator[Inconsistency]:
-    start, end = c["derating_temperature"], c["maximum_temperature"]
+    start, end = c["derating_temperature"], c["max_temperature"]
     if end == INF:
         if start < INF:
-            remedy = "give maximum_temperature above it"
-            yield Inconsistency("derating_temperature", "needs a maximum_temperature", remedy)
+            remedy = "give max_temperature above it"
+            yield Inconsistency("derating_temperature", "needs a max_temperature", remedy)
         return
     if not start < end:
         problem = f"is not above derating_temperature = {start:g} °C"
-        yield Inconsistency("maximum_temperature", problem, "derating ends above where it begins")
+        yield Inconsistency("max_temperature", problem, "derating ends above where it begins")
     if c["current_limit"] == INF:
         remedy = "give current_limit, which falls to 0 there"
-        yield Inconsistency("maximum_temperature", "needs a current_limit", remedy)
+        yield Inconsistency("max_temperature", "needs a current_limit", remedy)
     if c["thermal_resistance"] == 0:
         remedy = "give thermal_resistance above 0 K/W"
-        yield Inconsistency("maximum_temperature", "needs a winding that warms up", remedy)
+        yield Inconsistency("max_temperature", "needs a winding that warms up", remedy)

@@ -43,9 +43,9 @@ class ReferenceGenerator:
 
         They differ if the trajectory time is slower than time. Both are 0 during a hold."""
         self.number = 0
-        """Number of the trajectory that is tracked."""
+        """Number of the active trajectory."""
         self.queued_number = 0
-        """Number of the trajectory that was queued last. Each new trajectory has a larger one."""
+        """Number of the last queued or started trajectory. Each new one has a larger number."""
         self.from_desired = True
         """Whether a trajectory starts from the reference; else from the measured state."""
         self._next: Trajectory | None = None
@@ -61,9 +61,9 @@ class ReferenceGenerator:
         with self._lock:
             self._next = None
             self.queued_number += 1
-            self._track(trajectory, self.queued_number)
+            self._activate(trajectory, self.queued_number)
 
-    def _track(self, trajectory: Trajectory, number: int) -> None:
+    def _activate(self, trajectory: Trajectory, number: int) -> None:
         self.trajectory, self.number = trajectory, number
         self.clock.restart()
 
@@ -98,7 +98,7 @@ class ReferenceGenerator:
                 queued, self._next = self._next, None
                 number = self.queued_number
             if queued is not None:  # a trajectory that is queued from now on stays pending
-                self._track(self.spliced_at(now, queued, continued, measured), number)
+                self._activate(self.spliced_at(now, queued, continued, measured), number)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
         self.elapsed = _elapsed(self.trajectory, self.time, now)
@@ -138,7 +138,11 @@ class ReferenceGenerator:
         """
         trajectory, s = self.trajectory, self.clock.at(time)
         if trajectory is None or s < trajectory.start:
-            start = "none is active" if trajectory is None else f"start at {trajectory.start:.6g} s"
+            start = (
+                "no trajectory is active"
+                if trajectory is None
+                else f"start at {trajectory.start:.6g} s"
+            )
             raise TrajectoryRejected(f"no trajectory at {time:.6g} s: {start}")
         return self.clock.scaled(trajectory.at(s))
 

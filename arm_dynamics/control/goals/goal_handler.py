@@ -89,12 +89,11 @@ class GoalHandler:
         self.allow_partial = self.end_in_motion = self.integrate = False
         self.active: Goal | None = None
         self._number = self._restart_count = 0
-        """Number of the goal's trajectory, and restarts of the loop at its acceptance."""
-        self._lock = Lock()
-        """Held while ``active`` and what belongs to it are read or replaced."""
         self._watched = 0
         self._topic_goal: Goal | None = None
         """Stands for a trajectory from the topic, which is checked as a goal is."""
+        self._lock = Lock()
+        """Held while ``active`` and what belongs to it are read or replaced."""
 
     def accept(self, request: GoalRequest) -> Goal:
         """Follow a goal's trajectory from the next cycle; the previous goal is aborted.
@@ -120,19 +119,16 @@ class GoalHandler:
         options = loop.options(integrate=self.integrate, end_in_motion=self.end_in_motion)
         trajectory = build_trajectory(loop.arm, whole, state.time, options)
         tolerances = goal_tolerances(loop.arm, request, self.constraints)
-        restart_count = loop.restart_count
+        goal, restart_count = Goal(loop.arm.joint_names, tolerances), loop.restart_count
         with rejecting_with(ErrorCode.INVALID_GOAL):
-            loop.follow(trajectory, check_effort=loop.controller.interface == "effort")
-        goal = Goal(loop.arm.joint_names, tolerances)
+            loop.follow(trajectory, effort_check=loop.controller.interface == "effort")
         with self._lock:
             before, self.active = self.active, goal
             if before is not None:
                 text = "preempted by another goal"
                 before.finish(ErrorCode.INVALID_GOAL, text, canceled=before.canceling)
-            self._number, self._restart_count = (
-                loop.reference_generator.queued_number,
-                restart_count,
-            )
+            self._number = loop.reference_generator.queued_number
+            self._restart_count = restart_count
         return goal
 
     def cancel(self, goal: Goal) -> None:

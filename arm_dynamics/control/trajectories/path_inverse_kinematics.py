@@ -71,7 +71,7 @@ class PathInverseKinematics:
     def samples(self, period: float) -> Iterator[float]:
         """Yield the times of the samples [s], each after it is solved.
 
-        Samples are at most ``period`` [s] apart in motion, up to MAX_PERIODS periods at rest.
+        The interval is at most ``period`` [s] in motion, up to MAX_PERIODS periods at rest.
 
         Raises
         ------

@@ -33,7 +33,13 @@ def told(lanes=slice(None)):
 
 def run(lanes=slice(None), **options):
     states, commands, payload = told(lanes)
-    options = {"interface": "voltage", "every": 10, "stride": 20, "outputs": OUTPUTS, **options}
+    options = {
+        "interface": "voltage",
+        "steps_per_command": 10,
+        "record_every": 20,
+        "outputs": OUTPUTS,
+        **options,
+    }
     return rollout(five_dof(), states, commands, DT, vary={"payload": payload}, **options)
 
 

@@ -484,5 +484,5 @@ def test_bad_input_is_one_line(arguments, message, capsys):
 
 def test_arms_of_servos_have_nothing_to_linearize():
     arm = load_arm("five_dof").with_actuator("rate_limited")
-    with pytest.raises(InvalidValue, match="joint 'R1' .* prescribes motion"):
+    with pytest.raises(InvalidValue, match=r"joint 'R1' .* prescribes motion"):
         find_equilibrium(arm, arm.configuration("initial"), "position")

@@ -311,7 +311,10 @@ def test_the_current_of_a_supply_is_no_torque(model):
         ("XM430-W350", 51, True, ""),
         ("XL330-M288", 37, True, ""),
         ("XL330-M288", 52, True, ""),
-        ("XL330-M288", 51, False, "firmware = 51 continues when its bus watchdog trips; expected another"),
+        (
+            "XL330-M288", 51, False,
+            "firmware = 51 continues when its bus watchdog trips; expected another",
+        ),
     ],
 )
 def test_a_watchdog_that_is_told_stops_the_motor_and_no_other_is_told(model, firmware, armed, said):
@@ -639,7 +642,7 @@ def test_identification_changes_nothing_and_names_every_culprit():
     a, b, c, remedies = str(raised.value).split("; ", 3)
     assert remedies == made.remedies
     assert a == "joint 'a' (id 1): two motors reply with this id"
-    assert b == ("joint 'b' (id 2): model = XM430-W210 (firmware 46); expected XM430-W350")
+    assert b == ("joint 'b' (id 2): model = XM430-W210 (firmware 46), expected XM430-W350")
     assert c == "joint 'c' (id 3): no reply"
     assert all(m.get(11) == 3 and m.get(64) == 0 for m in motors.motors)
 
@@ -648,7 +651,7 @@ def test_identification_changes_nothing_and_names_every_culprit():
 def test_two_motors_of_one_model_with_one_id_are_noticed_wherever_they_stand(k):
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XM430-W350", q=0.1 * k)])
     made.open()
-    with pytest.raises(DriverFault, match="two motors (reply )?with this id"):
+    with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
         made.identify()
 
 
@@ -664,7 +667,7 @@ def test_a_poor_line_is_no_second_motor():
 def test_two_models_with_one_id_are_noticed():
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250")])
     made.open()
-    with pytest.raises(DriverFault, match="two motors (reply )?with this id"):
+    with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
         made.identify()
 
 

@@ -417,8 +417,8 @@ def test_missing_doubled_and_foreign_servos_are_all_named():
     with pytest.raises(DriverFault) as caught:
         bus.identify()
     assert str(caught.value) == (
-        "port 'port': motor 2 (J2) model = sts3250; expected sts3215; motor 3 (J3) replies are corrupt:"
-        " two servos with its id, another baud, or noise; motor 4 (J4) does not reply;"
+        "port 'port': motor 2 (J2) model = sts3250, expected sts3215; motor 3 (J3) replies are"
+        " corrupt: two servos with its id, another baud, or noise; motor 4 (J4) does not reply;"
         f" {bus.remedies}"
     )
 

@@ -4,9 +4,9 @@ import runpy
 from pathlib import Path
 
 import pytest
+from emulators.makers import MAKERS
 from fault_injection.faults import FAULTS
 from fault_injection.outcome import outcome
-from emulators.makers import MAKERS
 
 from arm_dynamics.core import plugins
 from arm_dynamics.hardware.motor_bus import MotorBus

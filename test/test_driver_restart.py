@@ -3,10 +3,10 @@
 from contextlib import suppress
 
 import pytest
-from fault_injection.bench import Bench
 from emulators.makers import CUBEMARS, MAKERS
 from emulators.memory import MemoryPort
 from emulators.small_arm import small_arm
+from fault_injection.bench import Bench
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from emulators.makers import MAKERS
 from fault_injection.bench import Bench
 from fault_injection.faults import FAULTS, mended
 from fault_injection.outcome import recovered
-from emulators.makers import MAKERS
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 

@@ -312,7 +312,9 @@ def test_the_current_of_a_supply_is_no_torque(model):
         ("XL330-M288", 37, True, ""),
         ("XL330-M288", 52, True, ""),
         (
-            "XL330-M288", 51, False,
+            "XL330-M288",
+            51,
+            False,
             "firmware = 51 continues when its bus watchdog trips; expected another",
         ),
     ],

@@ -428,9 +428,7 @@ def test_two_that_answer_one_after_the_other_are_two(baud):
     settings = {"baud": str(baud), "latency": "0.0002"}
     bus, wire, _ = started(ids=(1,), settings=settings, baud=baud)
     wire.fault = lambda reply: reply * 2
-    with pytest.raises(
-        DriverFault, match=r"motor 1 \(J1\) replies 2 times: its id is not unique"
-    ):
+    with pytest.raises(DriverFault, match=r"motor 1 \(J1\) replies 2 times: its id is not unique"):
         bus.identify()
 
 

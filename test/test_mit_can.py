@@ -198,7 +198,7 @@ def test_all_that_is_wrong_is_named():
         bus.identify()
     said = str(fault.value)
     assert "motor 2 (DM4340) torque range = 10 N·m (DM4310), expected 28 N·m" in said
-    assert "motor 3 (DM4310) answers 2 times: two motors have this id" in said
+    assert "motor 3 (DM4310) replies 2 times: two motors have this id" in said
     assert "motor 4 (DM4310) does not reply" in said
     assert "motor 1" not in said
 

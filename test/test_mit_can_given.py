@@ -4,9 +4,9 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
+from emulators import makers
 from fault_injection.faults import FAULTS
 from fault_injection.outcome import outcome
-from emulators import makers
 from hypothesis import given
 from hypothesis import strategies as st
 from test_mit_can import CUBES, connected, effort, enabled

@@ -447,8 +447,7 @@ def test_a_command_of_another_interface_is_refused_by_name():
     rig.look()
     rig.driver.write(Command("position", np.zeros(3)))
     assert (
-        "interface = 'position'; expected 'effort'"
-        in rig.driver.events.latest["command_rejected"]
+        "interface = 'position'; expected 'effort'" in rig.driver.events.latest["command_rejected"]
     )
 
 

@@ -12,12 +12,12 @@ from test_motor_arm_makers import Line
 
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
-from arm_dynamics.hardware.motor_bus import Reading
 from arm_dynamics.hardware.feedback_buffer import (
     MAX_VELOCITY_RATIO,
     POSITION_TOLERANCE,
     PlausibilityFilter,
 )
+from arm_dynamics.hardware.motor_bus import Reading
 
 V, DT = 4.0, 2e-3
 ONE = np.ones(1)

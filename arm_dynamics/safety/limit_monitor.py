@@ -43,7 +43,9 @@ class LimitMonitor:
         names, found = self.arm.joint_names, []
         if any(fault):
             found = [
-                Trip("motor_fault", n, 1, 0, "", time, w) for n, w in zip(names, fault, strict=True) if w
+                Trip("motor_fault", n, 1, 0, "", time, w)
+                for n, w in zip(names, fault, strict=True)
+                if w
             ]
         if False in enabled:
             off = [n for n, on in zip(names, enabled, strict=True) if on is False]

@@ -156,5 +156,6 @@ class Settling:
         said = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
         name = self.arm.joint_names
         return [
-            Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, said) for i in found
+            Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, said)
+            for i in found
         ]

@@ -3,8 +3,8 @@
 The block is gathered by indirect addresses. It contains torque enable, hardware error, bus
 watchdog, current, velocity, position, supply, temperature and the realtime tick. Two more bytes
 give blocks of three lengths: a different length in each cycle distinguishes a late reply from the
-requested one. A motor that was powered off has forgotten its indirect addresses and replies zeros, which a
-supply of 0 V reveals.
+requested one. A motor that was powered off has forgotten its indirect addresses and replies zeros,
+which a supply of 0 V reveals.
 
 References
 ----------

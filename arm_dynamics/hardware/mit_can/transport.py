@@ -54,8 +54,8 @@ class SlcanTransport(CanTransport):
     """slcan over a serial ``port``, on that port's clock: CAN frames as lines of ASCII.
 
     ``t``, three digits of identifier, the number of bytes, two digits for each byte, carriage
-    return. No checksum protects it. ``bitrate`` [bit/s] is that of the CAN bus; raises ConfigError for
-    a rate that slcan does not have.
+    return. No checksum protects it. ``bitrate`` [bit/s] is that of the CAN bus. Raises ConfigError
+    for a rate that slcan does not have.
 
     References
     ----------

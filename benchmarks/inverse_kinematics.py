@@ -107,7 +107,7 @@ def by_arm_dynamics(
 ) -> tuple[Vector, bool]:
     """Through the public function."""
     found = nearest_reachable(
-        arm, position, rotation, start=start, tolerance=tolerance, restarts=restarts
+        arm, position, rotation, initial_guess=start, tolerance=tolerance, restarts=restarts
     )
     return found.q, max(found.position_error, found.orientation_error) <= tolerance
 

@@ -253,7 +253,7 @@ def test_a_servo_beside_a_free_joint_goes_where_it_is_told():
     servo = replace(
         arm.joints[0],
         actuator="rate_limited",
-        constants=MappingProxyType({"angular_velocity": 0.5}),
+        constants=MappingProxyType({"max_velocity": 0.5}),
     )
     arm = replace(arm, joints=(servo, arm.joints[1]))
     start, told = State.of([0.0, 0.3]), Command.checked("mixed", [0.1, 0.0], 2)
@@ -296,6 +296,7 @@ def test_work_is_bounded(speed, dt, monkeypatch):
         run(arm, [0.0, 0.0], [speed, 0.0], [0.0, 0.0], dt)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_joint_of_no_influence_needs_no_nudge_beyond_all_numbers():
     """R1's angle is in no equation, however often the implicit solver asks for slopes."""

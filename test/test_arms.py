@@ -29,7 +29,7 @@ from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from tools.urdf import four_joint, puma560, seven_dof_can, so101, three_link, two_link
 
 ROOT = Path(__file__).parents[1]
@@ -137,7 +137,7 @@ def test_unknown_size_of_two_link_is_refused():
 @pytest.mark.parametrize("name", ARMS)
 def test_no_fault_is_found(name):
     folder = ROOT / "urdf"
-    assert audit((folder / f"{name}.urdf").read_text(), folder) == ()
+    assert audit_urdf((folder / f"{name}.urdf").read_text(), folder) == ()
 
 
 # --- at work ---
@@ -338,6 +338,7 @@ def test_one_second_of_free_motion_to_the_integrators_order(name, file, bound):
     np.testing.assert_allclose(2 * fine - coarse, q[end], rtol=0, atol=1e-5)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
 def test_gains_from_the_model_hold_every_arm(name):
     """Within six seconds: where a joint sticks, the integral has to outgrow its dry friction."""
@@ -366,6 +367,7 @@ def follow_walk(arm, load):
     return worst
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ARMS)
 def test_gains_of_the_file_follow_the_walk(name):
     """500 Hz; the law is not told of the load."""
@@ -374,6 +376,7 @@ def test_gains_of_the_file_follow_the_walk(name):
     assert follow_walk(arm_of(name), load) < loaded
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ARMS)
 def test_gains_of_the_file_hold_everywhere_and_a_period_late(name):
     """Loaded, 0.03 rad beside three poses; a command takes effect one control period late."""

@@ -70,6 +70,7 @@ def test_the_joint_is_free_within_the_play():
     assert moved[-1, 1] > 0
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("way", [1, -1])
 def test_a_collision_of_teeth_is_a_half_swing_of_two_bodies(way):
     """Deepest u/ω, over after π/ω, both speeds as after an elastic impact."""
@@ -197,7 +198,7 @@ def test_an_undamped_gear_is_refused_exactly_where_a_step_turns_unstable():
     assert radius > 1.01
     with pytest.raises(
         InvalidValue,
-        match=rf"'J1': touching teeth, gear_stiffness = 400 .*{OMEGA:.4g} .* {limit:.4g} s is allo",
+        match=rf"'J1': dt = .*below {limit:.4g} s.*gear_stiffness = 400 .*at {OMEGA:.4g} rad/s",
     ):
         plant.require_stable(np.zeros(1), 1.001 * limit)
 

@@ -58,6 +58,7 @@ def test_audit_of_a_broken_file_tells_all_its_faults_and_ends_with_2(tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -113,6 +114,7 @@ def test_the_list_is_readable_and_names_the_unit_of_a_prismatic_joint(monkeypatc
     assert list_arms.arm_row("rail", arm)[-1] == "0 m, 0"
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("arguments", [["dance"], [], ["audit"], ["list", "--nonsense"]])
 def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
     done = command(*arguments)

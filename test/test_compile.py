@@ -43,6 +43,7 @@ def found_by(script, *words, **environment):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_every_interface_stop_and_trip_without_any_cache(tmp_path):
     """No folder is trusted: the first configuration compiles all, in memory."""
     cache = tmp_path / "cache"
@@ -54,12 +55,14 @@ def test_every_interface_stop_and_trip_without_any_cache(tmp_path):
     assert not list(cache.rglob("*.nb?"))
 
 
+@pytest.mark.slow
 def test_every_controller_and_change_of_controller_under_torque():
     told = found_by("compile_cases.py", "still", *BUILT_IN["controllers"])
     assert told["found"] == []
     assert set(told["trips"]) >= TRIPS
 
 
+@pytest.mark.slow
 def test_every_makers_motors_under_faults():
     told = found_by("compile_cases.py", "makers")
     assert told["found"] == []

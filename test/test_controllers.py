@@ -330,10 +330,10 @@ class TestContract:
 
     def test_a_model_with_other_joints_is_refused(self, kind):
         with pytest.raises(InvalidValue, match="J1"):
-            kind(five_dof()).use_model(chain({}))
+            kind(five_dof()).set_model(chain({}))
 
     def test_parameters_are_described(self, kind):
-        for parameter in (*kind.parameters, *kind.axis_parameters, *kind.law_parameters):
+        for parameter in (*kind.parameters, *kind.axis_parameters, *kind.controller_parameters):
             assert parameter.unit
             assert parameter.description
 
@@ -366,6 +366,7 @@ class TestContract:
         assert held.any() or kind.interface == "position" or led_by_hand(kind, weak)
         np.testing.assert_array_equal(ends[0][held], ends[1][held])
 
+    @pytest.mark.quick(28)
     @pytest.mark.parametrize(("name", "seed"), WRONG_ARMS)
     def test_a_model_5_percent_wrong_stays_stable(self, kind, name, seed):
         arm = moved_by(kind, bundled(name))

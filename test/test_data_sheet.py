@@ -102,7 +102,7 @@ def test_the_motor_has_the_sheets_two_points(share):
     """No net torque at no-load speed, the stall torque at rest, through the actuator."""
     geared = RE_40 | {
         "no_load_speed": RE_40["no_load_speed"] / 20, "stall_torque": 20 * 0.8 * 2.56,
-        "gear_ratio": 20.0, "efficiency": 0.8, "viscous_share": share,
+        "gear_ratio": 20.0, "efficiency": 0.8, "viscous_fraction": share,
     }  # fmt: skip
     motor = DcMotor("J", 1e3, DataSheet(**geared).constants(rotor_inertia=137e-7))
     assert motor.constants["rotor_inertia"] == 137e-7
@@ -127,7 +127,7 @@ def test_the_motor_has_the_sheets_two_points(share):
         ({"stall_current": "a"}, "stall_current .* a number is expected"),
         ({"gear_ratio": 0.0}, "gear_ratio = 0.0"),
         ({"efficiency": 1.2}, "efficiency = 1.2: must be at most 1"),
-        ({"viscous_share": 2.0}, "viscous_share = 2.0"),
+        ({"viscous_fraction": 2.0}, "viscous_fraction = 2.0"),
         ({"tolerance": -1.0}, "tolerance = -1.0"),
         ({"no_load_current": 42.4, "stall_current": 42.4},
          "no_load_current = 42.4 A is not below stall_current = 42.4 A"),

@@ -11,6 +11,8 @@ from fault_injection.outcome import outcome
 from arm_dynamics.core import plugins
 from arm_dynamics.hardware.motor_bus import MotorBus
 
+pytestmark = pytest.mark.hardware
+
 PAGE = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "faults.py"))
 ALL = [(name, fault) for name in MAKERS for fault in FAULTS]
 LONGEST = 0.03
@@ -24,6 +26,7 @@ def case(request):
     return MAKERS[name], fault, outcome(name, fault.name)
 
 
+@pytest.mark.quick(30)
 def test_it_is_noticed_in_time_the_arm_stays_near_and_goes_on(case):
     maker, fault, came = case
     if came.detection_time is None:
@@ -39,6 +42,7 @@ def test_it_is_noticed_in_time_the_arm_stays_near_and_goes_on(case):
     assert came.recovery == "automatic" if fault.alone else came.recovery
 
 
+@pytest.mark.quick(30)
 def test_motors_with_a_watchdog_stop_without_a_host(case):
     maker, fault, came = case
     if fault.silence and maker.watched:
@@ -55,6 +59,7 @@ def test_every_driver_of_motors_is_broken_here():
     assert buses == {maker.driver for maker in MAKERS.values()}
 
 
+@pytest.mark.slow
 def test_the_page_says_what_comes_of_it():
     """Write it anew with ``python docs/faults.py``."""
     there = PAGE["PAGE"].read_text("utf-8")

@@ -11,6 +11,8 @@ from fault_injection.host import built
 
 from arm_dynamics.core.errors import DriverFault
 
+pytestmark = pytest.mark.hardware
+
 SETTINGS = {
     "dynamixel": (),
     "mit_can": (),
@@ -71,6 +73,7 @@ def taken_up(arm, program):
     return answer["status"] == "active"
 
 
+@pytest.mark.quick(1)
 @each(WATCHED)
 def test_a_host_that_stalls_is_stopped_by_the_motors_and_then_goes_on(pair):
     arm, program = pair
@@ -82,6 +85,7 @@ def test_a_host_that_stalls_is_stopped_by_the_motors_and_then_goes_on(pair):
     swings(arm, program)
 
 
+@pytest.mark.quick(1)
 @each(SETTINGS)
 def test_unplugged_while_moving_and_plugged_in_again(pair):
     arm, program = pair
@@ -96,6 +100,7 @@ def test_unplugged_while_moving_and_plugged_in_again(pair):
     assert program.tell("status")["cycles"] > before
 
 
+@pytest.mark.quick(1)
 @each(SETTINGS)
 def test_a_second_program_is_refused_and_the_first_goes_on(pair):
     arm, program = pair
@@ -109,6 +114,7 @@ def test_a_second_program_is_refused_and_the_first_goes_on(pair):
     assert starved or lost[0] == lost[1], after["latest"]
 
 
+@pytest.mark.quick(1)
 @each(WATCHED)
 def test_a_killed_host_leaves_motors_that_stop_and_another_program_takes_over(pair):
     arm, program = pair

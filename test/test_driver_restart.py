@@ -14,6 +14,8 @@ from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 
+pytestmark = pytest.mark.hardware
+
 PERIOD = 5e-3
 KINDS = {**MAKERS, CUBEMARS.name: CUBEMARS}
 KILLS = 6
@@ -88,6 +90,7 @@ def works(shop, driver):
     return driver.status is DriverState.ACTIVE and all(shop.torque) and not driver.trips
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_program_that_is_killed_at_any_point_leaves_an_arm_that_is_taken_up(name):
     """At once, or after watchdogs have tripped, in turn."""

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
 
+pytestmark = pytest.mark.hardware
+
 MANY = "SEQUENCES" in os.environ
 COUNT = int(os.environ.get("SEQUENCES", "8"))
 BEGINS = {fault.name: fault.begin for fault in FAULTS if not fault.configuring}
@@ -63,6 +65,7 @@ def is_bounded(bench):
     assert bench.longest < LONGEST
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
     @settings(

@@ -6,6 +6,8 @@ from emulators.makers import MAKERS
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.hardware.build import build_bus
 
+pytestmark = pytest.mark.hardware
+
 DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
 
 

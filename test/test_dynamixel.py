@@ -25,6 +25,8 @@ from arm_dynamics.hardware.dynamixel.identification import scan_port
 from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 
+pytestmark = pytest.mark.hardware
+
 TICK = 2 * pi / 4096
 RATE = 0.229 * 2 * pi / 60
 SIX = ("XM430-W350",) * 6

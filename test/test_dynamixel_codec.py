@@ -11,6 +11,8 @@ from arm_dynamics.hardware.dynamixel import packets as codec
 from arm_dynamics.hardware.dynamixel.control_table import Register
 from arm_dynamics.hardware.dynamixel.packets import MAX_LENGTH, Parser, crc16
 
+pytestmark = pytest.mark.hardware
+
 NASTY = st.lists(
     st.sampled_from([b"\xff\xff\xfd", b"\xff", b"\xfd", b"\x00", b"\x55", b"\x07"]), max_size=12
 ).map(b"".join)

@@ -165,6 +165,7 @@ def test_a_way_is_refused_for_what_it_asks_of_the_joints_before_what_it_asks_of_
     assert len(paused) == 2 * len(feasibility.solve_feasible(ARM, found).times)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("which", [{}, {"velocities"}, {"velocities", "accelerations"}])
 def test_the_fault_of_one_waypoint_among_many_is_found_at_its_time(which):
     """Whatever waypoints give; and where they differ in that, each segment by itself."""

@@ -13,6 +13,8 @@ from arm_dynamics.hardware.dynamixel.feedback_reader import (
 )
 from arm_dynamics.hardware.dynamixel.packets import StatusData
 
+pytestmark = pytest.mark.hardware
+
 IDS = (1, 2, 3, 4, 5, 6)
 PERIOD = 5e-3
 

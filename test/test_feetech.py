@@ -22,6 +22,8 @@ from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
+pytestmark = pytest.mark.hardware
+
 STEP = 2 * math.pi / 4096
 BAUD = 1_000_000
 IDS = (1, 2, 3, 4, 5, 6)

@@ -70,6 +70,54 @@ def test_a_single_waypoint_due_at_once_is_taken_as_far_as_limits_allow():
         session.goals.accept(GoalRequest(NAMES, [0.0], [far]))
 
 
+def test_a_goal_that_comes_while_another_trajectory_is_entered_is_followed():
+    """The loop's thread computes the entry without a lock; a trajectory posted then is not lost."""
+    session, goals = Session(), []
+    following = session.loop.reference_generator
+    spliced_at = following.spliced_at
+
+    def interrupted(*given):
+        if not goals:
+            following.spliced_at = spliced_at
+            goals.append(session.goals.accept(to(goal=within(0.01))))
+        return spliced_at(*given)
+
+    session.loop.hold({"R1": HOME[0] + 0.01})
+    following.spliced_at = interrupted
+    session.tick()
+    verdict = session.finish(goals[0])
+    assert verdict.code == ErrorCode.SUCCESSFUL
+    assert OVERRIDDEN not in verdict.text
+    assert np.abs(session.loop.state.q - AWAY).max() < 0.011
+
+
+def test_a_goal_is_checked_although_a_stream_always_has_a_trajectory_pending():
+    session = Session()
+    goal = session.goals.accept(to(path=within(0.05)))
+    session.tick(2)
+    streamed(session, 20)
+    assert goal.result is None
+    session.simulation.reset(HOME + 0.09)  # no motion that restarts the loop
+    streamed(session, 1)
+    assert goal.result.code == ErrorCode.PATH_TOLERANCE_VIOLATED
+    assert OVERRIDDEN in goal.result.text
+
+
+def streamed(session, count):
+    """Ticks with a new trajectory between the loop's step and the look at the goal."""
+    for _ in range(count):
+        session.loop.step()
+        session.loop.follow(parse_trajectory(ARM, NAMES, [2.0], [AWAY], start=session.now))
+        session.goals.update()
+
+
+def test_a_goal_whose_trajectory_is_replaced_before_it_is_entered_is_overridden():
+    session = Session()
+    goal = session.goals.accept(to())
+    session.loop.hold({"R1": HOME[0]})
+    assert session.finish(goal).text.endswith(OVERRIDDEN)
+
+
 def test_a_goal_is_reached():
     session = Session()
     start = session.now

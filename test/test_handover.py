@@ -48,6 +48,7 @@ OFFSET = 2 * ARM.effort_limit * 2e-3 / LENGTH
 """Largest step of a tick that comes from the change itself."""
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("before", ["pid", "gravity_compensation", "pid_gravity"])
 @pytest.mark.parametrize("after", ["pid", "pid_gravity", "computed_torque", "impedance"])
 def test_the_torque_does_not_step(before, after):

@@ -19,6 +19,8 @@ from arm_dynamics.model.calibration import CalibrationPoints, calibrate, calibra
 from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.model.urdf_params import with_params
 
+pytestmark = pytest.mark.hardware
+
 SO101 = (resources.resource_folder("urdf") / "so101.urdf").read_text(encoding="utf-8")
 REVOLUTE = Joint("J", "revolute", -1.2, 0.9, 1.0, 1.0)
 CONTINUOUS = Joint("J", "continuous", -np.inf, np.inf, 1.0, 1.0)

@@ -231,7 +231,11 @@ def test_a_refusal_names_target_distance_and_nearest_point():
     assert isinstance(refusal.value, ArmDynamicsError)
     np.testing.assert_allclose(refusal.value.nearest, (2, 0, 0), atol=1e-12)
     sent = pickle.loads(pickle.dumps(refusal.value))
-    assert (str(sent), sent.missed, sent.q) == (said, refusal.value.position_error, refusal.value.q)
+    assert (str(sent), sent.position_error, sent.q) == (
+        said,
+        refusal.value.position_error,
+        refusal.value.q,
+    )
 
 
 def test_a_rotation_out_of_reach_is_told_in_radians():
@@ -267,7 +271,7 @@ def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
         ({"weights": [0] * 6}, "weights .* are expected"),
         ({"weights": [1, 1, -1, 0, 0, 0]}, "none below 0"),
         ({"weights": [1] * 6}, "count rotation, and none is given"),
-        ({"start": [0.0]}, r"start: shape \(1,\)"),
+        ({"initial_guess": [0.0]}, r"initial_guess: shape \(1,\)"),
         ({"tolerance": 0.0}, "tolerance = 0.0"),
         ({"restarts": -1}, "restarts = -1"),
         ({"seed": 0.5}, "seed = 0.5"),

@@ -41,6 +41,7 @@ class Late(SimulationDriver):
         self.simulation.advance()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
 def test_an_arm_holds_with_late_commands(name):
     """From 0.01 rad beside its initial pose: it never is 0.02 rad away, and comes to it."""
@@ -60,6 +61,7 @@ def test_an_arm_holds_with_late_commands(name):
     assert worst.max() < 0.01
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
 def test_the_delay_margin_is_at_least_two_control_periods(name):
     arm = load_arm(name)

@@ -19,7 +19,7 @@ from arm_dynamics.cli import audit as audit_cli
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.model.audit import UrdfRejected, audit
+from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 from arm_dynamics.model.load import parse_arm
 
 
@@ -384,7 +384,7 @@ def test_what_the_audit_passes_is_loaded_as_it_is_written(changes, wrapped):
         text = text[:start] + new + text[stop:]
     old, new = WRAPPED[wrapped]
     text = text.replace(old, new, 1)
-    passed = all(fault.severity == "warning" for fault in audit(text))
+    passed = all(fault.severity == "warning" for fault in audit_urdf(text))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if passed:

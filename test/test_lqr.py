@@ -408,6 +408,7 @@ def test_a_grid_that_is_none_is_refused(grid, error, said):
         build_gain_table(ARM, WEIGHTS, grid)
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
     file = tmp_path / "reach.npz"
     axes = ["J2=0:1:2", "J3=0.5:1:2"]
@@ -416,7 +417,7 @@ def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
     )
     assert "4 poses" in capsys.readouterr().out
     law = build_controller(ARM, "lqr")
-    law.use_table(load_gain_table(file, law.arm, law.weights))
+    law.set_gain_table(load_gain_table(file, law.arm, law.weights))
     q = np.array([0.0, 1.0, 0.5, ARM.configuration("initial")[3]])
     np.testing.assert_allclose(law.gain(q), lqr_gain(ARM, q, law.weights), atol=1e-9)
     with pytest.raises(ConfigError, match="--grid J2=0:1"):

@@ -3,7 +3,7 @@
 import pytest
 from test_audit import GOOD, mutated
 
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.mesh_files import find_mesh
 from arm_dynamics.viewer.drawing import load_visuals
 
@@ -36,7 +36,7 @@ def geometries(text, folder):
 def test_a_mesh_in_the_models_folder_is_drawn(tmp_path):
     (tmp_path / "arm.stl").write_text(TRIANGLE)
     text = mutated('<box size="0.2 0.1 0.1"/>', '<mesh filename="arm.stl"/>')
-    assert audit(text, tmp_path) == ()
+    assert audit_urdf(text, tmp_path) == ()
     assert geometries(text, tmp_path) == geometries(GOOD, tmp_path)
 
 
@@ -52,7 +52,7 @@ def test_meshes_outside_the_models_folders_and_packages_are_not_opened(uri, tmp_
     (folder / "link.stl").symlink_to(tmp_path / "secret.stl")
     assert find_mesh(uri, folder) is None
     text = mutated('<box size="0.2 0.1 0.1"/>', f'<mesh filename="{uri}"/>')
-    (fault,) = audit(text, folder)
+    (fault,) = audit_urdf(text, folder)
     assert fault.value == uri
     if uri not in MISSING:
         assert fault.severity == "warning"

@@ -19,6 +19,8 @@ from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
+pytestmark = pytest.mark.hardware
+
 FRAME = 130e-6  # s on the wire at 1 Mbit/s
 PASSED = 2e-3  # s, a period
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"))

@@ -24,6 +24,8 @@ from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.safety_settings import SafetySettings
 
+pytestmark = pytest.mark.hardware
+
 PERIOD = 2e-3
 PROMPT = {"reply_timeout": "0.001"}
 """A law that wants a cycle in 2 ms does not wait for 3 ms for an answer that was lost."""
@@ -101,6 +103,7 @@ def taken_up(interface, **safety):
     return rig
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
 def test_nothing_sags_when_torque_comes_on(interface):
     """A spring of 50 N·m/rad would give by 10° under 8.6 N·m, a damper for ever."""
@@ -159,6 +162,7 @@ def test_it_goes_to_where_it_is_told():
     assert not rig.driver.trips
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("fault", ["loss", "truncation", "duplication", "corruption"])
 @pytest.mark.parametrize("share", [0.01, 0.1])
 def test_bad_answers_neither_trip_nor_move_it(fault, share):
@@ -214,10 +218,11 @@ def test_a_motor_that_fails_stops_the_arm(happens):
     assert any(t.joint == "J4" for t in rig.driver.trips)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("q", [arm().configuration("initial"), HEAVY, np.zeros(7)])
 def test_the_law_of_the_file_leads_the_arm_at_the_rate_of_the_file(q):
     """A command goes out one cycle late; stretched straight up J1 turns next to no inertia."""
-    period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["rate"]
+    period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["update_rate"]
     rig = Rig(q=q, period=period)
     rig.driver.configure()
     rig.driver.read()

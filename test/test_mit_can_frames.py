@@ -12,6 +12,8 @@ from arm_dynamics.hardware.mit_can.can_frames import Ranges, decode, encode, enc
 from arm_dynamics.hardware.mit_can.motors import MOTORS, find_motor
 from arm_dynamics.hardware.mit_can.transport import decode_line, encode_line
 
+pytestmark = pytest.mark.hardware
+
 DM4310, DM8009 = find_motor("DM4310").ranges, find_motor("DM8009").ranges
 finite = st.floats(-100, 100)
 

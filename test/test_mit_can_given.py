@@ -15,6 +15,8 @@ from arm_dynamics.hardware.mit_can.motors import MOTORS
 from arm_dynamics.hardware.mit_can.reply_checks import MAX_MISSES, TorqueLossDetector
 from arm_dynamics.hardware.motor_bus import MotorCommand
 
+pytestmark = pytest.mark.hardware
+
 AK, RANGE = MOTORS["AK60-6"], 15.0
 
 
@@ -131,6 +133,7 @@ KINDS = (
 )  # fmt: skip
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", KINDS)
 def test_an_arm_of_them_stops_and_goes_on(name, monkeypatch):
     """As every maker's; a reboot is noticed by what is not given, which takes longer."""

@@ -20,6 +20,8 @@ from arm_dynamics.hardware.mit_can.transport import PythonCanTransport, SlcanTra
 from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.model.hardware_info import JointMotor
 
+pytestmark = pytest.mark.hardware
+
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "AK80-9"))
 SLOW = {"reply_timeout": "0.25"}  # a busy machine is no silent motor
 CODECS = pytest.mark.parametrize("codec", ["native", "python-can"])

@@ -14,6 +14,8 @@ from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.safety.controlled_stop import STOP_TIME
 from arm_dynamics.safety.safety_settings import SafetySettings
 
+pytestmark = pytest.mark.hardware
+
 
 def settings(**changes):
     return SafetySettings(velocity_limit_scale=SAFETY.velocity_limit_scale, **changes)

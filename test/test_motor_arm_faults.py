@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -13,6 +14,7 @@ from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
+pytestmark = pytest.mark.hardware
 IDS = st.integers(1, 3)
 FASTEST = 25.0
 """No joint of this arm may pass it [rad/s]: a fall without torque, or a push that was let go."""

@@ -15,6 +15,8 @@ from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 
+pytestmark = pytest.mark.hardware
+
 PERIOD = 2e-3
 
 
@@ -79,6 +81,7 @@ def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
     assert line.driver.status is DriverState.INACTIVE
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", ["loss", "corruption", "truncation", "duplication"])
 def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):

@@ -13,6 +13,8 @@ from test_motor_arm_makers import Line
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
 
+pytestmark = pytest.mark.hardware
+
 LONG = 10.0
 """No thread here takes so long [s]."""
 
@@ -32,6 +34,7 @@ def meanwhile(act, during, after=False):
     return called, threads
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("method", ["enable", "read", "enable_watchdog"])
 @pytest.mark.parametrize("after", [False, True])
@@ -66,6 +69,7 @@ def test_no_goal_follows_the_torque_off_of_a_close(name):
     assert line.driver.status is DriverState.UNCONFIGURED
 
 
+@pytest.mark.slow
 def test_a_loop_survives_whatever_other_threads_press_and_close():
     dice = np.random.default_rng(1)
     for _ in range(40):

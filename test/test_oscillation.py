@@ -33,6 +33,8 @@ from arm_dynamics.safety.oscillation import (
 )
 from arm_dynamics.simulation.linearization import zero_order_hold
 
+pytestmark = pytest.mark.hardware
+
 MANY = "OSCILLATIONS" in os.environ
 COUNT = int(os.environ.get("OSCILLATIONS", "2"))
 LONGEST = 1.0
@@ -45,6 +47,7 @@ LAWS = {
 POLICIES = {"effort": ("hold", "ramp", "damp"), "position": ("hold",), "velocity": ("hold",)}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(("kind", "interface"), CASES)
 def test_no_activation_and_stop_failed_leaves_an_arm_oscillating(kind, interface):
     @settings(
@@ -244,6 +247,7 @@ def test_reversals_are_counted_at_speed_and_close_together():
     )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("kind", "seed", "rate"), [("cubemars", 1592485180, 50.0), ("mit_can", 4103731596, 89.5)]
 )

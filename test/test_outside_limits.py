@@ -14,6 +14,8 @@ from arm_dynamics.safety.controlled_stop import make_stop
 from arm_dynamics.safety.limit_monitor import LimitMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
+pytestmark = pytest.mark.hardware
+
 UPPER = 3.0
 OUTSIDE = (0.3, UPPER + 0.15, 0.0)
 J2 = np.array([0.0, 1.0, 0.0])

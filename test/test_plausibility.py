@@ -19,6 +19,8 @@ from arm_dynamics.hardware.feedback_buffer import (
 )
 from arm_dynamics.hardware.motor_bus import Reading
 
+pytestmark = pytest.mark.hardware
+
 V, DT = 4.0, 2e-3
 ONE = np.ones(1)
 

@@ -13,6 +13,8 @@ from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import Driver, DriverState
 from arm_dynamics.safety.controlled_stop import SAG
 
+pytestmark = pytest.mark.hardware
+
 PATIENT = replace(SAFETY, motor_watchdog_timeout=1.0, recovery_cycles=5)
 """Motors that outlast a gap of states."""
 PERIOD = 8e-3
@@ -109,6 +111,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("interrupt", "seen"), CASES)
 def test_a_loaded_servo_does_not_sink_with_interruptions(interrupt, seen):
     rig = soft()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from arm_dynamics import Plant, load_arm
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from tools.urdf import puma560
 
 SAMPLES = json.loads(
@@ -76,7 +76,7 @@ def test_the_published_tensors_are_those_of_no_body():
         ('<mass value="1" />', '<mass value="0" />', "zero beside"),
     ):  # fmt: skip
         assert now in text
-        (found,) = audit(text.replace(now, printed))
+        (found,) = audit_urdf(text.replace(now, printed))
         assert fault in found.problem
 
 

@@ -69,23 +69,23 @@ def test_the_end_stops_of_the_arm_are_not_in_the_way(servos):
 def test_limits_reach_no_command_of_before(servos):
     servos.follow((4.0, 1.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(0.5)
-    servos.change("J1", "maximum", 0.3)
+    servos.change("J1", "max_position", 0.3)
     assert servos.advance(1.0).q[0] == 1.5
     servos.follow((0.3, 0.8, 0.0, 0.0, 0.0, 0.0))  # J1's slider is shown at its new end
     assert servos.advance(2.5).q.tolist() == [4.0, 0.8, 0.0, 0.0, 0.0, 0.0]
     servos.follow((0.2, 0.8, 0.0, 0.0, 0.0, 0.0))
     assert servos.advance(9.0).q[0] == 0.2
-    servos.change("J1", "maximum", 5.0)
+    servos.change("J1", "max_position", 5.0)
     assert servos.advance(9.0).q[0] == 0.2
 
 
 def test_a_slider_that_comes_back_commands_again(servos):
     """The same angle under new limits: 3 rad, which was 2.5 rad when it was commanded before."""
-    servos.change("J1", "maximum", 2.5)
+    servos.change("J1", "max_position", 2.5)
     servos.follow((3.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(0.1)
-    servos.change("J1", "maximum", 2.0)
-    servos.change("J1", "maximum", 5.0)
+    servos.change("J1", "max_position", 2.0)
+    servos.change("J1", "max_position", 5.0)
     assert servos.desired[0] == 2.5
     servos.follow((3.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     assert servos.desired[0] == 3.0
@@ -94,21 +94,21 @@ def test_a_slider_that_comes_back_commands_again(servos):
 def test_a_velocity_acts_at_once(servos):
     servos.follow((6.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(0.5)
-    servos.change("J1", "angular_velocity", 4.0)
+    servos.change("J1", "max_velocity", 4.0)
     assert servos.advance(0.5).q[0] == 2.5
-    servos.change("J1", "angular_velocity", 0.0)
+    servos.change("J1", "max_velocity", 0.0)
     assert servos.advance(9.0).q[0] == 2.5
 
 
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        ("minimum", -0.1), ("minimum", 2.1), ("maximum", 6.3), ("maximum", nan),
-        ("angular_velocity", 100.5), ("angular_velocity", -1.0), ("angular_velocity", inf),
+        ("min_position", -0.1), ("min_position", 2.1), ("max_position", 6.3), ("max_position", nan),
+        ("max_velocity", 100.5), ("max_velocity", -1.0), ("max_velocity", inf),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_refused_and_the_old_ones_stay(servos, name, number):
-    servos.change("J2", "maximum", 2.0)
+    servos.change("J2", "max_position", 2.0)
     before = servos.parameters
     with pytest.raises(InvalidValue, match=rf"J2.*{name} = "):
         servos.change("J2", name, number)
@@ -198,22 +198,23 @@ def test_a_browser_edits_parameters(servos, page):
         velocity = texts["velocity [rad/s]2"]
         client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "2"})
         client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "25"})
-        assert eventually(lambda: servos.parameters["J1"]["angular_velocity"] == 25.0)
+        assert eventually(lambda: servos.parameters["J1"]["max_velocity"] == 25.0)
         assert "J1: velocity [rad/s] = 25" in str(client.until_quiet(0.5))
         client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "2500"})
         heard = str(client.until_quiet(0.5))
-        assert "angular_velocity = 2500 rad/s: at least 0 and at most 100" in heard
+        assert "max_velocity = 2500 rad/s: at least 0 and at most 100" in heard
         assert "'updates': {'value': '25'}" in heard
-    assert servos.parameters["J1"]["angular_velocity"] == 25.0
+    assert servos.parameters["J1"]["max_velocity"] == 25.0
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("label", "text", "said"),
     [
-        ("min [rad]", "3", "minimum = 3 rad: at most its maximum, 2 rad"),
-        ("min [rad]", "-1", "minimum = -1 rad: at least 0 and at most 6.28319"),
-        ("max [rad]", "7", "maximum = 7 rad: at least 0 and at most 6.28319"),
-        ("velocity [rad/s]", "101", "angular_velocity = 101 rad/s: at least 0 and at most 100"),
+        ("min [rad]", "3", "min_position = 3 rad; expected at most max_position = 2 rad"),
+        ("min [rad]", "-1", "min_position = -1 rad: at least 0 and at most 6.28319"),
+        ("max [rad]", "7", "max_position = 7 rad: at least 0 and at most 6.28319"),
+        ("velocity [rad/s]", "101", "max_velocity = 101 rad/s: at least 0 and at most 100"),
         ("velocity [rad/s]", "fast", "a number is expected"),
         ("velocity [rad/s]", "", "a number is expected"),
         ("max [rad]", "nan", "a finite number is expected"),
@@ -265,6 +266,7 @@ def test_what_the_page_does_not_have_is_refused(page):
 # The command ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplog, tmp_path):
     begin = time.monotonic()
     module = registry.load_demo("puma560")
@@ -303,6 +305,7 @@ def test_bad_options_are_refused(bad, error, said):
         puma560.run(bad)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_cleanly_with_a_figure(tmp_path):
     command = [sys.executable, "-m", "arm_dynamics.cli.main", "demo", "puma560", "--port", "0"]
     command += ["--out", str(tmp_path)]

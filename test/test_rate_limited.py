@@ -84,14 +84,14 @@ def test_published_vectors_through_an_arm():
         state, told = State.of([0.0], act=arm.initial_act), 0.0
         for row in scenario["rows"]:
             if row["event"] == "param":
-                arm = arm.with_motor("J1", angular_velocity=row["velocity"])
+                arm = arm.with_motor("J1", max_velocity=row["velocity"])
                 continue
             told = told if row["command"] is None else row["command"]
             if row["elapsed_s"] > 0:
                 state = Plant(arm).step(state, position(told), row["elapsed_s"])
             assert state.q.tolist() == [row["angle_f64"]]
             assert state.act.tolist() == [row["desired_f64"], told]
-        arm = arm.with_motor("J1", angular_velocity=1.0)
+        arm = arm.with_motor("J1", max_velocity=1.0)
 
 
 @given(angles, angles, st.floats(0, 100), st.floats(-1, 10))
@@ -123,9 +123,9 @@ def test_time_that_does_not_pass_moves_nothing(elapsed):
 
 def test_a_command_counts_once_when_it_arrives():
     """Held and repeated commands are old news; limits do not reach back, the velocity does."""
-    angle, act = servo(maximum=2.0).move(5.0, 0.0, (0.0, 0.0), 1.0)
+    angle, act = servo(max_position=2.0).prescribed_motion(5.0, 0.0, (0.0, 0.0), 1.0)
     assert (angle, act) == (1.0, (2.0, 5.0))
-    narrow = servo(maximum=0.5, angular_velocity=0.25)
+    narrow = servo(max_position=0.5, max_velocity=0.25)
     angle, act = narrow.prescribed_motion(5.0, angle, act, 2.0)
     assert (angle, act) == (1.5, (2.0, 5.0))
     angle, act = narrow.prescribed_motion(4.0, angle, act, 0.4)
@@ -137,7 +137,7 @@ def test_a_command_counts_once_when_it_arrives():
 def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapsed):
     """Whatever command comes first arrives, also 0, from the own states at rest."""
     minimum, maximum = sorted((minimum, maximum))
-    actuator = servo(minimum=minimum, maximum=maximum)
+    actuator = servo(min_position=minimum, max_position=maximum)
     rest = [state.initial for state in actuator.states]
     angle, (desired, last) = actuator.prescribed_motion(command, 0.1, rest, elapsed)
     assert desired == min(max(command, minimum), maximum)
@@ -146,43 +146,50 @@ def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapse
 
 
 def test_held_it_stays_even_outside_its_limits():
-    actuator = servo(minimum=0.0, maximum=1.0)
+    actuator = servo(min_position=0.0, max_position=1.0)
     act = actuator.hold_act(-2.0, (0.4, 0.4))
     assert actuator.prescribed_motion(-2.0, -2.0, act, 9.0) == (-2.0, (-2.0, -2.0))
     assert actuator.prescribed_motion(-3.0, -2.0, act, 9.0)[0] == 0.0
 
 
 def test_parameters_are_checked():
-    assert servo().constants == {"minimum": 0.0, "maximum": 2 * pi, "angular_velocity": 1.0}
-    assert servo(minimum=1.0, maximum=1.0).move(9.0, 0.0, (1.0, 0.0), 5.0)[0] == 1.0
-    with pytest.raises(InvalidValue, match=r"'J': minimum = 3 rad: at most its maximum, 2 rad"):
-        servo(minimum=3.0, maximum=2.0)
+    assert servo().constants == {"min_position": 0.0, "max_position": 2 * pi, "max_velocity": 1.0}
+    assert (
+        servo(min_position=1.0, max_position=1.0).prescribed_motion(9.0, 0.0, (1.0, 0.0), 5.0)[0]
+        == 1.0
+    )
+    with pytest.raises(
+        InvalidValue, match=r"'J': min_position = 3 rad; expected at most max_position = 2 rad"
+    ):
+        servo(min_position=3.0, max_position=2.0)
     for velocity in (-0.1, 100.1, inf, nan):
-        with pytest.raises(InvalidValue, match="angular_velocity"):
-            servo(angular_velocity=velocity)
+        with pytest.raises(InvalidValue, match="max_velocity"):
+            servo(max_velocity=velocity)
     for limit in (-0.1, 6.3, inf, nan):
-        for name in ("minimum", "maximum"):
+        for name in ("min_position", "max_position"):
             with pytest.raises(InvalidValue, match=f"'R2': {name} = {limit:g} rad"):
                 servos().with_motor("R2", **{name: limit})
-    with pytest.raises(InvalidValue, match="'R2': minimum = 3 rad: at most its maximum"):
-        servos().with_motor("R2", minimum=3.0, maximum=2.0)
-    assert servo().armature == servo().viscous_friction == servo().dry_friction == 0
+    with pytest.raises(
+        InvalidValue, match="'R2': min_position = 3 rad; expected at most max_position = 2 rad"
+    ):
+        servos().with_motor("R2", min_position=3.0, max_position=2.0)
+    assert servo().armature == servo().viscous_friction == servo().breakaway_effort == 0
     with pytest.raises(UnknownName, match="'effort'; known: position"):
         servo().effort("effort", 1.0, 0.0, 0.0)
 
 
 SERVO_JOINT = """<ros2_control name="c" type="system"><joint name="J1">
-<param name="actuator">rate_limited</param><param name="minimum">{low}</param>
-<param name="maximum">2</param><param name="angular_velocity">3</param>
+<param name="actuator">rate_limited</param><param name="min_position">{low}</param>
+<param name="max_position">2</param><param name="max_velocity">3</param>
 <command_interface name="position"/><state_interface name="position"/></joint></ros2_control>"""
 
 
 def test_a_urdf_names_it(recwarn):
     arm = parse_arm(chain_urdf({}, more=SERVO_JOINT.format(low=1)))
     assert not [w for w in recwarn if "ros2_control" in str(w.message)]
-    assert arm.actuators[0].constants == {"minimum": 1, "maximum": 2, "angular_velocity": 3}
+    assert arm.actuators[0].constants == {"min_position": 1, "max_position": 2, "max_velocity": 3}
     assert arm.act_names == ("J1.desired", "J1.command")
-    with pytest.raises(UrdfRejected, match=r"minimum.*at least 0 and at most 6.28319"):
+    with pytest.raises(UrdfRejected, match=r"min_position.*at least 0 and at most 6.28319"):
         parse_arm(chain_urdf({}, more=SERVO_JOINT.format(low=-1)))
 
 
@@ -194,7 +201,7 @@ def test_every_joint_of_an_arm_moves_as_alone(method):
     """Irregular steps, changing commands: the plant equals the law, joint by joint."""
     rng, arm = np.random.default_rng(3), servos()
     for name, w in zip(arm.joint_names, (0.3, 1.0, 2.5, 7.0, 100.0), strict=True):
-        arm = arm.with_motor(name, angular_velocity=w)
+        arm = arm.with_motor(name, max_velocity=w)
     plant, state = Plant(arm, method), State.of(arm.configuration("initial"))
     alone = list(zip(state.q.tolist(), arm.initial_act.reshape(-1, 2).tolist(), strict=True))
     for _ in range(40):
@@ -212,7 +219,7 @@ def test_every_joint_of_an_arm_moves_as_alone(method):
 
 
 def test_a_joint_lands_exactly_and_stands():
-    arm, goal = servos(angular_velocity=0.7), [0.1, 0.2, 0.123456789, 1 / 3, pi / 7]
+    arm, goal = servos(max_velocity=0.7), [0.1, 0.2, 0.123456789, 1 / 3, pi / 7]
     plant, state = Plant(arm), State.of(arm.configuration("initial"))
     for _ in range(2000):
         state = plant.step(state, position(*goal), 1e-3)
@@ -233,7 +240,7 @@ def mixed(arm=TWO, **constants):
 
 def test_the_other_joints_feel_the_servo_start():
     """Its jump of velocity is an impulse: M_ff Δv_f = -M_fp Δv_p."""
-    arm, dt = mixed(angular_velocity=2.0).with_gravity([0, 0, 0]), 1e-7
+    arm, dt = mixed(max_velocity=2.0).with_gravity([0, 0, 0]), 1e-7
     q = np.array([0.3, -0.5])
     command = Command.checked("mixed", [0.0, 1.0], 2)
     after = Plant(arm).step(State.of(q), command, dt)
@@ -245,7 +252,7 @@ def test_the_other_joints_feel_the_servo_start():
 
 def test_the_reported_effort_is_what_the_motion_takes():
     """RNEA with the plant's own acceleration gives the servo's effort, viscous friction on top."""
-    arm = mixed(angular_velocity=0.8)
+    arm = mixed(max_velocity=0.8)
     plant, dt = Plant(arm), 1e-4
     command = Command.checked("mixed", [1.5, 2.0], 2)
     state = plant.step(State.of([0.2, -0.4], [1.5, 0.0]), command, dt, 50)
@@ -260,7 +267,7 @@ def test_the_reported_effort_is_what_the_motion_takes():
 @pytest.mark.parametrize(("method", "close"), [("rk4", 1e-9), ("adaptive", 1e-6)])
 def test_a_joint_swings_as_the_servo_carries_it(method, close):
     """M_ff v̇_f = tau_f - d v_f - h_f(q, v) with the servo's angle a given function of time."""
-    arm, w, seconds = mixed(angular_velocity=0.8), 0.8, 0.5
+    arm, w, seconds = mixed(max_velocity=0.8), 0.8, 0.5
 
     def free(t, y):
         q, v = np.array([y[0], -0.4 + w * t]), np.array([y[1], w])
@@ -275,9 +282,10 @@ def test_a_joint_swings_as_the_servo_carries_it(method, close):
     assert state.q[1] == pytest.approx(-0.4 + w * seconds, abs=1e-12)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("method", INTEGRATORS)
 def test_a_servo_keeps_its_pace_whatever_pulls_at_it(method):
-    arm, dt = mixed(angular_velocity=0.8).with_joint("J1", friction=0.3), 1e-3
+    arm, dt = mixed(max_velocity=0.8).with_joint("J1", friction=0.3), 1e-3
     plant, state = Plant(arm, method), State.of([0.2, -0.4], [3.0, 0.0])
     for k in range(1, 200):
         state = plant.step(state, Command.checked("mixed", [20.0, 2.0], 2), dt)
@@ -298,11 +306,11 @@ def test_live_limits_of_a_running_simulation():
     for _ in range(10):
         sim.advance()
     assert sim.state.q[0] == pytest.approx(0.1)
-    sim.set_arm(sim.arm.with_motor("R1", angular_velocity=5.0))
+    sim.set_arm(sim.arm.with_motor("R1", max_velocity=5.0))
     for _ in range(10):
         sim.advance()
     assert sim.state.q[0] == pytest.approx(0.6)
-    sim.set_arm(sim.arm.with_motor("R1", angular_velocity=2.0, maximum=0.2))
+    sim.set_arm(sim.arm.with_motor("R1", max_velocity=2.0, max_position=0.2))
     for _ in range(10):
         sim.advance()
     assert sim.state.q[0] == pytest.approx(0.8)
@@ -334,7 +342,7 @@ def test_a_command_is_clamped_to_the_limits_of_when_it_is_sent(first, events):
             desired = min(max(a, low), high)
         if kind == "limits":
             low, high = sorted((a, b))
-            sim.set_arm(sim.arm.with_motor("J1", minimum=low, maximum=high))
+            sim.set_arm(sim.arm.with_motor("J1", min_position=low, max_position=high))
         angle = rate_limited_step(angle, desired, 1.0, dt)
         assert sim.advance().q.tolist() == [angle]
 
@@ -346,7 +354,7 @@ def test_nobody_commands_servos_and_they_stand():
     """Also where the start is outside the limits of commands."""
     arm = five_dof().with_actuator("rate_limited")
     sim = Simulation(arm, period=2e-3, dt=1e-3)
-    assert sim.state.q[1] < arm.actuators[1].constants["minimum"]
+    assert sim.state.q[1] < arm.actuators[1].constants["min_position"]
     for _ in range(100):
         state = sim.advance()
     assert state.q.tolist() == arm.configuration("initial").tolist()
@@ -358,7 +366,7 @@ def test_when_commands_cease_servos_stop_where_they_are():
     goal = sim.state.q + 0.4
     sim.submit(position(*goal))
     sim.advance()
-    sim.set_arm(sim.arm.with_motor("R1", maximum=0.01))
+    sim.set_arm(sim.arm.with_motor("R1", max_position=0.01))
     for _ in range(60):
         sim.advance()
     stopped = sim.state

@@ -23,7 +23,7 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_description import robot_description
 from arm_dynamics.safety.events import Events
@@ -112,7 +112,7 @@ def random_positions(arm, count=20):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_audit_finds_this_and_nothing_else(name):
     path, expected = path_of(name), ARMS[name][2]
-    faults = audit(path.read_text(), path.parent)
+    faults = audit_urdf(path.read_text(), path.parent)
     assert len(faults) == len(expected), faults
     for fault, (severity, element, problem) in zip(faults, expected, strict=True):
         assert (fault.severity, fault.element) == (severity, element)
@@ -145,7 +145,7 @@ def test_meshes_resolve_or_are_warned_of(name, tmp_path):
     for mesh in meshes:
         assert mesh.startswith("package://example-robot-data/")
         assert any(place.is_file() for place in candidates(mesh, path.parent)), mesh
-    unknown = [fault for fault in audit(text, tmp_path) if "package" in fault.problem]
+    unknown = [fault for fault in audit_urdf(text, tmp_path) if "package" in fault.problem]
     assert [fault.severity for fault in unknown] == ["warning"]
     assert "example-robot-data" in unknown[0].problem
 
@@ -181,6 +181,7 @@ def test_inverse_dynamics_undoes_forward_dynamics(name):
         np.testing.assert_allclose(rigid_body.rnea(arm, q, v, a), tau, rtol=0, atol=1e-10)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_two_seconds_under_gravity_are_held(name):
     """In a tilted field that the law does not know; 0.02 rad aside and back."""
@@ -197,6 +198,7 @@ def test_two_seconds_under_gravity_are_held(name):
     np.testing.assert_allclose(simulation.state.q, goal, rtol=0, atol=HELD)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("mass", [0.0, 1.0])
 @pytest.mark.parametrize("name", NAMES)
 def test_computed_torque_steps_every_joint_without_much_overshoot(name, mass):
@@ -220,6 +222,7 @@ def test_an_arm_without_a_parameter_file_has_computed_torque_by_default(name):
     assert isinstance(build_controller(arm_of(name)), ComputedTorque)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_let_go_it_falls_and_stays_finite(name):
     """Without effort a tilted arm sinks, against its friction and its end stops."""
@@ -242,6 +245,7 @@ def test_the_page_says_the_same(name):
     assert ("no faults" in row) == (not expected)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("q", "position", "turned"),
     [

@@ -133,6 +133,7 @@ def test_the_stop_begins_without_a_step_of_torque(start):
     assert (steps.max(axis=0) <= 0.1 * five_dof().effort_limit).all()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("start", STARTS)
 def test_an_untold_payload_sags_a_little_and_is_held(start):
     with_load, without = (stopped(start, payload, 1.5) for payload in (0.5, 0.0))

@@ -47,6 +47,8 @@ from arm_dynamics.safety.events import Events, Trip, Trips
 from arm_dynamics.safety.limit_monitor import LimitMonitor
 from arm_dynamics.safety.safety_settings import PARAMETERS, SafetySettings
 
+pytestmark = pytest.mark.hardware
+
 WARM = np.full(3, 30.0)
 
 

@@ -20,6 +20,8 @@ from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.safety.safety_settings import SafetySettings
 
+pytestmark = pytest.mark.hardware
+
 WARM = np.full(3, np.nan)
 MOTOR = {
     "kt": 0.05, "ke": 0.05, "resistance": 1.0, "gear_ratio": 50.0, "supply_voltage": 24.0,

@@ -78,6 +78,7 @@ def test_second_order_motion_is_the_derivative_of_the_jacobian(name):
     np.testing.assert_allclose(found, (np.array(slopes) + np.array(slopes).T) / 2, atol=1e-8)
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("distance", [-0.3, -0.05, -0.01])
 @pytest.mark.parametrize("bent", [0.0, 1e-12, -1e-9, 1e-6, -1e-3])
 @pytest.mark.parametrize("name", STRETCHED)
@@ -220,7 +221,7 @@ def test_a_wrist_stalls_at_the_pose_nearest_to_a_target_beyond_its_reach():
     """The elbow is stretched where the tool comes closest: 0.041 m are left."""
     arm = load_arm("puma560").with_actuator("ideal")
     task = along_lost_direction(arm, WRIST, 0.3)
-    best = nearest_reachable(arm, task.position, task.rotation, start=WRIST, restarts=10)
+    best = nearest_reachable(arm, task.position, task.rotation, initial_guess=WRIST, restarts=10)
     watch, events = stall(arm, WRIST, task)
     assert best.position_error > 0.04
     assert watch.reachability_error == pytest.approx(

@@ -16,6 +16,8 @@ from arm_dynamics.hardware.feetech import Feetech
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 
+pytestmark = pytest.mark.hardware
+
 START = (0.2, 0.3, 0.2, -0.3, 0.1, 0.5)
 PERIOD = 4e-3
 ARM = load_arm("so101")

@@ -154,7 +154,7 @@ def test_composition_is_associative(a, b, c):
 @given(st.lists(solids, min_size=1, max_size=4), angles, places)
 def test_moving_the_parts_moves_the_whole(parts, rotation_vector, translation):
     R = Rotation.from_rotvec(rotation_vector).as_matrix()
-    moved = compose([part.moved(R, translation) for part in parts])
+    moved = compose([part.transformed(R, translation) for part in parts])
     whole = compose(parts)
     expected = Inertial(whole.mass, R @ whole.centre + translation, R @ whole.inertia @ R.T)
     assert_same(moved, expected)

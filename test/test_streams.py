@@ -23,6 +23,7 @@ ARMS = ("two_link", "five_dof", "puma560")
 # --- smooth
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("velocities", [False, True], ids=["positions", "velocities too"])
 @pytest.mark.parametrize(("rate", "ahead"), [(100, 0.01), (100, 0.0), (50, 0.05), (250, 0.02)])
 def test_a_stream_is_smooth(rate, ahead, velocities):
@@ -33,6 +34,7 @@ def test_a_stream_is_smooth(rate, ahead, velocities):
     assert found.error < 2e-3
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("arm", ARMS)
 def test_jitter_and_a_lost_message_do_not_make_it_rough(arm):
     """±3 ms of arrival at 100 Hz: within 3 times the source's acceleration, and 20 ms."""
@@ -83,6 +85,7 @@ def servo(rig, source, window, now):
     rig.send([t - times[0] for t in times], q, v, start=times[0])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("arm", ARMS)
 def test_moveit_servo_drives_the_arm(arm):
     rig = Rig(arm)
@@ -106,6 +109,7 @@ def test_moveit_servo_drives_the_arm(arm):
     np.testing.assert_allclose(q[-1], last[0] + np.sign(last[1]) * way, atol=2e-3)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("gap", [0.25, 1.0])
 def test_a_stream_with_a_gap_is_joined_within_the_limits(arm, gap):

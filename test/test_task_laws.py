@@ -220,6 +220,7 @@ def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
     np.testing.assert_allclose(moved, force / 800.0, atol=1e-4)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("ideal", [False, True])
 @pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
 def test_springs_found_from_the_model_are_of_use_and_none_rings(name, ideal):
@@ -279,6 +280,7 @@ def test_mass_proportional_damping_takes_speed_from_all_parts_alike():
     np.testing.assert_allclose(told[1] - told[0], expected, atol=1e-10)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["five_dof", "puma560", "three_link"])
 def test_a_pushed_tool_yields_and_comes_back_with_a_wrong_model(name):
     """At 1 kHz, arms without rotor inertia; the law's masses, lengths and inertias are 5 % off."""
@@ -298,6 +300,7 @@ def test_a_pushed_tool_yields_and_comes_back_with_a_wrong_model(name):
     assert fastest[-100:].max() < 0.25
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace])
 @pytest.mark.parametrize(
     ("name", "load", "least"), [("five_dof", 0.5, 0.03), ("puma560", 0.0, 0.005)]
@@ -319,6 +322,7 @@ def test_the_integral_lifts_an_unknown_load_and_overcomes_friction(kind, name, l
     assert missed[True] < 0.1 * least
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("name", ["five_dof", "two_link", "four_joint"])
 def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.model.audit import audit
+from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
+
+pytestmark = pytest.mark.hardware
 
 wirings = st.builds(
     JointMotor,
@@ -113,7 +115,7 @@ def test_two_blocks_may_repeat_an_id_but_one_arm_on_one_bus_may_not():
     block = '<ros2_control name="{0}" type="system"><joint name="{0}"><param name="id">1</param>'
     block += '<param name="motor">sts3215</param></joint></ros2_control>'
     text = chain_urdf({}, {}, more=block.format("J1") + block.format("J2"))
-    assert not [fault for fault in audit(text) if fault.severity == "error"]
+    assert not [fault for fault in audit_urdf(text) if fault.severity == "error"]
     with pytest.raises(ConfigError, match="joints 'J1' and 'J2' both have motor id 1"):
         read_hardware_info(parse_arm(text))
 
@@ -172,14 +174,14 @@ WARNINGS = {
 
 
 def test_a_sound_wiring_has_no_fault():
-    assert not [fault for fault in audit(urdf()) if "ros2_control" in fault.element]
+    assert not [fault for fault in audit_urdf(urdf()) if "ros2_control" in fault.element]
 
 
 @pytest.mark.parametrize("name", [*ERRORS, *WARNINGS])
 def test_a_fault_of_the_wiring_is_found_at_its_line(name):
     old, new, words = (ERRORS | WARNINGS)[name]
     text = urdf(old, new)
-    (fault,) = [fault for fault in audit(text) if "ros2_control" in fault.element]
+    (fault,) = [fault for fault in audit_urdf(text) if "ros2_control" in fault.element]
     assert words in str(fault)
     assert fault.severity == ("error" if name in ERRORS else "warning")
     places = {
@@ -193,7 +195,7 @@ def test_a_fault_of_the_wiring_is_found_at_its_line(name):
 
 def test_a_doubled_id_is_told_with_both_lines():
     text = urdf('"id">7<', '"id">4<')
-    (fault,) = [fault for fault in audit(text) if "ros2_control" in fault.element]
+    (fault,) = [fault for fault in audit_urdf(text) if "ros2_control" in fault.element]
     assert f"on line {line_of(text, BLOCK.splitlines()[7])}" in fault.problem
 
 
@@ -204,4 +206,4 @@ def test_blocks_of_other_programs_are_left_alone():
     )
     for motor in ("sts3215", "sts3250"):
         block = block.replace(f'<param name="motor">{motor}</param>\n', "")
-    assert not [fault for fault in audit(urdf(block=block)) if fault.severity == "error"]
+    assert not [fault for fault in audit_urdf(urdf(block=block)) if fault.severity == "error"]

@@ -23,6 +23,8 @@ from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import NAMES, JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
 
+pytestmark = pytest.mark.hardware
+
 PAGE = (Path(__file__).parents[1] / "docs" / "write_a_driver.md").read_text("utf-8")
 (SOURCE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 (XML,) = re.findall(r"```xml\n(.*?)```", PAGE, re.DOTALL)

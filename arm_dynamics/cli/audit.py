@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from arm_dynamics.cli.arm_options import add_arm, add_options
-from arm_dynamics.model.audit import audit, format_report
+from arm_dynamics.model.audit import audit_urdf, format_report
 from arm_dynamics.model.load import find_urdf
 from arm_dynamics.model.xml_source import read_text
 
@@ -18,6 +18,6 @@ def run(arguments: Sequence[str]) -> int:
     add_options(parser, only=("lock",))
     given = parser.parse_args(arguments)
     path = find_urdf(given.arm)
-    faults = audit(read_text(path), path.parent, given.lock)
+    faults = audit_urdf(read_text(path), path.parent, given.lock)
     print(format_report(str(path), faults))
     return 2 if any(fault.severity == "error" for fault in faults) else 0

@@ -293,7 +293,7 @@ def _parameters(controller_class: type[Controller], group: str) -> set[str]:
 
 
 def _number(value: Any, where: str) -> float:
-    """Return ``value`` as a number; text and truth values are rejected."""
+    """Return ``value`` as a number; text and booleans are rejected."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         with suppress(OverflowError):
             return float(value)

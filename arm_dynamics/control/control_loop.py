@@ -11,7 +11,7 @@ from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.gain_fit import GainFit
 from arm_dynamics.control.reference_generator import PositionHold, ReferenceGenerator
-from arm_dynamics.control.trajectories.effort_check import check_effort as check_trajectory_effort
+from arm_dynamics.control.trajectories.effort_check import check_effort
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.trajectory import (
     StopTrajectory,
@@ -291,7 +291,7 @@ class ControlLoop:
         rate = default_deceleration(self.arm) if deceleration is None else deceleration
         return StopTrajectory.of(self.arm, rate)
 
-    def follow(self, trajectory: Trajectory, *, check_effort: bool = False) -> None:
+    def follow(self, trajectory: Trajectory, *, effort_check: bool = False) -> None:
         """Start a trajectory at the next cycle from the reference at that time, without a jump.
 
         Positions of continuous joints are taken modulo one turn, nearest to the current reference.
@@ -300,7 +300,7 @@ class ControlLoop:
         ----------
         trajectory : Trajectory
             Joint-space or Cartesian trajectory.
-        check_effort : bool
+        effort_check : bool
             Also reject a trajectory whose effort, computed with the controller's model, exceeds
             the arm's effort limits.
 
@@ -335,8 +335,8 @@ class ControlLoop:
             trajectory = trajectory.near(self.arm, near, state.time)
         spliced = self.reference_generator.spliced_at(state.time, trajectory, reference, measured)
         spliced.check(self.arm)
-        if check_effort:
-            check_trajectory_effort(self.controller.arm, spliced, self.arm.effort_limit)
+        if effort_check:
+            check_effort(self.controller.arm, spliced, self.arm.effort_limit)
         self.reference_generator.queue(trajectory)
 
     def present(self) -> tuple[State, Reference]:

@@ -39,8 +39,8 @@ def fit_gains(
     """Slow the controller's default gains down as far as ``timing`` requires.
 
     Given gains stay. The defaults get the largest bandwidth, at most the full one, at which no mode
-    oscillates with all gains 1 to DESIGN times as large, or MARGIN times if some were given. The
-    loop is linear about the initial configuration, ``q`` and random ones, with motors without
+    oscillates with all gains 1 to DESIGN times as large. If some gains were given, the factor is
+    MARGIN. The loop is linear about the initial configuration, ``q`` and random ones, with motors without
     dynamics and zero-order hold.
 
     Parameters

@@ -42,8 +42,10 @@ class ReferenceGenerator:
         """Times since the trajectory's origin [s]: of the latest reference, and of its state.
 
         They differ if the trajectory time is slower than time. Both are 0 during a hold."""
-        self.splice_count = 0
-        """Number of started trajectories."""
+        self.number = 0
+        """Number of the active trajectory."""
+        self.queued_number = 0
+        """Number of the last queued or started trajectory. Each new one has a larger number."""
         self.from_desired = True
         """Whether a trajectory starts from the reference; else from the measured state."""
         self._next: Trajectory | None = None
@@ -57,19 +59,23 @@ class ReferenceGenerator:
     def start(self, trajectory: Trajectory) -> None:
         """Activate a trajectory unchanged; call between two references."""
         with self._lock:
-            self.trajectory, self._next = trajectory, None
-            self.splice_count += 1
-            self.clock.restart()
+            self._next = None
+            self.queued_number += 1
+            self._activate(trajectory, self.queued_number)
+
+    def _activate(self, trajectory: Trajectory, number: int) -> None:
+        self.trajectory, self.number = trajectory, number
+        self.clock.restart()
 
     def queue(self, trajectory: Trajectory) -> None:
         """Start a trajectory at the next reference, from that reference."""
-        with self._lock:
-            self._next = trajectory
+        self.update_pending(lambda _: trajectory)
 
     def update_pending(self, change: Callable[[Trajectory | None], Trajectory]) -> None:
         """Queue the result of ``change``, called with the queued trajectory or None."""
         with self._lock:
             self._next = change(self._next)
+            self.queued_number += 1
 
     def reference(
         self, now: float, current_reference: Reference | None, measured: Reference | None = None
@@ -90,8 +96,9 @@ class ReferenceGenerator:
             continued = self._continued(now, current_reference)
             with self._lock:
                 queued, self._next = self._next, None
-            if queued is not None:
-                self.start(self.spliced_at(now, queued, continued, measured))
+                number = self.queued_number
+            if queued is not None:  # a trajectory that is queued from now on stays pending
+                self._activate(self.spliced_at(now, queued, continued, measured), number)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
         self.elapsed = _elapsed(self.trajectory, self.time, now)
@@ -131,7 +138,11 @@ class ReferenceGenerator:
         """
         trajectory, s = self.trajectory, self.clock.at(time)
         if trajectory is None or s < trajectory.start:
-            start = "none is active" if trajectory is None else f"start at {trajectory.start:.6g} s"
+            start = (
+                "no trajectory is active"
+                if trajectory is None
+                else f"start at {trajectory.start:.6g} s"
+            )
             raise TrajectoryRejected(f"no trajectory at {time:.6g} s: {start}")
         return self.clock.scaled(trajectory.at(s))
 

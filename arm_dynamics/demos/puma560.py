@@ -36,9 +36,9 @@ from arm_dynamics.viewer import ArmPage
 
 ARM = "puma560"
 LABELS = {
-    "min [rad]": "minimum",
-    "max [rad]": "maximum",
-    "velocity [rad/s]": "angular_velocity",
+    "min [rad]": "min_position",
+    "max [rad]": "max_position",
+    "velocity [rad/s]": "max_velocity",
 }
 PERIOD = 1 / 60
 """Time [s] that the page is left between two states."""
@@ -99,7 +99,7 @@ def open_page(servos: Servos, port: int) -> ArmPage:
     page = ArmPage(
         arm.urdf,
         arm.joint_names,
-        limits=[(p["minimum"], p["maximum"]) for p in servos.parameters.values()],
+        limits=[(p["min_position"], p["max_position"]) for p in servos.parameters.values()],
         tool_frame=arm.tool_frame,
         folder=arm.source.parent if arm.source else None,
         title=arm.name,
@@ -117,7 +117,7 @@ def _add_fields(page: ArmPage, servos: Servos) -> None:
     def accept(joint: str, label: str, number: float) -> None:
         servos.change(joint, LABELS[label], number)
         now = servos.parameters[joint]
-        page.set_range(joint, now["minimum"], now["maximum"])
+        page.set_range(joint, now["min_position"], now["max_position"])
 
     fields = {j: {k: p[n] for k, n in LABELS.items()} for j, p in servos.parameters.items()}
     page.add_parameters("Parameters", fields, accept)

@@ -84,7 +84,7 @@ def _angles(name: str, arm: ArmModel, time: Vector, desired: Vector, q: Vector) 
     for i, axes in enumerate(grid.flat):
         axes.plot(time, desired[:, i], "--", color=INK, drawstyle="steps-post", label="commanded")
         axes.plot(time, q[:, i], color=PALETTE[0], label="simulated")
-        speed = arm.actuators[i].constants["angular_velocity"]
+        speed = arm.actuators[i].constants["max_velocity"]
         heading(axes, f"{arm.joint_names[i]}: at most {speed:g} rad/s")
         label(axes, "time [s]" if i > 3 else "", "angle [rad]")
         legend(axes)
@@ -140,7 +140,8 @@ class Servos:
         """
         plant = Plant(self.arm.with_motor(joint, **{name: number}))
         low, high = (
-            [a.constants[limit] for a in plant.arm.actuators] for limit in ("minimum", "maximum")
+            [a.constants[limit] for a in plant.arm.actuators]
+            for limit in ("min_position", "max_position")
         )
         with self._lock:
             self._plant = plant

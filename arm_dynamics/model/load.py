@@ -20,7 +20,7 @@ from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.argument_checks import check_names, check_type
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel, Joint
-from arm_dynamics.model.audit import UrdfRejected, audit
+from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 from arm_dynamics.model.audit.numbers import number_attribute, parse_number
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.links import build_links
@@ -91,7 +91,7 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
     """The arm of a URDF's text; ``source`` is where meshes are looked for."""
     check_type(str, "URDF", text)
     lock = check_names("lock", lock)
-    faults = audit(text, source.parent if source else None, lock=lock)
+    faults = audit_urdf(text, source.parent if source else None, lock=lock)
     if any(fault.severity == "error" for fault in faults):
         raise UrdfRejected(str(source or "URDF"), faults)
     for fault in faults:

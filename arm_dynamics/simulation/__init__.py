@@ -1,1 +1,130 @@
-"""The simulated arm: plant, motors, integrators, forward model and linearization."""
+"""The simulated arm: equations of motion, motor models and integrators.
+
+May import ``safety`` and below. Start with ``plant`` (one time step), ``equations_of_motion`` (the
+terms of M v' + h = tau) and ``simulation`` (an arm in simulated time under watched commands).
+``actuators`` holds the motor models, ``integrators`` the numerical methods; ``forward_model`` is
+the step as a pure function of one state vector, exported by ``arm_dynamics``.
+"""
+
+from typing import TYPE_CHECKING
+
+from arm_dynamics.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from arm_dynamics.simulation.actuators.actuator import (
+        Actuator,
+        ActuatorState,
+        Inconsistency,
+    )
+    from arm_dynamics.simulation.actuators.data_sheet import (
+        DataSheet,
+        from_rpm,
+    )
+    from arm_dynamics.simulation.actuators.dc_motor import (
+        DcMotor,
+    )
+    from arm_dynamics.simulation.actuators.ideal import (
+        Ideal,
+    )
+    from arm_dynamics.simulation.actuators.rate_limited import (
+        RateLimited,
+    )
+    from arm_dynamics.simulation.dynamechs import (
+        Dynamechs,
+    )
+    from arm_dynamics.simulation.equations_of_motion import (
+        EquationsOfMotion,
+        JointEfforts,
+        MotorValues,
+    )
+    from arm_dynamics.simulation.friction import (
+        stribeck_friction,
+        velocity_after_dry_friction,
+        viscous_effort,
+    )
+    from arm_dynamics.simulation.integrators import (
+        INTEGRATORS,
+        find_integrator,
+    )
+    from arm_dynamics.simulation.integrators.integrator import (
+        Integrator,
+        System,
+    )
+    from arm_dynamics.simulation.linearization import (
+        Linearization,
+        find_equilibrium,
+        linearize,
+        zero_order_hold,
+    )
+    from arm_dynamics.simulation.plant import (
+        Plant,
+    )
+    from arm_dynamics.simulation.simulation import (
+        Simulation,
+        steps_per_period,
+    )
+    from arm_dynamics.simulation.trace import (
+        MotionRecord,
+    )
+
+_MODULES = {
+    "Actuator": ".actuators.actuator",
+    "ActuatorState": ".actuators.actuator",
+    "DataSheet": ".actuators.data_sheet",
+    "DcMotor": ".actuators.dc_motor",
+    "Dynamechs": ".dynamechs",
+    "EquationsOfMotion": ".equations_of_motion",
+    "INTEGRATORS": ".integrators",
+    "Ideal": ".actuators.ideal",
+    "Inconsistency": ".actuators.actuator",
+    "Integrator": ".integrators.integrator",
+    "JointEfforts": ".equations_of_motion",
+    "Linearization": ".linearization",
+    "MotionRecord": ".trace",
+    "MotorValues": ".equations_of_motion",
+    "Plant": ".plant",
+    "RateLimited": ".actuators.rate_limited",
+    "Simulation": ".simulation",
+    "System": ".integrators.integrator",
+    "find_equilibrium": ".linearization",
+    "find_integrator": ".integrators",
+    "from_rpm": ".actuators.data_sheet",
+    "linearize": ".linearization",
+    "steps_per_period": ".simulation",
+    "stribeck_friction": ".friction",
+    "velocity_after_dry_friction": ".friction",
+    "viscous_effort": ".friction",
+    "zero_order_hold": ".linearization",
+}
+
+__all__ = [
+    "INTEGRATORS",
+    "Actuator",
+    "ActuatorState",
+    "DataSheet",
+    "DcMotor",
+    "Dynamechs",
+    "EquationsOfMotion",
+    "Ideal",
+    "Inconsistency",
+    "Integrator",
+    "JointEfforts",
+    "Linearization",
+    "MotionRecord",
+    "MotorValues",
+    "Plant",
+    "RateLimited",
+    "Simulation",
+    "System",
+    "find_equilibrium",
+    "find_integrator",
+    "from_rpm",
+    "linearize",
+    "steps_per_period",
+    "stribeck_friction",
+    "velocity_after_dry_friction",
+    "viscous_effort",
+    "zero_order_hold",
+]
+
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -21,7 +21,7 @@ One call:
 
 Artefacts that the product's own step does not have: the torque of the joint limits counts twice;
 step 2 acts with zero friction too, so that each reversal stops the joint for one call; the stiction
-test leaves out gravity and inertial reactions, so that a joint may lock in free fall (at zero
+test omits gravity and inertial reactions, so that a joint may lock in free fall (at zero
 voltage R5 of five_dof locks in call 18 and stays). R5 has no limits in the publication:
 ``published_arm`` removes them, ``load_arm("five_dof")`` has them in this mode too.
 
@@ -45,11 +45,17 @@ from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.compiled_math import compiled, sign, where
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
-from arm_dynamics.dynamics.tree import Tree, eliminate, joint_transform, matvec, tree
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.actuators.winding import brush_voltage
+from arm_dynamics.simulation.articulated_bodies import (
+    Tree,
+    body_tree,
+    eliminate,
+    joint_transform,
+    matvec,
+)
 from arm_dynamics.simulation.end_stops import end_stop_effort
 
 CONTROLLED = ("R2", "R3", "R5")
@@ -213,7 +219,7 @@ class Dynamechs:
         _require_plain_motors(check_arm(arm))
         self.arm = arm
         self.rows = constants(arm)
-        self._body = tree(bodies(arm), arm.gravity)
+        self._body = body_tree(bodies(arm), arm.gravity)
 
     def step(
         self,
@@ -271,7 +277,7 @@ def objective(
     for _ in range(calls):
         plant.call(dt)
         error = published_control_step(x)
-        if not error <= LOST_ERROR:  # also when it is no number any more
+        if not error <= LOST_ERROR:  # also when it is NaN
             return LOST
         total += error
     return total

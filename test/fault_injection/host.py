@@ -11,6 +11,7 @@ import json
 import os
 import select
 import sys
+import time
 
 import numpy as np
 from emulators.makers import MAKERS, Maker
@@ -25,15 +26,16 @@ from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
-TRIES = 10
+PATIENCE = 60.0
+"""Time [s] in which an activation has to succeed: a busy machine delays cycles beyond its limits."""
 SWING = 0.1
 """Way [rad] of each joint to both sides."""
 PATIENT = {
-    "dynamixel": {"latency": "0.02"},
-    "feetech": {"latency": "0.02"},
-    "mit_can": {"interface": "slcan", "reply_timeout": "0.02"},
+    "dynamixel": {"latency": "0.05"},
+    "feetech": {"latency": "0.05"},
+    "mit_can": {"interface": "slcan", "reply_timeout": "0.05"},
 }
-"""A busy machine is no fault of the motors."""
+"""Times [s] for replies that a busy machine delays."""
 SAFETY = SafetySettings(soft_limit_zone=0.05, max_missed_cycles=20, motor_watchdog_timeout=0.3)
 
 
@@ -56,15 +58,17 @@ class Host:
         self.middle = START
 
     def begin(self) -> str:
-        """Configure and activate; what speaks against it. A busy machine may need some tries."""
+        """Configure and activate; return the error, "" without one."""
         error = ""
         try:
             self.driver.configure()
         except DriverFault as fault:
             return str(fault)
-        for _ in range(TRIES):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             for _ in range(3):
                 self.loop.step()
+                self.pacer.wait()
             try:
                 self.activate()
             except DriverFault as fault:

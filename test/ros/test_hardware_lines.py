@@ -17,8 +17,10 @@ from arm_dynamics.ros.hardware_cycle import PAUSE
 from .driven import Driven
 from .link import PATIENCE, stamp, trajectory
 
+pytestmark = pytest.mark.hardware
+
 PATIENT = {
-    "rate": 100.0,
+    "update_rate": 100.0,
     "safety.soft_limit_zone": 0.05,
     "safety.max_missed_cycles": 30.0,
     "safety.feedback_timeout": 0.5,
@@ -45,7 +47,7 @@ class Line(Driven):
         self.arm, self.urdf = served(maker.name, folder / "line"), folder / "arm.urdf"
         self.urdf.write_text(maker.arm.urdf)
         self.joints, self.arm_model = maker.arm.joint_names, maker.arm
-        own = {"arm": self.urdf, "port": folder / "line", "settings": SETTINGS[maker.driver]}
+        own = {"arm": self.urdf, "port": folder / "line", "driver_settings": SETTINGS[maker.driver]}
         self.drives(self.ros.start("hardware", **own, **PATIENT, **more))
         self.law = self.controller() if controlled else None
 
@@ -224,7 +226,7 @@ def test_an_arm_whose_controller_is_killed_is_held(active):
 
 def test_voltages_turn_motors_that_take_no_currents(tmp_path):
     """One joint of three is told to; they stop with the last command's age."""
-    line = Line(MAKERS["dynamixel_pwm"], tmp_path, controlled=False, interface="voltage")
+    line = Line(MAKERS["dynamixel_pwm"], tmp_path, controlled=False, command_interface="voltage")
     try:
         ros = line.ros
         assert line.ask("configure"), ros.told("not configured")

@@ -58,7 +58,7 @@ def test_every_command_of_the_page_is_taken(ros):
         )
         ros.wait_longer(states, 2.0)
     said = ros.diagnosis(NODE, lambda v: v["message"] == "running")
-    assert not {"target_refused", "target_ignored", "out_of_reach"} & set(said), said
+    assert not {"target_rejected", "target_ignored", "out_of_reach"} & set(said), said
     for _, name, value in SET:
         if ".tool." not in name:
             assert ros.set(NODE, **{name: float(value)})[0].successful, name

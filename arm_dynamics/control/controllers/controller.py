@@ -38,7 +38,7 @@ class Controller(ABC):
     """Computes a command from state and reference, with a model of the arm.
 
     Subclasses list their gains: ``parameters`` per joint, ``axis_parameters`` per axis of the tool,
-    and ``controller_parameters`` once. A default of None is computed by ``default_gains``.
+    and ``controller_parameters`` once. ``default_gains`` computes a default of None.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Controller(ABC):
         return {}
 
     def default_gains(self) -> Gains:
-        """Return the values of parameters whose default is None."""
+        """Return the values of parameters with the default None."""
         return {}
 
     def _usual_gains(self) -> dict[str, dict[str, float]]:

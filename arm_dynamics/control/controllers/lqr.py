@@ -36,8 +36,8 @@ class Lqr(Controller):
     some µs, within the table's range. Arm, gravity and friction are those of the controller's
     model.
 
-    Without weights: those that give a single joint of inertia m = M_ii at the initial configuration
-    the stiffness w² m and the damping 1.6 w m, with w = BANDWIDTH, or less if, with coupled joints,
+    Without weights, a single joint of inertia m = M_ii at the initial configuration gets the
+    stiffness w² m and the damping 1.6 w m with w = BANDWIDTH. w is less if, with coupled joints,
     the fastest rate would exceed MAX_RATE.
 
     References

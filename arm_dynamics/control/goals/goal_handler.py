@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,10 +88,12 @@ class GoalHandler:
         self.constraints = Constraints.of(loop.arm)
         self.allow_partial = self.end_in_motion = self.integrate = False
         self.active: Goal | None = None
-        self._splice_count = self._restart_count = 0
+        self._number = self._restart_count = 0
         self._watched = 0
         self._topic_goal: Goal | None = None
         """Stands for a trajectory from the topic, which is checked as a goal is."""
+        self._lock = Lock()
+        """Held while ``active`` and what belongs to it are read or replaced."""
 
     def accept(self, request: GoalRequest) -> Goal:
         """Follow a goal's trajectory from the next cycle; the previous goal is aborted.
@@ -116,27 +119,32 @@ class GoalHandler:
         options = loop.options(integrate=self.integrate, end_in_motion=self.end_in_motion)
         trajectory = build_trajectory(loop.arm, whole, state.time, options)
         tolerances = goal_tolerances(loop.arm, request, self.constraints)
-        splice_count = loop.reference_generator.splice_count + 1
-        restart_count = loop.restart_count
+        goal, restart_count = Goal(loop.arm.joint_names, tolerances), loop.restart_count
         with rejecting_with(ErrorCode.INVALID_GOAL):
-            loop.follow(trajectory, check_effort=loop.controller.interface == "effort")
-        before, self.active = self.active, None
-        if before is not None:
-            text = "preempted by another goal"
-            before.finish(ErrorCode.INVALID_GOAL, text, canceled=before.canceling)
-        self._splice_count, self._restart_count = splice_count, restart_count
-        self.active = Goal(loop.arm.joint_names, tolerances)
-        return self.active
+            loop.follow(trajectory, effort_check=loop.controller.interface == "effort")
+        with self._lock:
+            before, self.active = self.active, goal
+            if before is not None:
+                text = "preempted by another goal"
+                before.finish(ErrorCode.INVALID_GOAL, text, canceled=before.canceling)
+            self._number = loop.reference_generator.queued_number
+            self._restart_count = restart_count
+        return goal
 
     def cancel(self, goal: Goal) -> None:
         """Stop the arm; the goal has its result when the reference is at rest."""
-        if goal is self.active and goal.result is None:
-            self._splice_count = self.loop.reference_generator.splice_count + 1
-            goal.canceling = True
-            self.loop.request_stop(self.constraints.max_deceleration)
+        with self._lock:
+            if goal is self.active and goal.result is None:
+                goal.canceling = True
+                self.loop.request_stop(self.constraints.max_deceleration)
+                self._number = self.loop.reference_generator.queued_number
 
     def update(self) -> None:
         """Check the goal after a control cycle."""
+        with self._lock:
+            self._update()
+
+    def _update(self) -> None:
         goal, generator = self.active, self.loop.reference_generator
         state, reference = self.loop.state, self.loop.reference
         if state is None or reference is None:
@@ -144,9 +152,9 @@ class GoalHandler:
         if goal is None:  # also with a pending trajectory: a fast stream always has one
             self._update_topic(state, reference)
             return
-        if generator.pending:
+        if generator.number < self._number:  # the goal's own trajectory is still pending
             return
-        self._watched, self._topic_goal = generator.splice_count, None
+        self._watched, self._topic_goal = generator.number, None
         if not self.loop.controller.tracks_reference:
             text = f"interrupted: {self._no_tracking()}"
             goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
@@ -159,12 +167,12 @@ class GoalHandler:
             self._update_stop(goal)
         else:
             self._update_goal(goal, state, reference)
-        if goal.result is not None and self.active is goal:
+        if goal.result is not None:
             self.active = None
 
     def _update_stop(self, goal: Goal) -> None:
         generator = self.loop.reference_generator
-        overridden = generator.splice_count != self._splice_count
+        overridden = generator.number != self._number
         paused = generator.clock.factor == 0.0  # the reference is at rest before the stop's end
         ended = generator.trajectory and generator.time >= generator.trajectory.end
         if overridden or paused or ended:
@@ -173,7 +181,7 @@ class GoalHandler:
     def _update_goal(self, goal: Goal, state: State, reference: Reference) -> None:
         generator = self.loop.reference_generator
         assert generator.trajectory is not None
-        if generator.splice_count != self._splice_count:
+        if generator.number != self._number:
             goal.note = OVERRIDDEN
         goal.observe(generator.time, generator.trajectory.end, state, reference)
         if goal.result is not None and goal.result.code != ErrorCode.SUCCESSFUL:
@@ -182,8 +190,8 @@ class GoalHandler:
     def _update_topic(self, state: State, reference: Reference) -> None:
         generator, trajectory = self.loop.reference_generator, self.loop.trajectory
         assert trajectory is not None
-        if self._watched != generator.splice_count:
-            self._watched = generator.splice_count
+        if self._watched != generator.number:
+            self._watched = generator.number
             moves = trajectory.start < trajectory.end and not isinstance(trajectory, StopTrajectory)
             defaults = self.constraints
             tolerances = GoalTolerances(defaults.path, defaults.goal, defaults.goal_time)

@@ -145,7 +145,7 @@ class GainTable:
                 f"gain table: joints = {joints}; expected different ones of 0 to {nv - 1}"
             )
         for name, valid, expected in (
-            ("lower", np.isfinite(self.lower), "finite numbers"),
+            ("lower", np.isfinite(self.lower), "each finite"),
             ("upper", np.isfinite(self.upper) & (self.upper > self.lower), "finite, above lower"),
             ("turn", np.isin(self.turn, (2 * math.pi, np.inf)), "2 π or inf"),
         ):

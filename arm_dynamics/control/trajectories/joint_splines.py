@@ -129,7 +129,7 @@ def trapezoidal_trajectory(
 ) -> JointTrajectory:
     """Return straight joint-space motions with trapezoidal velocity, at rest at every point.
 
-    q = q_k + s h, h = q_k+1 - q_k. All joints share one profile s(t) with ṡ <= min v_i / |h_i| and
+    q = q_k + s h, h = q_k+1 - q_k. All joints have one profile s(t) with ṡ <= min v_i / |h_i| and
     |s̈| <= min a_i / |h_i|.
 
     Parameters

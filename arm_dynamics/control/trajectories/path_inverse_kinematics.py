@@ -71,7 +71,7 @@ class PathInverseKinematics:
     def samples(self, period: float) -> Iterator[float]:
         """Yield the times of the samples [s], each after it is solved.
 
-        Samples are at most ``period`` [s] apart in motion, up to MAX_PERIODS periods at rest.
+        The interval is at most ``period`` [s] in motion, up to MAX_PERIODS periods at rest.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class PathInverseKinematics:
             return solution
         rotation = desired.rotation if self._rotates else None
         return nearest_reachable(
-            self.arm, desired.position, rotation, start=desired.q, weights=self.weights,
+            self.arm, desired.position, rotation, initial_guess=desired.q, weights=self.weights,
             tolerance=FINE, restarts=10,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ class ScaledClock:
     """
 
     def __init__(self) -> None:
-        self.desired = 1.0
+        self.requested = 1.0
         self.factor = 1.0
         self._rate = 0.0
         self._lag = 0.0
@@ -43,7 +43,7 @@ class ScaledClock:
         number = check_float("speed scaling factor", factor)
         if not 0 <= number <= 1:
             raise InvalidValue(f"speed scaling factor = {number:g}; expected 0 to 1")
-        self.desired = number
+        self.requested = number
 
     def restart(self) -> None:
         """Set trajectory time to time; the factor stays."""
@@ -52,7 +52,7 @@ class ScaledClock:
     def advance(self, now: float) -> float:
         """Return the trajectory time s at ``now`` [s], which never decreases between calls."""
         before, self._now = self._now, now
-        if before is None or now <= before or self.factor == self.desired == 1.0:
+        if before is None or now <= before or self.factor == self.requested == 1.0:
             self._rate = 0.0
         else:
             self._lag += now - before - self._elapsed(now - before)
@@ -65,10 +65,10 @@ class ScaledClock:
 
     def _elapsed(self, dt: float) -> float:
         """Return ∫ f dt over the next ``dt``, exactly, and update f."""
-        change = min(max(self.desired - self.factor, -dt / RAMP), dt / RAMP)
+        change = min(max(self.requested - self.factor, -dt / RAMP), dt / RAMP)
         ramp, start = abs(change) * RAMP, self.factor
         self._rate = change / dt if ramp >= dt * (1 - 1e-9) else 0.0
-        self.factor = self.desired if self._rate == 0.0 else start + change
+        self.factor = self.requested if self._rate == 0.0 else start + change
         return 0.5 * (start + self.factor) * ramp + self.factor * (dt - ramp)
 
     def scaled(self, reference: Reference) -> Reference:

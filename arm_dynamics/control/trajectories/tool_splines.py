@@ -225,7 +225,7 @@ def _runs(poses: list[Pose]) -> list[list[Pose]]:
 
 
 def _is_corner(before: Vector | None, after: Vector | None) -> bool:
-    """Return whether the direction changes by CORNER or more; None is a rotation in place."""
+    """Return whether the direction changes by CORNER or more; None: a rotation in place."""
     if before is None or after is None:
         return (before is None) != (after is None)
     return bool(before @ after < np.cos(CORNER))

@@ -1,4 +1,4 @@
-"""What all trajectories share: their interface, feedforward efforts, and the stop."""
+"""The interface of all trajectories, their feedforward efforts, and the stop."""
 
 from __future__ import annotations
 

@@ -11,7 +11,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
+from arm_dynamics.core.arrays import (
+    Matrix,
+    Vector,
+    as_readonly,
+    check_float,
+    check_int,
+    check_vector,
+)
 from arm_dynamics.core.errors import Unreachable
 from arm_dynamics.dynamics.kinematics.chain import chain_of
 from arm_dynamics.dynamics.kinematics.pose_target import PoseTarget
@@ -24,22 +31,23 @@ TOLERANCE = 1e-9
 RESTARTS = 100
 """Of 1000 random whole poses of a Panda, a UR5 and a Puma 560 none needs more than 35."""
 STALLED = 1e-15
-"""Share of its cost by which a step must lower it to be worth another one."""
+"""Fraction of the cost by which a step must lower it for another one to follow."""
 MAX_SEEDS = 2**32
 """Restarts at most; seeds count modulo this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IkSolution:
-    """Joint positions q (nv,), and the pose that the frame has there: (3,) [m], (3, 3).
+    """Joint positions q (nv,), and the pose of the frame there: (3,) [m], (3, 3).
 
-    ``position_error`` [m] and ``orientation_error`` [rad] are the residual along the axes that count;
-    ``iterations`` are those of all descents, ``restarts`` counts their starts after the first.
+    ``position_error`` [m] and ``orientation_error`` [rad] are the residuals along the axes that
+    count; ``iterations`` are those of all descents, ``restarts`` counts their starts after the
+    first.
     """
 
     q: Vector
     position: Vector
-    rotation: Vector
+    rotation: Matrix
     position_error: float
     orientation_error: float
     iterations: int
@@ -60,18 +68,30 @@ def inverse_kinematics(
     restarts: int = RESTARTS,
     seed: int = 0,
 ) -> IkSolution:
-    """q within the limits that brings a frame, the tool's by default, to a pose.
+    """Return joint positions within the limits that bring a frame to a pose.
 
-    What ``nearest_reachable`` finds, whose arguments these are, where it misses by no more than
-    ``tolerance`` [m] and [rad]. Raises also Unreachable, naming the target, the distance missed
-    and the nearest point found.
+    The parameters are those of ``nearest_reachable``; the frame is the tool by default.
+
+    Returns
+    -------
+    IkSolution
+        Its errors are at most ``tolerance``.
+
+    Raises
+    ------
+    Unreachable
+        If no solution within ``tolerance`` is found; with the target, the position error, the
+        orientation error and the nearest point.
+    InvalidValue, UnknownName
+        As ``nearest_reachable``.
+
     """
     target = PoseTarget.of(position, rotation, weights, weights_frame)
     found = _search(arm, target, initial_guess, frame, tolerance, restarts, seed)
     if found.position_error > tolerance or found.orientation_error > tolerance:
-        who = f"arm '{arm.name}', frame '{frame or arm.tool_frame}': {target}"
+        name = f"arm '{arm.name}', frame '{frame or arm.tool_frame}': {target}"
         near, q = found.position.tolist(), found.q.tolist()
-        raise Unreachable(who, found.position_error, found.orientation_error, near, q)
+        raise Unreachable(name, found.position_error, found.orientation_error, near, q)
     return found
 
 
@@ -81,50 +101,86 @@ def nearest_reachable(
     position: ArrayLike,
     rotation: ArrayLike | None = None,
     *,
-    start: ArrayLike | None = None,
+    initial_guess: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    along: str = "base",
+    weights_frame: str = "base",
     frame: str | None = None,
     tolerance: float = TOLERANCE,
     restarts: int = RESTARTS,
     seed: int = 0,
 ) -> IkSolution:
-    """q with lower <= q <= upper of the least Σ (w_i e_i)², e = (p* - p, log(R* Rᵀ)) (6,).
+    """Return joint positions whose frame is nearest to a pose.
 
-    ``position`` (3,) [m] and ``rotation`` (3, 3) of the frame in the base frame; the position
-    alone counts without a rotation. ``weights`` w (6,) [1/m, 1/rad], x y z then rotation, along
-    the axes of the "base" or of the "target": 0 leaves one free, such as the turn about an
-    approach axis.
+    argmin Σ (w_i e_i)² over lower <= q <= upper, e = (p* - p, log(R* Rᵀ)) (6,).
 
-    A descent within the limits starts at ``start`` (nv,) [rad or m] (default: the initial pose).
-    If it ends in a local minimum, another one from there passes local minima, regardless of the
-    limits at first; then come up to ``restarts`` configurations spread over the joint ranges by
-    ``seed``. The search ends within ``tolerance`` [m] and [rad]; else the best of all is returned,
-    and its distance is an upper bound. Revolute joints end within half a turn of ``start`` where
-    their limits allow it. Joints that do not move the frame stay at ``start``.
-    The first call of a process loads compiled code; on a new machine it compiles for seconds.
+    A descent within the limits starts at ``initial_guess``. If it ends in a local minimum, another
+    one from there passes local minima and ignores the limits at first; then up to ``restarts``
+    configurations spread over the joint ranges follow. The search ends within ``tolerance``; else
+    the best of all is returned, and its distance is an upper bound. Revolute joints end within
+    half a turn of ``initial_guess`` where their limits allow it. Joints that do not move the frame
+    stay at ``initial_guess``. The first call of a process loads compiled code; on a new machine
+    the compilation takes seconds.
 
-    Raises InvalidValue for a wrong size, a non-finite entry, a matrix that is no rotation or a
-    negative weight, and UnknownName for an unknown frame.
-    Sources: T. Sugihara, IEEE Trans. Robotics 27 (2011), 984, for damped least squares where a
-    target may be out of reach; ``pose_descent`` for the steps.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    position : ArrayLike, shape (3,)
+        Desired position p* of the frame in the base frame [m].
+    rotation : ArrayLike, shape (3, 3), optional
+        Desired rotation R*; only the position counts without it.
+    initial_guess : ArrayLike, shape (nv,), optional
+        First configuration [rad or m] (default: the initial configuration of the arm).
+    weights : ArrayLike, shape (6,), optional
+        w [1/m, 1/rad], x y z then rotation; 0 leaves an axis free, such as the rotation about an
+        approach axis.
+    weights_frame : str
+        Axes of the weights: "base" or "target".
+    frame : str, optional
+        Name of the frame (default: the tool frame).
+    tolerance : float
+        Residual [m] and [rad] at which the search ends.
+    restarts : int
+        Largest number of starts after the first.
+    seed : int
+        Seed of the configurations of the restarts.
+
+    Returns
+    -------
+    IkSolution
+        The best configuration.
+
+    Raises
+    ------
+    InvalidValue
+        For a wrong size, a non-finite entry, a matrix that is not a rotation, or a negative
+        weight.
+    UnknownName
+        For an unknown frame.
+
+    References
+    ----------
+    T. Sugihara, IEEE Trans. Robotics 27 (2011), 984: damped least squares for targets that may be
+    out of reach; ``pose_descent`` for the steps.
+
     """
-    target = PoseTarget.of(position, rotation, weights, along)
-    return _search(arm, target, start, frame, tolerance, restarts, seed)
+    target = PoseTarget.of(position, rotation, weights, weights_frame)
+    return _search(arm, target, initial_guess, frame, tolerance, restarts, seed)
 
 
 def solve_from(
     arm: ArmModel, target: PoseTarget, start: Vector, tolerance: float, stalled: float
 ) -> IkSolution:
-    """What one descent of the tool from ``start`` (nv,) finds, for a caller along a path.
+    """Return the result of one descent of the tool from ``start`` (nv,), for points of a path.
 
-    It ends where a step lowers the cost by no more than the share ``stalled``. Nothing is checked.
+    The descent ends when a step lowers the cost by at most the fraction ``stalled``. Arguments are
+    not checked.
     """
     return _solve(arm, target, start, None, tolerance, stalled, 0, 0, True)
 
 
 def sampling_ranges(arm: ArmModel, centre: Vector) -> tuple[Vector, Vector]:
-    """Limits (nv,), and half a turn to each side of ``centre`` (nv,) where there are none."""
+    """Return the limits (nv,), or half a turn to each side of ``centre`` (nv,) without limits."""
     lower = np.where(np.isfinite(arm.lower), arm.lower, centre - np.pi)
     upper = np.where(np.isfinite(arm.upper), arm.upper, centre + np.pi)
     return lower, upper
@@ -139,7 +195,11 @@ def _search(
     restarts: int,
     seed: int,
 ) -> IkSolution:
-    first = arm.configuration("initial") if start is None else check_vector("start", start, arm.nv)
+    first = (
+        arm.configuration("initial")
+        if start is None
+        else check_vector("initial_guess", start, arm.nv)
+    )
     limit = check_float("tolerance", tolerance, above=0)
     most, own = check_int("restarts", restarts), check_int("seed", seed)
     most = min(most, MAX_SEEDS)
@@ -159,7 +219,7 @@ def _solve(
 ) -> IkSolution:
     chain = chain_of(arm, frame)
     whole_arm = chain.joints.size == start.size
-    found, missed, turned, iterations, used = _compiled()(
+    found, position_error, orientation_error, iterations, used = _compiled()(
         chain.placements, chain.slides, chain.lower, chain.upper, chain.strides,
         target.position, target.rotation, target.weights, target.axes,
         start if whole_arm else start[chain.joints], tolerance, stalled, restarts, seed, once,
@@ -172,14 +232,14 @@ def _solve(
     pin.forwardKinematics(arm.model, scratch, q)
     placed = pin.updateFramePlacement(arm.model, scratch, chain.number)
     return IkSolution(
-        as_readonly(q), as_readonly(placed.translation), as_readonly(placed.rotation), missed, turned,
-        iterations, used,
+        as_readonly(q), as_readonly(placed.translation), as_readonly(placed.rotation),
+        position_error, orientation_error, iterations, used,
     )  # fmt: skip
 
 
 @cache
 def _compiled() -> Callable[..., Any]:
-    """``search_pose``; what does not use inverse kinematics neither imports nor compiles it."""
+    """Return ``search_pose``; programs without inverse kinematics neither import nor compile it."""
     from arm_dynamics.dynamics.kinematics.pose_descent import search_pose  # noqa: PLC0415
 
     return search_pose

@@ -1,4 +1,4 @@
-"""Where a frame should be, and along which axes that counts."""
+"""Target pose of a frame, with the weights of its axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORTHONORMAL = 1e-6
 """Largest entry of RᵀR - 1 that is taken for rounding."""
 MAX_COORDINATE = 1e6
 """Largest coordinate [m] of a target: a posture's millimetres are lost in the digits of more."""
-ALONG = ("base", "target")
+WEIGHTS_FRAMES = ("base", "target")
 UNTURNED = as_readonly(np.eye(3))
 WHOLE, PLACE = as_readonly([1.0] * 6), as_readonly([1.0] * 3 + [0.0] * 3)
 """Weights of a whole pose and of its position only."""
@@ -38,21 +38,21 @@ class PoseTarget:
         position: ArrayLike,
         rotation: ArrayLike | None = None,
         weights: ArrayLike | None = None,
-        along: str = "base",
+        weights_frame: str = "base",
     ) -> PoseTarget:
-        """Checked target: the whole pose, or the position alone where no rotation is given.
+        """Return a checked target: the whole pose, or only the position without a rotation.
 
-        Raises InvalidValue naming a wrong size, an entry that is not finite, a matrix that is no
-        rotation, a negative weight; UnknownName for axes ``along`` neither "base" nor "target".
+        Raises InvalidValue for a wrong size, a non-finite entry, a matrix that is not a rotation
+        or a negative weight; UnknownName for a ``weights_frame`` other than "base" and "target".
         """
-        if along not in ALONG:
-            raise UnknownName("axes of the weights", str(along), ALONG)
-        turned = UNTURNED if rotation is None else rotation_matrix("rotation", rotation)
+        if weights_frame not in WEIGHTS_FRAMES:
+            raise UnknownName("axes of the weights", str(weights_frame), WEIGHTS_FRAMES)
+        own = UNTURNED if rotation is None else rotation_matrix("rotation", rotation)
         weight = (PLACE if rotation is None else WHOLE) if weights is None else _weights(weights)
         if rotation is None and weight is not PLACE and weight[3:].any():
             raise InvalidValue(f"weights {weight.tolist()} count rotation, and none is given")
-        axes = turned if along == "target" else UNTURNED
-        return cls(check_coordinates("position", position, 3), turned, weight, axes)
+        axes = own if weights_frame == "target" else UNTURNED
+        return cls(check_coordinates("position", position, 3), own, weight, axes)
 
     def __str__(self) -> str:
         """The target in words, with the axes that count where these are not whole."""

@@ -25,10 +25,12 @@ from arm_dynamics.model.audit.fault import Fault, UrdfRejected, format_report, t
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml
 
-__all__ = ["Fault", "UrdfRejected", "audit", "format_report"]
+__all__ = ["Fault", "UrdfRejected", "audit_urdf", "format_report"]
 
 
-def audit(text: str, folder: Path | None = None, lock: Collection[str] = ()) -> tuple[Fault, ...]:
+def audit_urdf(
+    text: str, folder: Path | None = None, lock: Collection[str] = ()
+) -> tuple[Fault, ...]:
     """Return all faults of a URDF, sorted by line; empty for a sound one.
 
     ``folder`` is where relative mesh paths start and packages are looked for; ``lock`` names

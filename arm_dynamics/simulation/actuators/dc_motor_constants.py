@@ -1,4 +1,4 @@
-"""The DC motor's constants: names, units, ranges, and which of them contradict each other."""
+"""Constants of the DC motor: names, units, ranges and inconsistencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAMETERS = (
     Parameter("current_limit", INF, "A", "largest winding current", above=0),
     Parameter("brush_drop", 0.0, "V", "brush drop at high voltage", lower=0),
     Parameter("brush_half_voltage", 1.0, "V", "voltage of half the brush drop", above=0),
-    Parameter("inductance", 0.0, "H", "of the winding; 0: the current settles at once", 0.0),
+    Parameter("inductance", 0.0, "H", "of the winding; 0: no transient of the current", 0.0),
     Parameter("efficiency", 1.0, "1", "of the gear, driven: acts on N kt i", above=0, upper=1),
     Parameter(
         "back_efficiency", 1.0, "1", "of the gear, back-driven: acts on N kt i", above=0, upper=1
@@ -31,7 +31,7 @@ PARAMETERS = (
     Parameter("thermal_time_constant", 60.0, "s", "of the winding", above=0),
     Parameter("ambient_temperature", 25.0, "°C", "around the motor", lower=-273.15),
     Parameter("derating_temperature", INF, "°C", "above it less current is allowed"),
-    Parameter("maximum_temperature", INF, "°C", "from it on no current is allowed"),
+    Parameter("max_temperature", INF, "°C", "from it on no current is allowed"),
     Parameter("temperature_coefficient", 0.0039, "1/K", "of the resistance", lower=0),
     Parameter("backlash", 0.0, "rad", "play of the gear at the joint", lower=0),
     Parameter("gear_stiffness", 0.0, "N·m/rad", "of touching teeth, at the joint", lower=0),
@@ -40,7 +40,7 @@ PARAMETERS = (
 
 
 def contradictions(c: Mapping[str, float]) -> Iterator[Inconsistency]:
-    """What complete constants within their ranges say against each other."""
+    """Yield the inconsistencies between complete constants within their ranges."""
     if 0 < c["stiction"] < c["coulomb_friction"]:
         problem = f"is below coulomb_friction = {c['coulomb_friction']:g} N·m"
         yield Inconsistency("stiction", problem, "allowed: at least as much, or 0 for the same")
@@ -53,18 +53,18 @@ def contradictions(c: Mapping[str, float]) -> Iterator[Inconsistency]:
 
 
 def _derating(c: Mapping[str, float]) -> Iterator[Inconsistency]:
-    start, end = c["derating_temperature"], c["maximum_temperature"]
+    start, end = c["derating_temperature"], c["max_temperature"]
     if end == INF:
         if start < INF:
-            remedy = "give maximum_temperature above it"
-            yield Inconsistency("derating_temperature", "needs a maximum_temperature", remedy)
+            remedy = "give max_temperature above it"
+            yield Inconsistency("derating_temperature", "needs a max_temperature", remedy)
         return
     if not start < end:
         problem = f"is not above derating_temperature = {start:g} °C"
-        yield Inconsistency("maximum_temperature", problem, "derating ends above where it begins")
+        yield Inconsistency("max_temperature", problem, "derating ends above where it begins")
     if c["current_limit"] == INF:
         remedy = "give current_limit, which falls to 0 there"
-        yield Inconsistency("maximum_temperature", "needs a current_limit", remedy)
+        yield Inconsistency("max_temperature", "needs a current_limit", remedy)
     if c["thermal_resistance"] == 0:
         remedy = "give thermal_resistance above 0 K/W"
-        yield Inconsistency("maximum_temperature", "needs a winding that warms up", remedy)
+        yield Inconsistency("max_temperature", "needs a winding that warms up", remedy)

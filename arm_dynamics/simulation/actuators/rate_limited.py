@@ -41,46 +41,51 @@ def rate_limited_target(
 
 
 class RateLimited(Actuator):
-    """The joint goes to its commanded angle at ``angular_velocity``, whatever effort that takes.
+    """A position servo: the joint moves to its command at ``max_velocity``, whatever the effort.
 
-    Own states: the desired angle, which is the command clamped to the limits of its arrival,
-    and the command itself. They distinguish a new command from a held one, so that the motion is
-    a function of state and command. At rest they are as after a command of 0 rad, or as ``hold_act``
-    sets them. A command that is sent again is clamped to the limits of that moment: ``resent``.
-    A change of the velocity acts at once.
-    Raises InvalidValue for limits outside 0 to 2 pi rad, a minimum above the maximum, and speeds
-    outside 0 to 100 rad/s.
+    Actuator states: the desired angle, which is the command clamped to the limits at the time of
+    its arrival, and the command itself. They distinguish a new command from a held one, so that
+    the motion is a function of state and command. The initial states are those after a command of
+    0 rad, or those that ``hold_act`` sets. A command that is sent again is clamped to the limits
+    of that moment, see ``resent``. A change of the velocity acts immediately.
+
+    Raises
+    ------
+    InvalidValue
+        If a limit is outside [0, 2 pi] rad, min_position is above max_position, or the speed is
+        outside [0, 100] rad/s.
+
     """
 
     interfaces: ClassVar[tuple[str, ...]] = ("position",)
     prescribes_motion: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("minimum", 0.0, "rad", "least angle of a command", 0.0, TURN),
-        Parameter("maximum", TURN, "rad", "largest angle of a command", 0.0, TURN),
-        Parameter("angular_velocity", 1.0, "rad/s", "speed of the joint", 0.0, 100.0),
+        Parameter("min_position", 0.0, "rad", "smallest position of a command", 0.0, TURN),
+        Parameter("max_position", TURN, "rad", "largest position of a command", 0.0, TURN),
+        Parameter("max_velocity", 1.0, "rad/s", "speed of the joint", 0.0, 100.0),
     )
 
     def __init__(self, joint: str, effort_limit: float, constants: Mapping[str, float]) -> None:
         super().__init__(joint, effort_limit, constants)
-        self._minimum = low = self.constants["minimum"]
-        self._maximum = high = self.constants["maximum"]
-        self._velocity = self.constants["angular_velocity"]
+        self._lower = low = self.constants["min_position"]
+        self._upper = high = self.constants["max_position"]
+        self._speed = self.constants["max_velocity"]
         if low > high:
             raise InvalidValue(
-                f"actuator of joint '{joint}': minimum = {low:g} rad: at most its maximum,"
-                f" {high:g} rad, is allowed"
+                f"actuator of joint '{joint}': min_position = {low:g} rad;"
+                f" expected at most max_position = {high:g} rad"
             )
 
     @property
     def states(self) -> tuple[ActuatorState, ...]:
         """The desired angle and the last command [rad]."""
-        zero = clip(0.0, self._minimum, self._maximum)
+        zero = clip(0.0, self._lower, self._upper)
         return ActuatorState("desired", "rad", zero), ActuatorState("command", "rad", 0.0)
 
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """0: what the motion takes is the arm's to tell. UnknownName but for "position"."""
+        """Return 0; raises UnknownName for an interface other than "position"."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator rate_limited", interface, self.interfaces)
         return 0.0
@@ -88,16 +93,16 @@ class RateLimited(Actuator):
     def prescribed_motion(
         self, value: float, q: float, act: Sequence[float], elapsed: float
     ) -> tuple[float, Sequence[float]]:
-        """Angle [rad] after ``elapsed`` [s] under the command ``value`` [rad], and own states."""
+        """Return angle [rad] and states after ``elapsed`` [s] under the command ``value`` [rad]."""
         desired, last = act
-        desired = rate_limited_target(value, last, desired, self._minimum, self._maximum)
-        return rate_limited_step(q, desired, self._velocity, elapsed), (desired, value)
+        desired = rate_limited_target(value, last, desired, self._lower, self._upper)
+        return rate_limited_step(q, desired, self._speed, elapsed), (desired, value)
 
     def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
-        """The last command ``value`` [rad] is clamped again, to the present limits."""
+        """Return the states with the command ``value`` [rad] clamped to the present limits."""
         desired, last = act
-        return (clip(value, self._minimum, self._maximum) if value == last else desired), last
+        return (clip(value, self._lower, self._upper) if value == last else desired), last
 
     def hold_act(self, q: float, act: Sequence[float]) -> Sequence[float]:
-        """Nothing is desired but ``q``, within the limits or not, until another command."""
+        """Return the states that hold ``q``, within the limits or not, until another command."""
         return q, q

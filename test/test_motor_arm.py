@@ -227,7 +227,7 @@ def test_a_stop_that_passes_lasts_until_the_joints_rest():
     assert rig.driver.status is DriverState.STOPPED
     while rig.driver.status is DriverState.STOPPED:
         rig.cycle(weight(rig))
-    assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_speed
+    assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_max_velocity
     assert rig.driver.trips == ()
 
 

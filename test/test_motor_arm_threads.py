@@ -36,7 +36,7 @@ def meanwhile(act, during, after=False):
 
 @pytest.mark.quick(6)
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("method", ["enable", "read", "arm_watchdog"])
+@pytest.mark.parametrize("method", ["enable", "read", "enable_watchdog"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
     line = Line(name)

@@ -155,7 +155,7 @@ def test_power_at_shafts_is_power_at_joints():
 def test_what_is_fed_forward_carries_the_joints(kind):
     takes = bus("position", "velocity")
     assert not Transmission(arm(), WIRING, takes, kind).accepts_feedforward
-    takes.feeds_effort = True
+    takes.accepts_feedforward_effort = True
     shafts = Transmission(arm(), WIRING, takes, kind)
     assert shafts.accepts_feedforward
     fed, rest = np.array([3.0, 4.0, -5.0]), np.zeros(3)

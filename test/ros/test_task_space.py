@@ -424,7 +424,7 @@ REFUSED = {
     "far away": ("path", FAR, ["out of reach from", "position error", "m at"]),
     "another joint": ("trajectory", timetable((1, placed()), names=["R1"]), ["R1", "tool"]),
     "times": ("trajectory", timetable((1, placed()), (1, placed())), ["point 1", "increasing"]),
-    "too fast": ("trajectory", timetable((0.1, placed((0, 0.3, 0)))), ["velocity", "expected within"]),
+    "too fast": ("trajectory", timetable((0.1, placed((0, 0.3, 0)))), ["velocity", "within"]),
     "past": ("trajectory", timetable((0.01, placed()), start=0.001), ["last waypoint"]),
 }
 

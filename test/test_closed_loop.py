@@ -142,7 +142,7 @@ def test_a_policy_is_asked_once_a_period_for_all():
 
     goal = np.array(arm.configuration("initial"))
     batch = rollout_closed_loop(
-        arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), stride=10,
+        arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), record_every=10,
         vary={"payload": vary["payload"]},
     )  # fmt: skip
     np.testing.assert_allclose(asked, PERIOD * np.arange(100))

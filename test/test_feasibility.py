@@ -9,7 +9,7 @@ from conftest import chain, five_dof
 from arm_dynamics import load_arm
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.task_space import TaskSpace
-from arm_dynamics.control.trajectories import feasibility, joint_splines, path_inverse_kinematics
+from arm_dynamics.control.trajectories import feasibility, joint_splines
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits

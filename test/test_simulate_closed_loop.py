@@ -135,7 +135,7 @@ def test_a_recursion_in_discrete_time_is_rejected_by_name():
 
 def test_times_are_whole_multiples():
     for options in ({"seconds": 0.95}, {"dt": 0.03}):
-        with pytest.raises(InvalidValue, match="no whole multiple"):
+        with pytest.raises(InvalidValue, match="whole multiple"):
             follow(ONE, Pid(ONE), **options)
     with pytest.raises(InvalidValue, match="tolerance"):
         follow(ONE, Pid(ONE), tolerance=0.0)

@@ -46,7 +46,9 @@ def test_a_walk_begins_anew_from_anywhere(make):
     np.testing.assert_array_equal(points[0].q, arm.configuration("initial"))
     assert [p.q.tolist() for p in points[1:]] == [p.q.tolist() for p in round_]
     for time in np.linspace(0, points[0].time, 200):
-        assert (np.abs(trajectory.at(time).v) <= VELOCITY_FRACTION * arm.velocity_limit + 1e-9).all()
+        assert (
+            np.abs(trajectory.at(time).v) <= VELOCITY_FRACTION * arm.velocity_limit + 1e-9
+        ).all()
 
 
 def test_it_moves_the_joints_that_have_room_and_speed():

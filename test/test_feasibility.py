@@ -160,7 +160,7 @@ def test_a_way_far_beyond_reach_is_told_with_time_and_distance_not_with_a_joint(
     told = [float(x) for x in re.findall(r"(\d+\.\d+) s", str(refused.value))]
     assert told[0] == pytest.approx(crossing, abs=3e-3)
     assert told[1] == pytest.approx(way.end - (crossing - 2.0), abs=3e-3)
-    distance = float(re.search(r"misses by (\S+) m", str(refused.value))[1])
+    distance = float(re.search(r"error = (\S+) m at", str(refused.value))[1])
     assert distance == pytest.approx(3.0, rel=0.15)
 
 

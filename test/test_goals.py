@@ -42,8 +42,8 @@ class Session:
     def finish(self, goal, ticks=4000):
         """Its verdict, and the time it took."""
         for _ in range(ticks):
-            if goal.verdict is not None:
-                return goal.verdict
+            if goal.result is not None:
+                return goal.result
             self.tick()
         raise AssertionError(f"no verdict after {ticks} ticks")
 
@@ -445,7 +445,7 @@ def test_a_stream_with_a_message_in_every_control_cycle_is_held_to_its_tolerance
     for _ in range(600):
         session.loop.step()
         session.loop.follow(parse_trajectory(ARM, NAMES, [1.0], [AWAY], start=session.now))
-        session.goals.observe()
+        session.goals.update()
         if session.loop.events.counts:
             break
     assert session.loop.events.counts == {"path_tolerance_violated": 1}

@@ -40,8 +40,8 @@ def fit_gains(
 
     Given gains stay. The defaults get the largest bandwidth, at most the full one, at which no mode
     oscillates with all gains 1 to DESIGN times as large. If some gains were given, the factor is
-    MARGIN. The loop is linear about the initial configuration, ``q`` and random ones, with motors without
-    dynamics and zero-order hold.
+    MARGIN. The loop is linear about the initial configuration, ``q`` and random ones, with
+    zero-order hold and motors without dynamics.
 
     Parameters
     ----------

@@ -10,8 +10,7 @@ from arm_dynamics import Command, Plant, Reference, State
 from arm_dynamics.batch import MeasurementNoise, rollout_closed_loop, variation
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
@@ -143,7 +142,7 @@ def test_a_policy_is_asked_once_a_period_for_all():
 
     goal = np.array(arm.configuration("initial"))
     batch = rollout_closed_loop(
-        arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), stride=10,
+        arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), record_every=10,
         vary={"payload": vary["payload"]},
     )  # fmt: skip
     np.testing.assert_allclose(asked, PERIOD * np.arange(100))

@@ -226,7 +226,9 @@ def test_a_lane_that_is_lost_is_named_and_the_others_go_on():
 
 def test_refusals_name_what_there_is():
     arm = five_dof()
-    with pytest.raises(InvalidValue, match="integrator = 'implicit_midpoint'; expected one of explicit"):
+    with pytest.raises(
+        InvalidValue, match="integrator = 'implicit_midpoint'; expected one of explicit"
+    ):
         trace_step(arm, "implicit_midpoint", "voltage", ())
     with pytest.raises(UnknownName, match=r"variation 'motor.colour'; known: .*motor.kt"):
         trace_step(arm, "semi_implicit_euler", "voltage", ("motor.colour",))

@@ -110,7 +110,9 @@ def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
 
 
 def test_a_law_by_voltage_needs_motors_that_tell_voltages():
-    with pytest.raises(InvalidValue, match="controller model, joint 'R1': actuator = Ideal; expected dc_motor"):
+    with pytest.raises(
+        InvalidValue, match=r"controller model, joint '\w+': actuator = Ideal; expected dc_motor"
+    ):
         PidSpec(ARM, gravity=False, voltage=True, delay=False, noise=False)
 
 

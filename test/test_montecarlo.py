@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch import rollout_closed_loop
-from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, step_from
-from arm_dynamics.batch.tuning.objective import settling_time
+from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, settling_time, step_from
 from arm_dynamics.batch.tuning.tolerance import (
     Tolerance,
     data_sheet_tolerances,
@@ -19,7 +18,7 @@ from arm_dynamics.batch.tuning.tolerance import (
     read_tolerances,
 )
 from arm_dynamics.cli.main import main
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 
 RUNS, KT = 40, 20.0

@@ -33,7 +33,13 @@ def told(lanes=slice(None)):
 
 def run(lanes=slice(None), **options):
     states, commands, payload = told(lanes)
-    options = {"interface": "voltage", "every": 10, "stride": 20, "outputs": OUTPUTS, **options}
+    options = {
+        "interface": "voltage",
+        "steps_per_command": 10,
+        "record_every": 20,
+        "outputs": OUTPUTS,
+        **options,
+    }
     return rollout(five_dof(), states, commands, DT, vary={"payload": payload}, **options)
 
 
@@ -231,7 +237,13 @@ def test_refusals(changes, error, words):
             {"link.mass": [1.0, 0.0]},
             "rollout 1, joint 'R1': link.mass = 0; expected above 0",
         ),
-        (np.zeros((2, 10)), np.zeros(5), DT, {"payload": [1.0, 1, 1]}, "states = 2; expected 3 or 1"),
+        (
+            np.zeros((2, 10)),
+            np.zeros(5),
+            DT,
+            {"payload": [1.0, 1, 1]},
+            "states = 2; expected 3 or 1",
+        ),
     ],
 )
 def test_bad_input_is_named(states, commands, dt, vary, words):
@@ -247,7 +259,9 @@ def test_commands_that_are_none_are_refused():
 def test_an_arm_without_kernel_falls_back_and_says_so():
     arm = five_dof().with_actuator("rate_limited")
     state, pose = State.of(arm.configuration("initial")), arm.configuration("initial")
-    with pytest.warns(RuntimeWarning, match="backend 'plant', slower, because 'generated': kernel, joint 'R1'"):
+    with pytest.warns(
+        RuntimeWarning, match="backend 'plant', slower, because 'generated': kernel, joint 'R1'"
+    ):
         batch = simulate(arm, state, pose, 1e-3, 5, interface="position")
     end = Plant(arm).step(state, Command("position", pose), 1e-3, 5)
     np.testing.assert_array_equal(batch.final_state(0).q, end.q)

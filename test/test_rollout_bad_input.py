@@ -79,7 +79,10 @@ BOTH = [
     ({"vary": {3: [1, 1, 1]}}, "name in vary = 3"),
     ({"vary": {"payload": ["a"] * 3}}, "payload = .*real numbers"),
     ({"vary": {"link.mass": [[1.0] * 5, [1, 1, -2, 1, 1], [-9.0] * 5]}}, "'R3': link.mass = -2"),
-    ({"vary": {"motor.kt": [[1.0] * 5, [1, 1, -2, 1, 1], [9.0] * 5]}}, "rollout 1: actuator .* 'R3'"),
+    (
+        {"vary": {"motor.kt": [[1.0] * 5, [1, 1, -2, 1, 1], [9.0] * 5]}},
+        "rollout 1: actuator .* 'R3'",
+    ),
 ]
 
 
@@ -132,10 +135,16 @@ def test_one_arm_is_one_lane(changes, words):
         ({"duration": 0.0}, r"duration \[s\] = 0"),
         ({"duration": 5e-3}, "duration = 0.005 s; expected an integer multiple of the period"),
         ({"period": 0.0}, r"period \[s\] = 0"),
-        ({"dt": 3e-4}, "period = 0.002 s; expected an integer multiple of the dt"),
+        ({"dt": 3e-4}, "period = 0.002 s; expected .* multiple of"),
         ({"vary": {"gains.p": [1.0, -2.0, 1.0]}}, "rollout 1: gains of joint 'R1': p = -2"),
-        ({"controller": lambda q, v, t: q, "executor": ThreadPoolExecutor(1)}, "executor: set with a policy"),
-        ({"controller": lambda q, v, t: q, "dt": [1e-4, 2e-4, 1e-4]}, "rollout 1: dt = 0.0002 s; expected 0.0001"),
+        (
+            {"controller": lambda q, v, t: q, "executor": ThreadPoolExecutor(1)},
+            "executor: set with a policy",
+        ),
+        (
+            {"controller": lambda q, v, t: q, "dt": [1e-4, 2e-4, 1e-4]},
+            "rollout 1: dt = 0.0002 s; expected 0.0001",
+        ),
     ],
 )
 def test_bad_loops_are_refused_by_name(changes, words):
@@ -145,7 +154,9 @@ def test_bad_loops_are_refused_by_name(changes, words):
 
 def test_efforts_are_no_positions():
     arm = five_dof().with_actuator("rate_limited")
-    with pytest.raises(UnknownName, match="interface of a controller 'position'; known: effort, voltage"):
+    with pytest.raises(
+        UnknownName, match="interface of a controller 'position'; known: effort, voltage"
+    ):
         loop(arm=arm, states=HERE, controller=Pid(arm), interface="position")
 
 
@@ -219,7 +230,12 @@ def test_tool_positions_are_those_of_the_kinematics(arm):
 
 @pytest.mark.parametrize("backend", ["generated", "plant"])
 def test_the_tool_is_recorded(backend):
-    options = {"commands": np.ones(5), "every": 40, "stride": 20, "backend": backend}
+    options = {
+        "commands": np.ones(5),
+        "steps_per_command": 40,
+        "record_every": 20,
+        "backend": backend,
+    }
     alone = run(**options, outputs=("tool_position",))
     both = run(**options, outputs=("q", "tool_position"))
     assert list(alone.arrays) == ["tool_position"]
@@ -229,12 +245,12 @@ def test_the_tool_is_recorded(backend):
 
 
 def test_without_outputs_only_the_end_is_kept():
-    batch = run(outputs=(), every=10)
+    batch = run(outputs=(), steps_per_command=10)
     np.testing.assert_allclose(batch.time, np.full((LANES, 1), 10 * DT))
     need = LANES * (10 * 8 + 10 * 5 * 8)
     with pytest.raises(InvalidValue, match=f"{need} bytes"):
-        run(outputs=("q",), every=10, memory_limit=need - 1)
-    run(outputs=("q",), every=10, memory_limit=need)
+        run(outputs=("q",), steps_per_command=10, memory_limit=need - 1)
+    run(outputs=("q",), steps_per_command=10, memory_limit=need)
 
 
 @pytest.mark.parametrize("backend", ["generated", "plant"])
@@ -242,7 +258,7 @@ def test_nothing_of_a_lost_lane_looks_well(backend):
     states = starts()
     states[1, 5] = 1e160
     batch = run(
-        states=states, every=20, stride=5, backend=backend,
+        states=states, steps_per_command=20, record_every=5, backend=backend,
         outputs=("q", "v", "effort", "tool_position"),
     )  # fmt: skip
     first = -(-batch.failed_step[1] // 5) - 1
@@ -309,7 +325,7 @@ def test_threads_stop_when_one_fails():
         raise Boom
 
     with pytest.raises(Boom):
-        run(states=starts(320), backend="generated", every=50_000, threads=2, progress=progress,
+        run(states=starts(320), backend="generated", steps_per_command=50_000, threads=2, progress=progress,
             outputs=())  # fmt: skip
     assert len(heard) <= 4
 
@@ -327,7 +343,7 @@ class Idle(Executor):
 def test_an_executor_that_gives_up_is_named():
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
-    for executor, words in ((Idle(), "Idle gave up.*CancelledError"), (closed, "ThreadPool.*shut")):
+    for executor, words in ((Idle(), "Idle: state = CancelledError"), (closed, "ThreadPool.*shut")):
         with pytest.raises(ConfigError, match=words):
             run(executor=executor)
 
@@ -394,5 +410,5 @@ def test_a_folder_that_can_not_be_written_is_named(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(kernel_cache, "write_private", full)
-    with pytest.raises(ConfigError, match=r"kernel_d.py cannot be written.*No space left"):
+    with pytest.raises(ConfigError, match=r"kernel_d.py: .*No space left"):
         kernel_cache.cached_module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())

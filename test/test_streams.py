@@ -7,12 +7,12 @@ from stream_rig import PERIOD, Rig, Sine, figures, stream
 from arm_dynamics import load_arm
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.control.effort_check import check_effort
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.goals.streams import FADE, CommandSettings
-from arm_dynamics.control.trajectories.joint_trajectory import Options, parse_trajectory
-from arm_dynamics.control.trajectories.stop_trajectory import default_deceleration
+from arm_dynamics.control.trajectories.effort_check import check_effort
 from arm_dynamics.control.trajectories.stream_tracks import Sample, StreamFit
+from arm_dynamics.control.trajectories.trajectory import default_deceleration
+from arm_dynamics.control.trajectories.trajectory_parsing import Options, parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation

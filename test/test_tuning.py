@@ -37,7 +37,12 @@ from arm_dynamics.batch.tuning.margins import (
     min_margins,
     sampled_plant,
 )
-from arm_dynamics.batch.tuning.objective import LOST, Objective, ObjectiveWeights, case_costs
+from arm_dynamics.batch.tuning.objective import (
+    DIVERGED_COST,
+    Objective,
+    ObjectiveWeights,
+    case_costs,
+)
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.batch.tuning.python_controller import with_gains
 from arm_dynamics.batch.tuning.validation import BOUND, validate
@@ -46,7 +51,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, node_parameters
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.control.linear_controller import closed_loop_map, is_stable
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
@@ -260,7 +265,7 @@ def test_a_lost_case_costs_less_the_longer_it_lasts_and_more_than_any_other():
     limit, steps = np.full(2, 12.0), np.full(2, 100.0)
     early, late = case_costs(scores((10, 90)), limit, steps, 1.0, ObjectiveWeights())
     worst = case_costs(scores(iae=1e9), limit, steps, 1.0, ObjectiveWeights()).max()
-    assert early > late > worst == LOST
+    assert early > late > worst == DIVERGED_COST
 
 
 def test_weights_between_mean_and_worst():

@@ -16,12 +16,12 @@ from rich.table import Table
 from arm_dynamics.batch.tuning import results_folder
 from arm_dynamics.batch.tuning.montecarlo import (
     PERCENTILES,
+    QUANTITIES,
     MonteCarlo,
     StepMotion,
     montecarlo,
     step_from,
 )
-from arm_dynamics.batch.tuning.objective import QUANTITIES
 from arm_dynamics.batch.tuning.parameter_file import replace_text
 from arm_dynamics.batch.tuning.tolerance import (
     Tolerance,

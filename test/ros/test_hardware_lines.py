@@ -11,7 +11,7 @@ from emulators.served import served
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.ros.hardware_cycle import PAUSE
 
 from .driven import Driven

@@ -96,7 +96,7 @@ def _collect(
 def _executor_failed(executor: Executor, error: BaseException) -> ConfigError:
     return ConfigError(
         f"executor {type(executor).__name__}: state = {type(error).__name__}"
-        f" ({error or 'cancelled'}); expected running; use a new executor, or none"
+        f" ({str(error) or 'cancelled'}); expected running; use a new executor, or none"
     )
 
 

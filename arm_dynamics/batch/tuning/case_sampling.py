@@ -68,7 +68,7 @@ def _draw_case(
     nominal: Mapping[str, Vector],
     dt: float,
 ) -> tuple[Vector, Vector, dict[str, Vector]]:
-    """Start, target and values of the actual arm; another arm if no configuration suits the first."""
+    """Start, target and values of the actual arm; the first arm with suitable configurations."""
     for _ in range(MODELS):
         values = _draw_values(arm, random, c, nominal)
         actual = rollout_arm(arm, {name: row.tolist() for name, row in values.items()})
@@ -77,8 +77,8 @@ def _draw_case(
             return *pair, values
     raise InvalidValue(
         f"arm '{arm.name}': cases that the motors can hold in steps of {dt:g} s = 0 of {MODELS}"
-        f" models with {CONFIGURATIONS} configurations; expected one; reduce payload, model error or"
-        " time step"
+        f" models with {CONFIGURATIONS} configurations; expected one; reduce payload, model error"
+        " or time step"
     )
 
 
@@ -118,8 +118,9 @@ def _require_holdable_payload(
     tries = MODELS * CONFIGURATIONS
     if not any(_is_holdable(loaded, random.uniform(*_inner_range(arm)), c) for _ in range(tries)):
         raise InvalidValue(
-            f"arm '{arm.name}': payload = {c.payload:g} kg; expected one that {MAX_GRAVITY_FRACTION:.0%}"
-            f" of the weakest motors' limits hold in one of {tries} configurations; reduce it"
+            f"arm '{arm.name}': payload = {c.payload:g} kg; expected one that"
+            f" {MAX_GRAVITY_FRACTION:.0%} of the weakest motors' limits hold in one of {tries}"
+            " configurations; reduce it"
         )
 
 

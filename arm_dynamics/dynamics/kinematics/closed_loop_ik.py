@@ -112,7 +112,7 @@ class ClosedLoopIk:
     def update(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:
         """Move on by dt [s]; its joints and its tool, as a reference that lies within reach.
 
-        ``law`` has rate, posture_rate, weak and acceleration as ``TaskSpaceController`` describes them.
+        ``law`` has the ``controller_parameters`` of ``TaskSpaceController``.
         Raises InvalidValue for a task of wrong shapes and for what leads beyond the finite
         numbers; it then stays as it was.
         """
@@ -125,7 +125,8 @@ class ClosedLoopIk:
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
             q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
             self._axis_weights, self.leaving, dt,
-            law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
+            law["tracking_rate"], law["nullspace_rate"],
+            law["singular_value_threshold"] * self.reach, law["max_joint_acceleration"],
         )  # fmt: skip
         if not all_finite(q, v, a):
             raise invalid_reference_error(task, q.size, dt)

@@ -122,6 +122,7 @@ def test_every_lane_is_plant_and_controller(case, backend):
     assert interface == "voltage" or saturated
 
 
+@pytest.mark.slow
 def test_a_known_effort_is_taken_over_without_a_step():
     """As ``Pid.reset``: the first command is the effort measured at the start."""
     arm, states = five_dof(), begin()[0]

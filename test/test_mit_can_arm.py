@@ -154,6 +154,7 @@ def test_a_motor_that_falls_silent_while_an_activation_looks_is_refused():
         rig.driver.activate()
 
 
+@pytest.mark.slow
 def test_it_goes_to_where_it_is_told():
     rig = Rig().up()
     rig.goal = rig.goal + 0.1

@@ -228,6 +228,7 @@ def test_tool_positions_are_those_of_the_kinematics(arm):
     np.testing.assert_allclose(tool_positions(arm, q), expected, atol=1e-14)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("backend", ["generated", "plant"])
 def test_the_tool_is_recorded(backend):
     options = {

@@ -316,6 +316,7 @@ def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
         assert python.metrics[name] == pytest.approx(values, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_gains_of_any_law_are_found():
     task = TuningTask(arm(), Stiff(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
     with pytest.warns(RuntimeWarning, match="law Stiff has no kernel"):

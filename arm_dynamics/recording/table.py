@@ -28,7 +28,7 @@ class Recording:
 
     ``time`` (n,) [s]; ``q`` [rad or m], ``v`` [rad/s or m/s] and ``tau`` [N·m or N] (n, nv), NaN
     where the arm did not report them; ``act`` (n, na) are the states of the actuators
-    ``act_names``. ``commands`` maps an interface to (n, nv): the command that led to each state,
+    ``act_names``. ``commands`` maps an interface to (n, nv): the command before each state,
     NaN where none came on that interface.
     """
 
@@ -143,7 +143,7 @@ def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
 
 
 def _start(segment: RecordingSegment) -> tuple[float, dict[str, float]]:
-    """The state from which a simulation began: no command led to it."""
+    """The initial state of a simulation, without a command before it."""
     arm, state = segment.arm, segment.start
     named = {"position": state.q, "velocity": state.v, "effort": state.tau}
     found = {

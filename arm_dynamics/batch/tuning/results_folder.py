@@ -69,14 +69,14 @@ def write_results(
 ) -> tuple[Path, ...]:
     """Write all results to ``folder`` and return the files; raises ConfigError if that fails."""
     notes = _notes(tuned, held)
-    text = parameter_text(arm, controller, tuned.law, tuned.gains, notes)
+    text = parameter_text(arm, controller, tuned.controller, tuned.gains, notes)
     worst = case_table(tuned.cases, tuned.worst_case, float(tuned.final_costs[tuned.worst_case]))
     files = [
         replace_text(folder / GAINS, text),
         replace_text(folder / WORST, yaml.safe_dump(worst, sort_keys=False)),
     ]
     if margins is not None:
-        table = margin_table(tuned.law.arm.joint_names, margins)
+        table = margin_table(tuned.controller.arm.joint_names, margins)
         files.append(replace_text(folder / MARGINS, yaml.safe_dump(table, sort_keys=False)))
     from arm_dynamics.batch.tuning.report import draw_report, save_figure  # noqa: PLC0415 - needs matplotlib
 

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
-from arm_dynamics.batch.tuning.simplex_search import StoppingRule, begin, minimize_simplex
-from arm_dynamics.published.baseline import PUBLISHED_I
 from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st

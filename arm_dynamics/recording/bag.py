@@ -63,7 +63,7 @@ class BagWriter:
     def __init__(self, folder: Path) -> None:
         bags, self._types = _library()
         if folder.exists():
-            raise RecordingError(f"recording {folder}: folder = existing; expected a new one")
+            raise RecordingError(f"recording {folder}: exists already; expected a new folder")
         self._bag = bags.Writer(
             folder,
             version=FORMAT,

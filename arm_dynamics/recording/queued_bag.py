@@ -55,7 +55,7 @@ class QueuedBag:
 
     @property
     def trouble(self) -> str:
-        """Present problem of the recording; "" if there is no problem."""
+        """Present problem of the recording; "" if none."""
         if self.fault:
             return self.fault
         if self._gap:
@@ -93,7 +93,7 @@ class QueuedBag:
         if self._thread.is_alive():
             self._end(f"the disk does not respond within {CLOSE_TIMEOUT:g} s")
 
-    def _room(self) -> bool:
+    def _has_space(self) -> bool:
         with self._changed:
             if self.fault or self._closing:
                 return False

@@ -133,7 +133,7 @@ class Recorder:
 
 
 def _same(one: State, other: State | None) -> bool:
-    """Whether the plant continues from both in the same way."""
+    """Whether the plant continues from both identically."""
     if one is other or other is None:
         return other is not None
     names = ("time", "q", "v", "act")

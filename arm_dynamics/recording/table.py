@@ -87,7 +87,7 @@ class Recording:
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            raise ConfigError(f"a DataFrame needs pandas: {to_install('table')}") from error
+            raise ConfigError(f"DataFrame: pandas = missing; expected the extra 'table'; {to_install('table')}") from error
         return pandas.DataFrame(self.columns()).set_index("time")
 
     def write(self, file: str | Path) -> Path:
@@ -100,7 +100,7 @@ class Recording:
         if path.suffix not in (".csv", ".parquet"):
             raise ConfigError(f"file = '{path}'; expected a name that ends with .csv or .parquet")
         if path.exists():
-            raise ConfigError(f"{path}: exists already; name a new file")
+            raise ConfigError(f"file {path}: exists already; expected a new name")
         columns = self.columns()
         with output_file(path) as place:
             if path.suffix == ".parquet":
@@ -116,7 +116,7 @@ def _parquet(columns: Mapping[str, Vector], place: Path) -> None:
     try:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise ConfigError(f"Parquet needs pyarrow: {to_install('table')}; or write .csv") from error
+        raise ConfigError(f"Parquet: pyarrow = missing; expected the extra 'table'; {to_install('table')}; or write .csv") from error
     parquet.write_table(pyarrow.table(dict(columns)), place)
 
 

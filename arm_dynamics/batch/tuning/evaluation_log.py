@@ -53,7 +53,7 @@ class EvaluationLog:
         if len(costs) != len(points) or abs(here - total) > POINT_TOLERANCE * (1 + abs(total)):
             raise ConfigError(
                 f"resume: sum of points = {here:.9g}; expected {total:.9g} as saved in the state,"
-                " written by another version of the package or its libraries; start without --resume"
+                " written with other versions of package or libraries; start without --resume"
             )
         self._next += 1
         return np.array(costs)

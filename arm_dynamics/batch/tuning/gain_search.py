@@ -188,8 +188,8 @@ def validation_cases(task: TuningTask, count: int) -> Cases:
 def compare_gains(tuned: TuningResult, cases: Cases) -> dict[str, ValidationResult]:
     """Return validation results of the tuned gains and of the initial gains."""
     return {
-        "tuned gains": validate(cases, tuned.controller),
-        "initial gains": validate(cases, tuned.task.controller),
+        "found gains": validate(cases, tuned.controller),
+        "gains at the start": validate(cases, tuned.task.controller),
     }
 
 

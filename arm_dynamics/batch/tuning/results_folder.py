@@ -119,7 +119,8 @@ def _notes(tuned: TuningResult, held: Mapping[str, ValidationResult]) -> list[st
     c, task = tuned.task.conditions, tuned.task
     return [
         f"Gains optimized over {task.cases} cases (seed {task.seed}),"
-        f" {tuned.found.tried} evaluations: J = {tuned.cost:.4g} rad s, initially {tuned.cost_before:.4g} rad s.",
+        f" {tuned.found.tried} evaluations: J = {tuned.cost:.4g} rad s,"
+        f" initially {tuned.cost_before:.4g} rad s.",
         f"Payload up to {c.payload:g} kg, model error up to {c.model_error:.0%}, time steps of"
         f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control period {c.period:g} s.",
         f"Command interface {c.interface}: gains of one interface do not suit another.",

@@ -467,7 +467,7 @@ def test_without_pandas_or_pyarrow_the_way_to_them_is_told(
     monkeypatch.setitem(sys.modules, missing, None)
     found = Recording.load(recording[0])
     attempt = found.frame if missing == "pandas" else lambda: found.write(tmp_path / "x.parquet")
-    with pytest.raises(ConfigError, match=f"{missing}: .*python.* -m pip install"):
+    with pytest.raises(ConfigError, match=f"{missing} = missing; .*python.* -m pip install"):
         attempt()
 
 

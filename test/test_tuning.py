@@ -242,7 +242,8 @@ def test_effort_command_of_a_motor_with_another_kt():
 
 
 def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
-    late = np.array([[0.0, MAX_RESIDUAL_ERROR], [0.0, MAX_RESIDUAL_ERROR + 0.1]])  # the second lane is not held
+    # the second rollout does not pass
+    late = np.array([[0.0, MAX_RESIDUAL_ERROR], [0.0, MAX_RESIDUAL_ERROR + 0.1]])
     metrics = {"iae": np.full((2, 2), iae), "overshoot": np.full((2, 2), overshoot)}
     metrics["residual_error"] = late
     effort = np.zeros((2, 4, 2))

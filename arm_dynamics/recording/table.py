@@ -87,7 +87,9 @@ class Recording:
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            raise ConfigError(f"DataFrame: pandas = missing; expected the extra 'table'; {to_install('table')}") from error
+            raise ConfigError(
+                f"DataFrame: pandas = missing; expected the extra 'table'; {to_install('table')}"
+            ) from error
         return pandas.DataFrame(self.columns()).set_index("time")
 
     def write(self, file: str | Path) -> Path:
@@ -116,7 +118,10 @@ def _parquet(columns: Mapping[str, Vector], place: Path) -> None:
     try:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise ConfigError(f"Parquet: pyarrow = missing; expected the extra 'table'; {to_install('table')}; or write .csv") from error
+        raise ConfigError(
+            "Parquet: pyarrow = missing; expected the extra 'table';"
+            f" {to_install('table')}; or write .csv"
+        ) from error
     parquet.write_table(pyarrow.table(dict(columns)), place)
 
 

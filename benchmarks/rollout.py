@@ -60,7 +60,8 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
 
     def batch(precision: str, threads: int) -> Callable:
         return lambda: rollout(
-            arm, starts, command.value, DT, interface=interface, steps_per_command=STEPS, outputs=(),
+            arm, starts, command.value, DT, interface=interface, steps_per_command=STEPS,
+            outputs=(),
             precision=precision, threads=threads,
         )  # fmt: skip
 

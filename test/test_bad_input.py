@@ -274,7 +274,7 @@ def test_an_empty_path_is_not_the_present_folder(capsys, monkeypatch, tmp_path, 
 def test_recordings_that_are_none_or_damaged(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     said = said_by(capsys, "replay", ".")
-    assert f"{tmp_path} is no recording: neither metadata.yaml nor one .mcap file" in said
+    assert f"{tmp_path}: contents = no recording; expected metadata.yaml or one .mcap file" in said
     with pytest.raises(SystemExit):
         main(["record", "whole", "--duration", "0.1"])
     shutil.copytree("whole", "cut")

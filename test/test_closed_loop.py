@@ -103,7 +103,8 @@ def test_every_lane_is_plant_and_controller(case, backend):
     dt = np.where(np.arange(LANES) % 2, 1e-4, 2e-4)
     batch = rollout_closed_loop(
         five_dof(), states, kind(wrong()), reference, dt, PERIOD, DURATION, vary=vary,
-        interface=interface, one_period_delay=delay, noise=noise if noise.q else None, outputs=OUTPUTS,
+        interface=interface, one_period_delay=delay, noise=noise if noise.q else None,
+        outputs=OUTPUTS,
         backend=backend,
     )  # fmt: skip
     saturated = 0

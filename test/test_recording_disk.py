@@ -112,7 +112,7 @@ def test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told(tmp_path, cap
         drive(sim, 30)
         assert queue.trouble == ""
     assert events.counts["recording_resumed"] == 1
-    assert events.counts["recording_ended"] == 0
+    assert events.counts["recording_failed"] == 0
     report = replay(folder)
     (gap,) = report.gaps
     assert (report.first, report.finished, report.segments) == (None, True, 2)
@@ -136,7 +136,7 @@ def test_a_recording_closed_on_a_full_disk_is_read_as_far_as_it_goes(tmp_path, c
     with full(size_of(folder) + 100):
         drive(sim, 300)
         recorder.close()
-    assert sim.watch.events.counts["recording_ended"] == 1
+    assert sim.watch.events.counts["recording_failed"] == 1
     assert not (folder / "metadata.yaml").exists()
     report = replay(folder)
     assert (report.first, report.finished) == (None, False)
@@ -156,7 +156,7 @@ def test_a_disk_that_does_not_answer_costs_neither_time_nor_memory(tmp_path, blo
     assert grown < 2500 * MESSAGE / 2, "what is dropped is kept"
     assert sim.state.time == pytest.approx(2.7)
     recorder.close()
-    assert sim.watch.events.counts["recording_ended"] == 1
+    assert sim.watch.events.counts["recording_failed"] == 1
     assert "does not answer within 0.2 s" in recorder.queue.fault
     assert recorder.queue._thread.daemon  # the process ends without it
 
@@ -182,7 +182,7 @@ def test_a_folder_that_is_removed_ends_the_recording_and_not_the_motion(tmp_path
     assert sim.on_period is None
     drive(sim, 10)
     recorder.close()
-    assert sim.watch.events.counts["recording_ended"] == 1
+    assert sim.watch.events.counts["recording_failed"] == 1
 
 
 @pytest.mark.parametrize("interface", ["effort", "voltage"])

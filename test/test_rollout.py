@@ -106,11 +106,13 @@ def test_going_on_from_the_last_states_is_going_on():
     states, commands, payload = told()
     first = run(slice(0, 2), outputs=("v",))
     more = rollout(
-        five_dof(), first.final_states, commands[:2], DT, interface="voltage", steps_per_command=10, record_every=40,
+        five_dof(), first.final_states, commands[:2], DT, interface="voltage",
+        steps_per_command=10, record_every=40,
         vary={"payload": payload[:2]},
     )  # fmt: skip
     twice = rollout(
-        five_dof(), states[:2], np.concatenate([commands[:2]] * 2, axis=1), DT, steps_per_command=10,
+        five_dof(), states[:2], np.concatenate([commands[:2]] * 2, axis=1), DT,
+        steps_per_command=10,
         interface="voltage", record_every=80, vary={"payload": payload[:2]},
     )  # fmt: skip
     np.testing.assert_array_equal(more.v, twice.v)
@@ -173,7 +175,8 @@ def test_a_lost_lane_is_named_and_the_others_go_on():
     states, commands, payload = told()
     states[3, 6] = 1e200
     batch = rollout(
-        five_dof(), states, commands, DT, interface="voltage", steps_per_command=10, record_every=20,
+        five_dof(), states, commands, DT, interface="voltage", steps_per_command=10,
+        record_every=20,
         outputs=OUTPUTS, vary={"payload": payload},
     )  # fmt: skip
     assert batch.failed_step[3] == 1
@@ -280,7 +283,8 @@ with warnings.catch_warnings(record=True) as said:
     from arm_dynamics import State, load_arm
     from arm_dynamics.batch import simulate
     arm = load_arm("five_dof").with_payload(0.123456)
-    batch = simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
+    start = State.of(arm.configuration("initial"))
+    batch = simulate(arm, start, [1.0] * 5, 1e-4, 20, interface="voltage")
     simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
 print(batch.backend)
 print(sum("rollouts use backend" in str(w.message) for w in said))

@@ -313,7 +313,8 @@ def test_a_callback_that_fails_stops_the_rest(threads):
         raise Boom
 
     with pytest.raises(Boom):
-        run(states=starts(200), backend="plant", steps_per_command=30_000, threads=threads, progress=progress,
+        run(states=starts(200), backend="plant", steps_per_command=30_000, threads=threads,
+            progress=progress,
             outputs=())  # fmt: skip
     assert max(heard) < 1
 
@@ -326,7 +327,8 @@ def test_threads_stop_when_one_fails():
         raise Boom
 
     with pytest.raises(Boom):
-        run(states=starts(320), backend="generated", steps_per_command=50_000, threads=2, progress=progress,
+        run(states=starts(320), backend="generated", steps_per_command=50_000, threads=2,
+            progress=progress,
             outputs=())  # fmt: skip
     assert len(heard) <= 4
 

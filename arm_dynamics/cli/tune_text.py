@@ -35,7 +35,7 @@ def print_margins(tuned: TuningResult) -> MarginRows | None:
         print(f"no margins: {error}")
         return None
     table = Table("joint", "gain factors", "phase, degrees", "delay, ms", "least of all cases")
-    for joint, one, low in zip(tuned.law.arm.joint_names, here, worst, strict=True):
+    for joint, one, low in zip(tuned.controller.arm.joint_names, here, worst, strict=True):
         table.add_row(joint, *_row(one, low))
     Console().print(table)
     return here, worst

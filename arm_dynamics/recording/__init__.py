@@ -1,16 +1,33 @@
-"""Simulations written to rosbag2 folders, and run again from there with the forward model.
+"""Recordings of simulations and arms as rosbag2 folders, and their replay by the forward model.
 
-A recording has three topics or more: ``/recording`` (std_msgs/String) describes the arm, the
-time step and the state from which everything follows, anew after each change of the arm and each
-jump of its state; ``/joint_commands`` (sensor_msgs/JointState), ``/voltage_commands`` or
-``/mixed_commands`` (std_msgs/Float64MultiArray) has each period's command at its beginning;
-``/joint_states`` has the state at its end, and ``/actuator_states`` (std_msgs/Float64MultiArray)
-the actuators' own states where there are any. ``/recording_gaps`` (std_msgs/String) stands where
-the disk was too full or too slow: first and last time [ns] of what was dropped, and how much.
+May import control, hardware, simulation and all below. Start reading at ``recorder.py``;
+``table.py`` reads a recording as arrays, ``replay.py`` runs it again, ``bag.py`` lists the topics.
 
-``Recording.load(folder)`` reads any of them as numpy arrays, a DataFrame, CSV or Parquet.
+``/recording`` (std_msgs/String) describes the arm, the time step and the initial state, again after
+each change of the arm and each jump of its state. ``/joint_commands`` (sensor_msgs/JointState),
+``/voltage_commands`` or ``/mixed_commands`` (std_msgs/Float64MultiArray) hold the command at the
+begin of each period. ``/joint_states`` holds the state at its end, ``/actuator_states``
+(std_msgs/Float64MultiArray) the actuator states, if any. ``/recording_gaps`` (std_msgs/String)
+marks periods dropped by a full or slow disk: first and last time [ns], and their number.
 """
 
-from arm_dynamics.recording.table import Recording
+from typing import TYPE_CHECKING
 
-__all__ = ["Recording"]
+from arm_dynamics.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from arm_dynamics.recording.recorder import Recorder
+    from arm_dynamics.recording.replay import ReplayReport
+    from arm_dynamics.recording.state_log import StateLog
+    from arm_dynamics.recording.table import Recording
+
+_MODULES = {
+    "Recorder": ".recorder",
+    "Recording": ".table",
+    "ReplayReport": ".replay",
+    "StateLog": ".state_log",
+}
+
+__all__ = ["Recorder", "Recording", "ReplayReport", "StateLog"]
+
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)

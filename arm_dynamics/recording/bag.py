@@ -16,7 +16,7 @@ from arm_dynamics.core.errors import RecordingError
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.recording.staged_file import StagedFile, repaired
 
-MISSING = f"recordings need rosbags: {to_install('record')}"
+MISSING = f"recording: rosbags = missing; expected the extra 'record'; {to_install('record')}"
 DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"
 VOLTAGES, MIXED, ACTUATORS = "/voltage_commands", "/mixed_commands", "/actuator_states"
 GAPS = "/recording_gaps"
@@ -30,9 +30,9 @@ TYPES = {
     ACTUATORS: "std_msgs/msg/Float64MultiArray",
 }
 ARRAYS = {"voltage": VOLTAGES, "mixed": MIXED}
-"""Topic of the commands on those interfaces that a JointState has no field for."""
-AT_RISK = 1000
-"""Messages that a killed process may take with it, about a second."""
+"""Topic of the commands on interfaces without a field in JointState."""
+FLUSH_COUNT = 1000
+"""Messages in memory that a killed process loses: about one second."""
 FORMAT = 9
 """Version of rosbag2's metadata, that of ROS 2 Jazzy and later."""
 
@@ -48,14 +48,14 @@ class Message(NamedTuple):
 
 
 Content = Callable[[], Sequence[Message]]
-"""Messages that belong together, made only if they are recorded."""
+"""Creates messages of one period, called only if they are recorded."""
 
 
 class BagWriter:
-    """A new rosbag2 folder. Raises RecordingRefused when it is there already or can not be.
+    """A new rosbag2 folder; raises RecordingError if it exists or cannot be created.
 
-    Messages are collected in memory and written in whole chunks. After a failed write the file
-    ends with its last whole chunk, and the next ``flush`` tries again.
+    Messages are collected in memory and written in complete chunks. After a failed write the file
+    ends with its last complete chunk, and the next ``flush`` tries again.
     """
 
     fault = ""
@@ -63,7 +63,7 @@ class BagWriter:
     def __init__(self, folder: Path) -> None:
         bags, self._types = _library()
         if folder.exists():
-            raise RecordingError(f"{folder} exists already: name a new folder")
+            raise RecordingError(f"recording {folder}: exists already; expected a new folder")
         self._bag = bags.Writer(
             folder,
             version=FORMAT,
@@ -73,15 +73,17 @@ class BagWriter:
             self._bag.open()
             self._bag.storage.bio = self._file = StagedFile(self._bag.storage.bio)
         except OSError as error:
-            raise RecordingError(f"{folder} cannot be made: {error.strerror}") from error
+            raise RecordingError(
+                f"recording {folder}: {error.strerror}; expected a folder that can be created"
+            ) from error
         self._folder = folder
         self._topics: dict[str, Any] = {}
         self._pending = 0
 
     @property
     def due(self) -> bool:
-        """Whether so much is in memory that it has to be written."""
-        return self._pending >= AT_RISK
+        """Whether enough messages are in memory to be written."""
+        return self._pending >= FLUSH_COUNT
 
     def put(self, time: int, content: Content) -> bool:
         """Record ``content`` of ``time`` [ns] and wait for the disk; raises OSError."""
@@ -92,7 +94,7 @@ class BagWriter:
         return True
 
     def add(self, message: Message) -> None:
-        """Take one message into memory."""
+        """Add one message to memory."""
         kind = TYPES[message.topic]
         if isinstance(message.values, str):
             made = self._type(kind)(message.values)
@@ -106,7 +108,7 @@ class BagWriter:
         self._write(message.topic, message.time, made)
 
     def flush(self) -> None:
-        """Write what is in memory to the disk; raises OSError and keeps it when that fails."""
+        """Write the messages in memory; raises OSError, and keeps them, if that fails."""
         if self._pending:
             self._bag.storage.close_chunk()
             self._pending = 0
@@ -125,7 +127,7 @@ class BagWriter:
                 bag.set_custom_data(key, value)
             bag.close()
         except OSError:
-            for name in ("metadata.yaml", "metadata.yaml.tmp"):  # half written: worse than none
+            for name in ("metadata.yaml", "metadata.yaml.tmp"):  # half-written, it hides the file
                 with contextlib.suppress(OSError):
                     (self._folder / name).unlink(missing_ok=True)
             raise
@@ -151,14 +153,19 @@ class BagWriter:
 
 
 def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
-    """Topic, time [ns] and message of all that a recording holds, in the order of writing.
+    """Yield topic, time [ns] and message of a recording, in the order of writing.
 
-    One that was never finished is read as far as it goes. Raises RecordingRefused for a folder
-    that is not there or no recording, and for what cannot be read in it.
+    A recording that was not finished is read up to its last complete record.
+
+    Raises
+    ------
+    RecordingError
+        If the folder does not exist, is not a recording, or cannot be read.
+
     """
     bags, types = _library()
     if not folder.exists():
-        raise RecordingError(f"{folder}: no such recording")
+        raise RecordingError(f"recording {folder} = missing; expected a folder")
     with repaired(folder) as path:
         try:
             with bags.Reader(path) as bag:
@@ -166,15 +173,17 @@ def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
                 for connection, time, data in bag.messages(known):
                     yield connection.topic, time, types.deserialize_cdr(data, connection.msgtype)
         except FileNotFoundError as error:
-            said = "neither metadata.yaml nor one .mcap file is in it"
-            raise RecordingError(f"{folder.resolve()} is no recording: {said}") from error
-        except Exception as error:  # whatever a damaged file makes the readers raise
-            what = " ".join(str(error).split()) or type(error).__name__
-            raise RecordingError(f"recording {folder} is damaged: {what}") from error
+            raise RecordingError(
+                f"{folder.resolve()}: contents = no recording;"
+                " expected metadata.yaml or one .mcap file"
+            ) from error
+        except Exception as error:  # any error that a damaged file causes
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise RecordingError(f"recording {folder} is damaged: {reason}") from error
 
 
 def _library() -> tuple[Any, Any]:
-    """The rosbag2 half of rosbags and the message types of ROS 2; RecordingRefused without."""
+    """rosbags.rosbag2 and the message types of ROS 2; raises RecordingError if missing."""
     try:
         bags, types = import_module("rosbags.rosbag2"), import_module("rosbags.typesys")
     except ImportError as error:
@@ -183,7 +192,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _qos(topic: str) -> Any:
-    """As the nodes offer: reliable; the description stays for those who come late."""
+    """QoS as of the nodes: reliable; the segment header is transient-local for late subscribers."""
     i = import_module("rosbags.interfaces")
     lasting = topic == DESCRIPTION
     durability = i.QosDurability.TRANSIENT_LOCAL if lasting else i.QosDurability.VOLATILE

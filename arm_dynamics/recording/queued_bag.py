@@ -1,8 +1,8 @@
-"""Messages on their way to the disk: a bounded queue, and a thread that writes.
+"""A bounded queue of messages, and a thread that writes them.
 
-The thread that moves the arm never waits for the disk. When the disk is full, slow or gone, the
-queue fills; from then on messages are dropped, counted and reported, until it is half empty.
-The recording then has a message on ``/recording_gaps`` where messages are missing.
+The thread that moves the arm never waits for the disk. If the disk is full, slow or removed, the
+queue fills. Messages are then dropped, counted and reported until it is half empty. A message on
+``/recording_gaps`` marks where messages are missing.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from threading import Condition, Thread
 from arm_dynamics.recording.bag import GAPS, BagWriter, Content, Message
 from arm_dynamics.safety.events import Events
 
-LIMIT = 32 * 2**20
-"""Size of the queue [bytes], estimated: 10 s at least of a seven-joint arm's states and commands
-at 1 kHz, 100 s at 100 Hz."""
-RETRY = 1.0
-"""Time [s] between two tries to write to a disk that rejects."""
-REPEAT = 10.0
-"""Time [s] between two events of messages dropped."""
-CLOSING = 5.0
-"""Longest time [s] that ``close`` waits for the disk."""
-MESSAGE, ARRAY = 700, 180
-"""Memory [bytes] that a message and each of its arrays take beside their contents."""
+QUEUE_CAPACITY = 32 * 2**20
+"""Size of the queue [bytes], estimated: at least 10 s of the states and commands of a seven-joint
+arm at 1 kHz, 100 s at 100 Hz."""
+RETRY_PERIOD = 1.0
+"""Time between two attempts to write to a disk that fails [s]."""
+REPORT_PERIOD = 10.0
+"""Time between two events of dropped messages [s]."""
+CLOSE_TIMEOUT = 5.0
+"""Longest time that ``close`` waits for the disk [s]."""
+MESSAGE_OVERHEAD, ARRAY_OVERHEAD = 700, 180
+"""Memory of a message and of each of its arrays in addition to their contents [bytes]."""
 
 
 class QueuedBag:
-    """A BagWriter behind a queue; one thread puts, no call raises what the disk raises.
+    """A BagWriter behind a queue; one thread puts, and no call raises an error of the disk.
 
-    Events: ``recording_delayed`` when the disk rejects, ``recording_dropped`` when messages are
-    lost, at once and every 10 s, ``recording_resumed`` behind a gap, ``recording_ended``.
+    Events: ``recording_delayed`` if writing fails, ``recording_dropped`` if messages are dropped,
+    immediately and every 10 s, ``recording_resumed`` after a gap, ``recording_failed``.
     """
 
     def __init__(self, bag: BagWriter, name: str, events: Events, patience: float = 0.0) -> None:
-        """``patience``: longest time [s] that ``put`` waits for room, once for each gap."""
+        """``patience``: longest time [s] that ``put`` waits for free space, once for each gap."""
         self.dropped = 0
-        """Calls of ``put`` whose messages are lost."""
+        """Calls of ``put`` whose messages were dropped."""
         self.fault = ""
-        """Why the recording has ended."""
+        """Why the recording has failed; "" if it has not."""
         self._bag, self._name, self._events, self._patience = bag, name, events, patience
         self._queue: deque[tuple[int, Sequence[Message]]] = deque()
         self._size = 0
@@ -55,7 +55,7 @@ class QueuedBag:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the recording at present; "" when nothing is."""
+        """Present problem of the recording; "" if none."""
         if self.fault:
             return self.fault
         if self._gap:
@@ -63,15 +63,15 @@ class QueuedBag:
         return self._rejected and f"recording is delayed: {self._rejected}"
 
     def values(self) -> dict[str, str]:
-        """Size of the queue and number of drops, for diagnostics."""
+        """Return size of the queue and number of drops, for diagnostics."""
         return {
-            "recording queue [MiB]": f"{self._size / 2**20:.1f} of {LIMIT / 2**20:.0f}",
+            "recording queue [MiB]": f"{self._size / 2**20:.1f} of {QUEUE_CAPACITY / 2**20:.0f}",
             "recording dropped": str(self.dropped),
         }
 
     def put(self, time: int, content: Content) -> bool:
-        """Queue ``content`` of ``time`` [ns]; False when it is dropped."""
-        if not self._room():
+        """Queue ``content`` of ``time`` [ns]; return False if it is dropped."""
+        if not self._has_space():
             self._drop(time)
             return False
         messages = list(content())
@@ -85,48 +85,48 @@ class QueuedBag:
         return True
 
     def close(self) -> None:
-        """Write what is queued and finish, for at most ``CLOSING``; may be called twice."""
+        """Write the queue and finish, within ``CLOSE_TIMEOUT``; may be called twice."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        self._thread.join(CLOSING)
+        self._thread.join(CLOSE_TIMEOUT)
         if self._thread.is_alive():
-            self._end(f"the disk does not answer within {CLOSING:g} s")
+            self._end(f"the disk does not respond within {CLOSE_TIMEOUT:g} s")
 
-    def _room(self) -> bool:
+    def _has_space(self) -> bool:
         with self._changed:
             if self.fault or self._closing:
                 return False
             if self._gap:
-                return self._size <= LIMIT / 2
-            return self._changed.wait_for(lambda: self._size < LIMIT, self._patience)
+                return self._size <= QUEUE_CAPACITY / 2
+            return self._changed.wait_for(lambda: self._size < QUEUE_CAPACITY, self._patience)
 
     def _drop(self, at: int) -> None:
         first, _, count = self._gap or (at, at, 0)
         self._gap = first, at, count + 1
         self.dropped += 1
         now = time.monotonic()
-        if not self.fault and (count == 0 or now - self._reported > REPEAT):
+        if not self.fault and (count == 0 or now - self._reported > REPORT_PERIOD):
             self._reported = now
             why = self._rejected or "the disk is too slow"
             self._events.report(
-                "recording_dropped", f"recording in {self._name}: {count + 1} dropped: {why}"
+                "recording_dropped", f"recording {self._name}: {count + 1} dropped: {why}"
             )
 
     def _end_gap(self, at: int) -> Message:
-        """What stands in the recording where messages are missing."""
+        """Message that marks a gap."""
         assert self._gap is not None
         first, last, count = self._gap
         self._gap = None
         missing = {"first": first, "last": last, "dropped": count}
         self._events.report(
             "recording_resumed",
-            f"recording in {self._name}: {count} dropped between t = {first * 1e-9:.3f} s"
+            f"recording {self._name}: {count} dropped between t = {first * 1e-9:.3f} s"
             f" and {last * 1e-9:.3f} s",
         )
         return Message(GAPS, at, (), json.dumps(missing))
 
-    # --- the thread that writes
+    # --- writing thread
 
     def _serve(self) -> None:
         try:
@@ -142,7 +142,7 @@ class QueuedBag:
             if self._gap:
                 self._bag.add(self._end_gap(self._gap[1]))
             self._bag.close(dropped=str(self.dropped))
-        except Exception as error:  # whatever disk and library raise: the arm goes on
+        except Exception as error:  # any error of disk or library: the arm continues
             self._end(str(error))
 
     def _next(self) -> tuple[int, Sequence[Message]] | None:
@@ -151,7 +151,7 @@ class QueuedBag:
             return self._queue.popleft() if self._queue and not self.fault else None
 
     def _flush(self) -> None:
-        """Write what is due, and try again while the disk rejects it and nobody closes."""
+        """Write to the disk; retry on failure until ``close`` is called."""
         while True:
             try:
                 self._bag.flush()
@@ -159,20 +159,20 @@ class QueuedBag:
                 raise
             except OSError as error:
                 if not self._rejected:
-                    text = f"recording in {self._name} waits for the disk: {error}"
+                    text = f"recording {self._name} waits for the disk: {error}"
                     self._events.report("recording_delayed", text)
                 self._rejected = str(error)
             else:
                 self._rejected = ""
                 return
             with self._changed:
-                if self._changed.wait_for(lambda: self._closing, RETRY):
+                if self._changed.wait_for(lambda: self._closing, RETRY_PERIOD):
                     raise OSError(self._rejected)
 
     def _end(self, why: str) -> None:
         if not self.fault:
-            self.fault = f"recording in {self._name} ended: {why}"
-            self._events.report("recording_ended", self.fault)
+            self.fault = f"recording {self._name} failed: {why}"
+            self._events.report("recording_failed", self.fault)
         with self._changed:
             self.dropped += len(self._queue)
             self._queue.clear()
@@ -181,9 +181,9 @@ class QueuedBag:
 
 
 def _size(message: Message) -> int:
-    """Memory [bytes] that a message takes, about."""
+    """Approximate memory of a message [bytes]."""
     values = message.values
     if isinstance(values, str):
-        return MESSAGE + len(values)
+        return MESSAGE_OVERHEAD + len(values)
     arrays = list(values.values()) if not hasattr(values, "nbytes") else [values]
-    return MESSAGE + sum(ARRAY + array.nbytes for array in arrays)
+    return MESSAGE_OVERHEAD + sum(ARRAY_OVERHEAD + array.nbytes for array in arrays)

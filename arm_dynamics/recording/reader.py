@@ -1,4 +1,4 @@
-"""A recording's messages as values: where it begins anew, and the periods that follow."""
+"""The messages of a recording as segments, periods and gaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arm_dynamics.recording.segment_header import RecordingSegment, load_segment
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Period:
-    """One command and the state that it led to, with the times [ns] of begin and end."""
+    """One command and the state after it, with the times [ns] of begin and end."""
 
     begin: int
     command: Command
@@ -29,7 +29,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Periods that the disk was too full or too slow for: how many, and times [ns] of two."""
+    """Periods dropped by a full or slow disk: their number, first and last time [ns]."""
 
     dropped: int
     first: int
@@ -37,10 +37,15 @@ class Gap:
 
 
 def read_items(folder: Path) -> Iterator[RecordingSegment | Period | Gap]:
-    """All that a recording holds, in its order; a Segment comes first, and behind each Gap.
+    """Yield the contents of a recording in order; a segment comes first, and after each gap.
 
-    A command without a state behind it is left out: the recording was cut off there. Raises
-    RecordingRefused for what is no recording, is damaged, or has not all its topics.
+    A command without a state after it, at the end of an interrupted recording, is omitted.
+
+    Raises
+    ------
+    RecordingError
+        If the folder is not a recording, is damaged, or lacks a topic.
+
     """
     found: set[str] = set()
     reader = _Reader()
@@ -55,12 +60,13 @@ def read_items(folder: Path) -> Iterator[RecordingSegment | Period | Gap]:
     for needed in ({bag.DESCRIPTION}, {bag.COMMANDS, *bag.ARRAYS.values()}, {bag.STATES}):
         if not found & needed:
             raise RecordingError(
-                f"{folder} is no recording of an arm: nothing on {' or '.join(sorted(needed))}"
+                f"{folder}: messages on {' or '.join(sorted(needed))} = none;"
+                " expected a recording of an arm"
             )
 
 
 class _Reader:
-    """Puts the messages of one period together."""
+    """Combines the messages of a period."""
 
     def __init__(self) -> None:
         self._segment: RecordingSegment | None = None
@@ -68,10 +74,10 @@ class _Reader:
         self._act = NO_STATES
 
     def take(self, topic: str, time: int, message: Any) -> RecordingSegment | Period | Gap | None:
-        """The item that ``message`` completes, if it does."""
+        """Return the item that ``message`` completes, or None."""
         if topic == bag.GAPS:
-            told = json.loads(message.data)
-            return Gap(int(told["dropped"]), int(told["first"]), int(told["last"]))
+            gap = json.loads(message.data)
+            return Gap(int(gap["dropped"]), int(gap["first"]), int(gap["last"]))
         if topic == bag.DESCRIPTION:
             self._segment = load_segment(message.data)
             return self._segment
@@ -86,7 +92,7 @@ class _Reader:
 
     def _need_segment(self) -> RecordingSegment:
         if self._segment is None:
-            raise RecordingError(f"nothing on {bag.DESCRIPTION} came before")
+            raise RecordingError(f"messages on {bag.DESCRIPTION} = none; expected one first")
         return self._segment
 
     def _read_command(self, topic: str, message: Any) -> Command:
@@ -97,20 +103,22 @@ class _Reader:
                 return Command.checked(interface, value, len(names))
         given = [f for f in ("position", "velocity", "effort") if getattr(message, f).size]
         if len(given) != 1:
-            raise RecordingError(f"{given or 'no field'} given, one field expected")
+            raise RecordingError(f"fields = {given or 'none'}; expected one")
         value = self._checked(getattr(message, given[0]), len(names), message.name, names)
         return Command.checked(given[0], value, len(names))
 
     def _period(self, time: int, message: Any) -> Period:
         arm = self._need_segment().arm
         if self._command is None:
-            raise RecordingError("a state without a command before it")
+            raise RecordingError("commands before the state = none; expected one")
         q, v, tau = (
             self._checked(getattr(message, f), arm.nv, message.name, arm.joint_names)
             for f in ("position", "velocity", "effort")
         )
         if self._act.size != arm.na:
-            raise RecordingError(f"no own states of the actuators before it on {bag.ACTUATORS}")
+            raise RecordingError(
+                f"actuator states on {bag.ACTUATORS} = none; expected a message before the state"
+            )
         (begin, command), self._command = self._command, None
         act, self._act = self._act, NO_STATES
         return Period(begin, command, time, State(time * 1e-9, q, v, tau, act))
@@ -118,7 +126,7 @@ class _Reader:
     @staticmethod
     def _checked(values: Any, size: int, given: list[str], names: tuple[str, ...]) -> Vector:
         if tuple(given) != names or len(values) != size:
-            raise RecordingError(f"{len(values)} numbers of {given} given, {names} expected")
+            raise RecordingError(f"{len(values)} values of joints = {given}; expected {names}")
         return np.array(values, dtype=float)
 
 

@@ -1,4 +1,4 @@
-"""Writes down what a simulation does while it does it."""
+"""Recorder of a running simulation."""
 
 from __future__ import annotations
 
@@ -16,26 +16,38 @@ from arm_dynamics.simulation.simulation import Simulation
 
 
 class Recorder:
-    """Records a simulation into a new folder, from its present state until ``close``.
+    """Records a simulation to a new folder, from its state at construction until ``close``.
 
-    Every command that the plant obeys is there, those of the safe stop too, and every change of
-    the arm and jump of the state. A recording that cannot go on ends with the event
-    "recording_ended", its reason in ``fault``; the simulation goes on. Raises RecordingRefused
-    for a folder that exists or cannot be made, an arm that its URDF no longer describes, a
-    simulation that is recorded already, and without rosbags.
+    All commands that the plant receives are recorded, also those of a controlled stop, and every
+    change of the arm or jump of its state. If recording fails, the event ``recording_failed`` is
+    reported, ``fault`` states the reason, and the simulation continues.
     """
 
     def __init__(
         self, simulation: Simulation, folder: str | Path, *, patience: float | None = None
     ) -> None:
-        """Record ``simulation`` from now on.
+        """Start recording.
 
-        Without ``patience`` each period waits for the disk, and a full disk ends the recording.
-        With it a thread writes: a period waits for room in its queue for ``patience`` [s] at most
-        and is dropped then; behind such a gap the recording begins anew (see ``QueuedBag``).
+        Parameters
+        ----------
+        simulation : Simulation
+            Simulation.
+        folder : str or Path
+            New folder.
+        patience : float, optional
+            None: each period waits for the disk, and a full disk ends the recording. Otherwise a
+            thread writes, and a period waits for free space in its queue for at most this time [s];
+            then it is dropped, and the recording starts again after the gap (see ``QueuedBag``).
+
+        Raises
+        ------
+        RecordingError
+            If the folder exists or cannot be created, the arm differs from its URDF, the simulation
+            is recorded already, or rosbags is missing.
+
         """
         if simulation.on_period is not None:
-            raise RecordingError(f"{folder}: this simulation is recorded already")
+            raise RecordingError(f"{folder}: recorders of the simulation = 1; expected none")
         require_recordable(simulation.arm)
         self.folder = Path(folder)
         self.periods = 0
@@ -54,11 +66,11 @@ class Recorder:
 
     @property
     def queue(self) -> QueuedBag | None:
-        """Where periods wait for the disk; None where each period itself waits for it."""
+        """Queue of periods to be written; None if each period waits for the disk."""
         return self._bag if isinstance(self._bag, QueuedBag) else None
 
     def __enter__(self) -> Recorder:
-        """Itself."""
+        """Return the recorder."""
         return self
 
     def __exit__(
@@ -67,17 +79,17 @@ class Recorder:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        """Close, whatever happened: what is recorded stays readable."""
+        """Close, also after an exception: the recording stays readable."""
         self.close()
 
     def close(self) -> None:
-        """Finish the recording; may be called twice. What prevents it is the ``fault``."""
+        """Finish the recording; may be called twice. ``fault`` states why it failed, if so."""
         if self._simulation.on_period == self._on_period:
             self._simulation.on_period = None
         try:
             self._bag.close()
         except OSError as error:
-            self.fault = self.fault or f"recording in {self.folder} is not finished: {error}"
+            self.fault = self.fault or f"recording {self.folder}: {error}; expected to be finished"
 
     def _on_period(self, before: State, command: Command, after: State) -> None:
         try:
@@ -92,20 +104,20 @@ class Recorder:
             self.fault, self._simulation.on_period = self._bag.fault, None
 
     def _period(self, before: State, command: Command, after: State) -> list[bag.Message]:
-        """Messages of one period, behind a description where the model cannot follow."""
-        goes_on = self._simulation.arm is self._segment.arm and _same(before, self._latest)
-        messages = [] if goes_on else [self._begin(before)]
+        """Messages of one period, after a segment header if the model cannot continue."""
+        continues = self._simulation.arm is self._segment.arm and _same(before, self._latest)
+        messages = [] if continues else [self._begin(before)]
         arm, begin, end = self._segment.arm, nanoseconds(before.time), nanoseconds(after.time)
         topic, value = bag.ARRAYS.get(command.interface), command.value
         given = value if topic else {command.interface: value}
         messages.append(bag.Message(topic or bag.COMMANDS, begin, arm.joint_names, given))
         if arm.na:
             messages.append(bag.Message(bag.ACTUATORS, end, arm.act_names, after.act))
-        told = {"position": after.q, "velocity": after.v, "effort": after.tau}
-        return [*messages, bag.Message(bag.STATES, end, arm.joint_names, told)]
+        values = {"position": after.q, "velocity": after.v, "effort": after.tau}
+        return [*messages, bag.Message(bag.STATES, end, arm.joint_names, values)]
 
     def _begin(self, start: State) -> bag.Message:
-        """Describe arm and state anew."""
+        """Segment header of the present arm and ``start``."""
         arm = self._simulation.arm
         if arm.links is not self._links:
             require_recordable(arm)
@@ -115,13 +127,13 @@ class Recorder:
         )
 
     def _end(self, why: str) -> None:
-        self.fault = f"recording in {self.folder} ended: {why}"
-        self._simulation.watch.events.report("recording_ended", self.fault)
+        self.fault = f"recording {self.folder} failed: {why}"
+        self._simulation.watch.events.report("recording_failed", self.fault)
         self.close()
 
 
 def _same(one: State, other: State | None) -> bool:
-    """Whether the plant goes on from both alike."""
+    """Whether the plant continues from both identically."""
     if one is other or other is None:
         return other is not None
     names = ("time", "q", "v", "act")
@@ -129,5 +141,5 @@ def _same(one: State, other: State | None) -> bool:
 
 
 def nanoseconds(time: float) -> int:
-    """A time [s] to the nearest nanosecond."""
+    """Return a time [s] rounded to nanoseconds."""
     return round(time * 1e9)

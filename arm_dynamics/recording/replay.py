@@ -1,4 +1,4 @@
-"""The forward model run over a recording, and compared with it."""
+"""Replay: the forward model runs the commands of a recording and is compared with it."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ PARTS = ("q", "v", "act")
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What a replay found: how far it got, and how far the recording is from the model."""
+    """Result of a replay: its extent, and the differences of the recording from the model."""
 
     arm: str = ""
     seconds: float = 0.0
     periods: int = 0
     segments: int = 0
     gaps: list[Gap] = field(default_factory=list)
-    """Where periods are missing, because the disk was too full or too slow for them."""
+    """Periods dropped by a full or slow disk."""
     finished: bool = True
-    """Whether the recording was closed; else it ends where it was cut off."""
+    """Whether the recording was closed; else it ends where it was interrupted."""
     largest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
-    """Largest difference of q [rad], v [rad/s] and act; inf where one is no number."""
+    """Largest difference of q [rad], v [rad/s] and act; inf if one is NaN."""
     first: str | None = None
-    """Where the first difference is; None when all is the same to the last bit."""
+    """Location of the first difference; None if all is identical to the last bit."""
 
     def compare(self, what: str, where: str, recorded: Vector, computed: Vector) -> None:
-        """Note the difference of one of PARTS."""
+        """Update the report by one of PARTS."""
         same = recorded == computed
         if same.all():
             return
@@ -52,12 +52,25 @@ class ReplayReport:
 def replay(folder: str | Path) -> ReplayReport:
     """Run the forward model from the recorded start under the recorded commands.
 
-    The motion goes on from what the model computes, never from a recorded state; only a change
-    of the arm, a jump of its state or a gap of the recording begins anew, from the state written
-    down with it. Applied efforts are no part of the model's state and are not compared.
+    The motion continues from the computed state, never from a recorded one. A change of the arm, a
+    jump of its state or a gap starts a segment from its recorded initial state. Applied efforts are
+    not part of the state and are not compared.
 
-    Raises RecordingRefused for a folder that is not there or no recording, a missing topic, and
-    contents that cannot be read or leave out a period.
+    Parameters
+    ----------
+    folder : str or Path
+        Recording.
+
+    Returns
+    -------
+    ReplayReport
+        Extent and differences.
+
+    Raises
+    ------
+    RecordingError
+        If the folder is not a recording, lacks a topic or a period, or cannot be read.
+
     """
     report = ReplayReport(finished=is_finished(Path(folder)))
     run: _Run | None = None
@@ -78,7 +91,7 @@ def replay(folder: str | Path) -> ReplayReport:
 
 
 class _Run:
-    """One segment's motion as far as it has been computed."""
+    """Motion of one segment."""
 
     def __init__(self, segment: RecordingSegment) -> None:
         self._segment, self.time, self._clock = segment, segment.start.time, StepClock()
@@ -89,11 +102,11 @@ class _Run:
         segment = self._segment
         end = self._clock.after(self.time, segment.dt, segment.steps)
         times = (period.begin, nanoseconds(self.time)), (period.end, nanoseconds(end))
-        # The simulation began to count before this segment: its last bit may differ.
+        # The simulation counts from before this segment: its last bit may differ.
         if any(abs(recorded - computed) > 1 for recorded, computed in times):
             raise RecordingError(
-                f"the period up to {end:.6f} s is missing; one from {period.begin * 1e-9:.6f} s"
-                f" to {period.end * 1e-9:.6f} s follows"
+                f"period = {period.begin * 1e-9:.6f} s to {period.end * 1e-9:.6f} s;"
+                f" expected the one that ends at {end:.6f} s"
             )
         for _ in range(segment.steps):
             self._vector = forward_model(

@@ -1,4 +1,4 @@
-"""From where a recording goes on: arm, time step and state, as text and back, to the last bit."""
+"""Segment header of a recording: arm, time step and state as JSON, exact to the last bit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from arm_dynamics.simulation.simulation import Simulation
 
 FORMAT = "arm_dynamics recording 1"
 LIBRARIES = ("arm_dynamics", "numpy", "pin", "numba")
-"""What may change the last bit of a result."""
+"""Packages whose version may change the last bit of a result."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordingSegment:
-    """An arm that goes on from ``start`` by periods of ``steps`` time steps of dt [s]."""
+    """An arm that continues from ``start`` by periods of ``steps`` time steps dt [s]."""
 
     arm: ArmModel
     dt: float
@@ -36,15 +36,15 @@ class RecordingSegment:
 
     @classmethod
     def of(cls, simulation: Simulation, start: State) -> RecordingSegment:
-        """The simulation as it is, from ``start`` on."""
+        """Return the segment of a simulation from ``start`` on."""
         arm = simulation.arm
         start = unpack_state(arm, pack_state(arm, start), start.time)
-        method = simulation.plant.integrator.name
-        return cls(arm, simulation.dt, simulation.steps, method, start)
+        integrator = simulation.plant.integrator.name
+        return cls(arm, simulation.dt, simulation.steps, integrator, start)
 
 
 def dump_segment(segment: RecordingSegment) -> str:
-    """The segment as JSON; numbers that are not finite are strings there ("inf")."""
+    """Return the segment as JSON; numbers that are not finite are strings ("inf")."""
     start = segment.start
     return json.dumps(
         {
@@ -52,7 +52,7 @@ def dump_segment(segment: RecordingSegment) -> str:
             "arm": _plain(_arm(segment.arm)),
             "dt": segment.dt,
             "steps": segment.steps,
-            "method": segment.integrator,
+            "integrator": segment.integrator,
             "start": _plain({"time": start.time, "q": start.q, "v": start.v, "act": start.act}),
             "versions": {name: _version(name) for name in LIBRARIES},
         },
@@ -61,11 +61,11 @@ def dump_segment(segment: RecordingSegment) -> str:
 
 
 def load_segment(text: str) -> RecordingSegment:
-    """The segment of a JSON text; raises RecordingRefused for one that ``dump_segment`` did not write."""
+    """Return the segment of a JSON text; raises RecordingError for one of another format."""
     try:
         given = json.loads(text)
         if given["format"] != FORMAT:
-            raise InvalidValue(f"format '{given['format']}' given, '{FORMAT}' expected")
+            raise InvalidValue(f"format = '{given['format']}'; expected '{FORMAT}'")
         arm, start = _read_arm(given["arm"]), given["start"]
         state = State(
             check_float("time", start["time"]),
@@ -75,19 +75,19 @@ def load_segment(text: str) -> RecordingSegment:
             check_vector("act", _floats(start["act"]), arm.na),
         )
         dt, steps = check_float("dt [s]", given["dt"], above=0), int(given["steps"])
-        return RecordingSegment(arm, dt, steps, str(given["method"]), state)
-    except (  # a text that is deeper, or numbers that are larger, than any that was written
+        return RecordingSegment(arm, dt, steps, str(given["integrator"]), state)
+    except (  # also texts with deeper nesting or larger numbers than any that was written
         *(ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError),
         *(OverflowError, RecursionError),
     ) as error:
-        raise RecordingError(f"its description cannot be read: {error!r}") from error
+        raise RecordingError(f"segment header: {error!r}; expected one of this format") from error
 
 
 def require_recordable(arm: ArmModel) -> None:
-    """Raise RecordingRefused for an arm whose links are not those of its URDF."""
+    """Raise RecordingError for an arm whose links are not those of its URDF."""
     if _read_arm(_arm(arm)).links != arm.links:
         raise RecordingError(
-            f"arm '{arm.name}' cannot be recorded: its links are no longer those of its URDF"
+            f"arm '{arm.name}': links = changed; expected those of its URDF for a recording"
         )
 
 
@@ -105,7 +105,7 @@ def _arm(arm: ArmModel) -> dict[str, Any]:
 
 def _read_arm(given: Mapping[str, Any]) -> ArmModel:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is doubtful was said when the arm was loaded
+        warnings.simplefilter("ignore")  # loading the arm already issued its warnings
         arm = parse_arm(given["urdf"], lock=given["locked"])
     payload = Payload(
         check_float("payload mass [kg]", given["payload"]["mass"], lower=0),
@@ -131,7 +131,7 @@ def _read_joint(given: Mapping[str, Any]) -> Joint:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` in JSON's own types."""
+    """``value`` in JSON types."""
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, str):

@@ -1,10 +1,8 @@
-"""A file that grows by whole pieces: a write that fails leaves nothing of its piece behind.
+"""MCAP files that stay readable: atomic writes, and repair of files that were cut off.
 
-Recordings that were cut off: what is whole of them is given an end.
-
-An MCAP file is a row of records: one byte of kind, eight of length (little-endian), the content.
-A reader wants a closing record and the magic bytes behind the last one. Source: MCAP format
-specification, version 0, sections "Records" and "Footer".
+An MCAP file is a sequence of records: one byte of kind, eight of length (little-endian), the
+content. Readers require a closing record and the magic bytes after the last one. Source: MCAP
+format specification, version 0, sections "Records" and "Footer".
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ from pathlib import Path
 
 
 class StagedFile:
-    """Collects what is written in memory; ``flush`` puts all of it on the disk, or nothing.
+    """Collects written bytes in memory; ``flush`` writes all of them to the disk, or none.
 
-    A full disk cuts a write anywhere, and a buffered file does not say where. Here the file is
-    cut back to its last whole piece, which stays readable, and the next ``flush`` tries again.
+    A full disk interrupts a write anywhere, and a buffered file does not report where. Here the
+    file is truncated to its last complete flush, and the next ``flush`` tries again.
     """
 
     def __init__(self, file: BufferedWriter) -> None:
@@ -36,11 +34,11 @@ class StagedFile:
         return len(data)
 
     def tell(self) -> int:
-        """Position behind all that was collected."""
+        """Return the position after the collected bytes."""
         return self._size + len(self._staged)
 
     def flush(self) -> None:
-        """Write what is collected; raises OSError, FileNotFoundError for a removed file."""
+        """Write the collected bytes; raises OSError, FileNotFoundError for a removed file."""
         number = self._file.fileno()
         if os.fstat(number).st_nlink == 0:
             raise FileNotFoundError(ENOENT, "the file was removed", self._file.name)
@@ -57,48 +55,48 @@ class StagedFile:
         self._staged.clear()
 
     def close(self) -> None:
-        """Write what is collected and close; raises OSError as ``flush``."""
+        """Write the collected bytes and close; raises OSError as ``flush``."""
         self.flush()
         self._file.close()
 
     def abandon(self) -> None:
-        """Close without what is collected; after ``close`` without effect."""
+        """Close without writing; no effect after ``close``."""
         self._file.close()
 
 
 MAGIC = b"\x89MCAP0\r\n"
-HEAD = 9
+RECORD_HEADER = 9
 """Bytes of a record's kind and length."""
 DATA_END = b"\x0f" + (4).to_bytes(8, "little") + bytes(4)
 FOOTER = b"\x02" + (20).to_bytes(8, "little") + bytes(20)
-"""Without a summary: readers then look through all records."""
+"""Footer without a summary: readers then read all records."""
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a recording was closed: its metadata comes last."""
+    """Whether a recording was closed: its metadata is written last."""
     return (folder / "metadata.yaml").exists()
 
 
 @contextmanager
 def repaired(folder: Path) -> Iterator[Path]:
-    """``folder`` as it is when it has its metadata; else a mended copy of its MCAP file."""
+    """Yield ``folder`` if it was closed, else a repaired copy of its MCAP file."""
     files = [] if is_finished(folder) else sorted(folder.glob("*.mcap"))
     if len(files) != 1:
         yield folder
         return
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(place) / files[0].name
+    with tempfile.TemporaryDirectory() as directory:
+        copy = Path(directory) / files[0].name
         copy.write_bytes(truncate_to_valid(files[0].read_bytes()))
         yield copy
 
 
 def truncate_to_valid(content: bytes) -> bytes:
-    """The whole records at the beginning of an MCAP file's ``content``, and an end."""
+    """Return the complete records of an MCAP file's ``content``, and a valid end."""
     at = len(MAGIC)
     while True:
-        end = at + HEAD + int.from_bytes(content[at + 1 : at + HEAD], "little")
+        end = at + RECORD_HEADER + int.from_bytes(content[at + 1 : at + RECORD_HEADER], "little")
         if (
-            at + HEAD > len(content)
+            at + RECORD_HEADER > len(content)
             or end > len(content)
             or content[at] in (DATA_END[0], FOOTER[0])
         ):

@@ -1,4 +1,4 @@
-"""What an arm showed and was told, written down aside from the loop that moves it."""
+"""Recording of the states and commands of an arm, in a thread besides its control loop."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from arm_dynamics.safety.events import Events
 class StateLog:
     """States and commands of an arm in a new rosbag2 folder, until ``close``.
 
-    No call but ``close`` waits for the disk, and ``close`` does for a few seconds at most. What
-    a full or slow disk does to the recording is said in ``queue``; the arm continues. Raises
-    RecordingRefused for a folder that exists or cannot be made, and without rosbags.
+    Only ``close`` waits for the disk, for a few seconds at most. ``queue`` reports the effects of a
+    full or slow disk; the arm continues. Raises RecordingError if the folder exists or cannot be
+    created, or rosbags is missing.
     """
 
     def __init__(self, arm: ArmModel, folder: str | Path, events: Events) -> None:
@@ -27,20 +27,21 @@ class StateLog:
         self.queue = QueuedBag(bag.BagWriter(self.folder), str(folder), events)
 
     def state(self, stamp: float, state: State) -> None:
-        """A state under the stamp [s] that it was shown with; joints that are unknown are not."""
+        """Record a state with its time stamp [s]; joints without feedback are omitted."""
         known = np.flatnonzero(np.isfinite(state.q + state.v))
         names = tuple(self._names[i] for i in known.tolist())
-        told = {"position": state.q[known], "velocity": state.v[known], "effort": state.tau[known]}
-        self._put(bag.Message(bag.STATES, nanoseconds(stamp), names, told))
+        q, v, tau = state.q[known], state.v[known], state.tau[known]
+        values = {"position": q, "velocity": v, "effort": tau}
+        self._put(bag.Message(bag.STATES, nanoseconds(stamp), names, values))
 
     def command(self, stamp: float, command: Command) -> None:
-        """A command that the arm was given at ``stamp`` [s]."""
+        """Record a command sent at ``stamp`` [s]."""
         topic, value = bag.ARRAYS.get(command.interface), np.array(command.value)
-        told = value if topic else {command.interface: value}
-        self._put(bag.Message(topic or bag.COMMANDS, nanoseconds(stamp), self._names, told))
+        values = value if topic else {command.interface: value}
+        self._put(bag.Message(topic or bag.COMMANDS, nanoseconds(stamp), self._names, values))
 
     def close(self) -> None:
-        """Write what is left and finish; may be called twice."""
+        """Write the queue and finish; may be called twice."""
         self.queue.close()
 
     def _put(self, message: bag.Message) -> None:

@@ -28,7 +28,7 @@ class Recording:
 
     ``time`` (n,) [s]; ``q`` [rad or m], ``v`` [rad/s or m/s] and ``tau`` [N·m or N] (n, nv), NaN
     where the arm did not report them; ``act`` (n, na) are the states of the actuators
-    ``act_names``. ``commands`` maps an interface to (n, nv): the command that led to each state,
+    ``act_names``. ``commands`` maps an interface to (n, nv): the command before each state,
     NaN where none came on that interface.
     """
 
@@ -87,7 +87,9 @@ class Recording:
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            raise ConfigError(f"a DataFrame needs pandas: {to_install('table')}") from error
+            raise ConfigError(
+                f"DataFrame: pandas = missing; expected the extra 'table'; {to_install('table')}"
+            ) from error
         return pandas.DataFrame(self.columns()).set_index("time")
 
     def write(self, file: str | Path) -> Path:
@@ -100,7 +102,7 @@ class Recording:
         if path.suffix not in (".csv", ".parquet"):
             raise ConfigError(f"file = '{path}'; expected a name that ends with .csv or .parquet")
         if path.exists():
-            raise ConfigError(f"{path}: exists already; name a new file")
+            raise ConfigError(f"file {path}: exists already; expected a new name")
         columns = self.columns()
         with output_file(path) as place:
             if path.suffix == ".parquet":
@@ -116,7 +118,10 @@ def _parquet(columns: Mapping[str, Vector], place: Path) -> None:
     try:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise ConfigError(f"Parquet needs pyarrow: {to_install('table')}; or write .csv") from error
+        raise ConfigError(
+            "Parquet: pyarrow = missing; expected the extra 'table';"
+            f" {to_install('table')}; or write .csv"
+        ) from error
     parquet.write_table(pyarrow.table(dict(columns)), place)
 
 
@@ -143,7 +148,7 @@ def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
 
 
 def _start(segment: RecordingSegment) -> tuple[float, dict[str, float]]:
-    """The state from which a simulation began: no command led to it."""
+    """The initial state of a simulation, without a command before it."""
     arm, state = segment.arm, segment.start
     named = {"position": state.q, "velocity": state.v, "effort": state.tau}
     found = {

@@ -169,7 +169,7 @@ class StepDerivative:
         if given == expected and dt > 0:
             return InvalidValue(
                 f"derivative: state, command or next state = inf or NaN with dt = {dt:g} s;"
-                " expected finite numbers"
+                " expected finite values"
             )
         return InvalidValue(
             f"derivative: shapes of state and command = {given[0]}, {given[1]}, dt = {dt!r} s;"

@@ -277,7 +277,7 @@ class Emitter:
         return None
 
     def _sine_or_cosine(self, operation: int, angle: str) -> str:
-        """Return sine or cosine; both share one reduction of the angle."""
+        """Return sine or cosine; both use one reduction of the angle."""
         if angle not in self._reduced:
             suffix = f"{len(self._reduced)}"
             self._reduced[angle] = suffix

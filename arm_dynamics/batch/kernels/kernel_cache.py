@@ -59,7 +59,7 @@ def arm_fingerprint(arm: ArmModel) -> str:
 
 
 def cached_module(key: str, generate: Callable[[], str], check: Callable[[Any], None]) -> Any:
-    """Return the module stored under ``key``; generate, check and store it if there is none.
+    """Return the module stored under ``key``; generate, check and store it if necessary.
 
     The folder depends on the package's sources too. A file that differs from the one that passed
     its check is generated again.

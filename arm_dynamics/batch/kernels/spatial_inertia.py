@@ -201,7 +201,7 @@ def _spread(a: SX, b: SX) -> SX:
 
 
 def _rotated_matrix(matrix: SX, c: SX, s: SX) -> SX:
-    """R A Rᵀ of symmetric A, R about z; entries a, b and e share s ((a - e) s + 2 b c)."""
+    """R A Rᵀ of symmetric A, R about z; entries a, b and e contain s ((a - e) s + 2 b c)."""
     a, b, e, x, y = matrix[0, 0], matrix[0, 1], matrix[1, 1], matrix[0, 2], matrix[1, 2]
     shared = (a - e) * s + (b + b) * c
     whole = ca.SX(matrix)

@@ -133,7 +133,7 @@ def check_commands(arm: ArmModel, interface: str, commands: ArrayLike, size: int
 
 
 def command_array(interface: str, commands: ArrayLike) -> FloatArray:
-    """Return ``commands`` as an array of finite numbers; raises CommandRejected."""
+    """Return ``commands`` as an array of finite values; raises CommandRejected."""
     check_type(str, "interface", interface)
     try:
         return check_array(f"{interface} commands", commands)
@@ -170,7 +170,7 @@ def time_steps(dt: ArrayLike, batch: int) -> Vector:
 
 
 def check_array(name: str, values: ArrayLike) -> FloatArray:
-    """Return an array of finite numbers; raises InvalidValue naming the first other entry."""
+    """Return an array of finite values; raises InvalidValue naming the first other entry."""
     try:
         x = as_readonly(values)
     except InvalidValue as error:
@@ -192,8 +192,8 @@ def variations(
     arm : ArmModel
         Nominal arm.
     vary : Mapping[str, ArrayLike] or None
-        Name of ``variation.variable_names`` to values: (batch,) if a rollout has one value or all
-        joints share it, else (batch, nv).
+        Name of ``variation.variable_names`` to values: (batch,) for one value per rollout or the
+        same for all joints, else (batch, nv).
     batch : int
         Number of rollouts.
 

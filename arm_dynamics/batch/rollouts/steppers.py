@@ -60,7 +60,7 @@ class BatchStepper(ABC):
 
 
 class KernelStepper(BatchStepper):
-    """One block of a kernel; lanes beyond the batch repeat its last rollout and are ignored."""
+    """One block of a kernel; unused SIMD lanes repeat the last rollout and are ignored."""
 
     def __init__(
         self, kernel: Kernel, start: InitialStates, dt: Vector, varied: Mapping[str, Matrix]

@@ -18,7 +18,7 @@ from arm_dynamics.model.arm_model import ArmModel
 RANGE_MARGIN = 0.1
 """Fraction of a joint's range that configurations keep from either limit."""
 MAX_GRAVITY_FRACTION = 0.7
-"""Largest gravity torque of a configuration, as a fraction of the weakest motor's limit."""
+"""Largest gravity torque of a configuration, as a fraction of the smallest effort limit."""
 MAX_STEP_DECAY = 1.8
 """Largest decay in one time step; from 2 on a step is unstable with any gains."""
 MODELS, CONFIGURATIONS = 20, 50
@@ -99,7 +99,7 @@ def _draw_values(
 def _draw_configurations(
     arm: ArmModel, random: np.random.Generator, c: CaseDistribution, actual: ArmModel, dt: float
 ) -> tuple[Vector, Vector] | None:
-    """Two holdable configurations within the limits, at most ``step_size`` apart, or None."""
+    """Two holdable configurations within the limits, ``step_size`` from each other, or None."""
     lower, upper = _inner_range(arm)
     for _ in range(CONFIGURATIONS):
         start = random.uniform(lower, upper)
@@ -119,7 +119,7 @@ def _require_holdable_payload(
     if not any(_is_holdable(loaded, random.uniform(*_inner_range(arm)), c) for _ in range(tries)):
         raise InvalidValue(
             f"arm '{arm.name}': payload = {c.payload:g} kg; expected one that"
-            f" {MAX_GRAVITY_FRACTION:.0%} of the weakest motors' limits hold in one of {tries}"
+            f" {MAX_GRAVITY_FRACTION:.0%} of the smallest effort limits hold in one of {tries}"
             " configurations; reduce it"
         )
 
@@ -133,7 +133,7 @@ def _inner_range(arm: ArmModel) -> tuple[Vector, Vector]:
 
 
 def _is_holdable(actual: ArmModel, q: Vector, c: CaseDistribution) -> bool:
-    """Whether the weakest motors within the model error can hold ``q``."""
+    """Whether the motors can hold ``q`` at the lower bound of the model error."""
     limit = MAX_GRAVITY_FRACTION * (1 - c.model_error) * actual.effort_limit
     return bool((np.abs(gravity(actual, q)) <= limit).all())
 

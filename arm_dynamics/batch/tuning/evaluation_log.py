@@ -52,8 +52,8 @@ class EvaluationLog:
         here = float(points.sum())
         if len(costs) != len(points) or abs(here - total) > POINT_TOLERANCE * (1 + abs(total)):
             raise ConfigError(
-                f"resume: sum of points = {here:.9g}; expected {total:.9g} as in the saved state,"
-                " which another version of the package or its libraries wrote; start without --resume"
+                f"resume: sum of points = {here:.9g}; expected {total:.9g} as saved in the state,"
+                " written with other versions of package or libraries; start without --resume"
             )
         self._next += 1
         return np.array(costs)

@@ -42,7 +42,7 @@ class TuningTask:
     ----------
     arm : ArmModel
         Nominal arm.
-    law : Controller
+    controller : Controller
         Controller, with the initial gains.
     names : tuple of str
         Optimized gains.
@@ -60,7 +60,7 @@ class TuningTask:
     """
 
     arm: ArmModel
-    law: Controller
+    controller: Controller
     names: tuple[str, ...] = ("p", "i", "d")
     conditions: CaseDistribution = field(default_factory=CaseDistribution)
     weights: ObjectiveWeights = field(default_factory=ObjectiveWeights)
@@ -71,10 +71,10 @@ class TuningTask:
     @property
     def settings(self) -> dict[str, Any]:
         """All settings that the path of the search depends on, except its budget."""
-        start = {name: self.law.gains[name].tolist() for name in sorted(self.law.gains)}
+        start = {name: gains.tolist() for name, gains in sorted(self.controller.gains.items())}
         return {
             "arm": self.arm.name, "model": _digest(self.arm),
-            "controller": type(self.law).__name__, "gains": list(self.names),
+            "controller": type(self.controller).__name__, "gains": list(self.names),
             "start": start, "cases": self.cases, "population": self.population, "seed": self.seed,
             "weights": asdict(self.weights), **asdict(self.conditions),
         }  # fmt: skip
@@ -99,7 +99,7 @@ class TuningResult:
         Training cases.
     found : SearchResult
         Result of the optimizer.
-    law : Controller
+    controller : Controller
         Controller with the tuned gains.
     gains : dict
         Joint to the tuned gains.
@@ -113,7 +113,7 @@ class TuningResult:
     task: TuningTask
     cases: Cases
     found: SearchResult
-    law: Controller
+    controller: Controller
     gains: dict[str, dict[str, float]]
     initial_costs: Vector
     final_costs: Vector
@@ -158,7 +158,7 @@ def tune(
     """
     if task.population < 4:
         raise InvalidValue(f"population = {task.population}; expected at least 4")
-    space = gain_space(task.law, task.names)
+    space = gain_space(task.controller, task.names)
     cases = draw_cases(task.arm, task.cases, task.seed, task.conditions)
     objective = Objective.of(space, cases, task.weights)
     search = GainOptimizer(
@@ -176,7 +176,8 @@ def tune(
     both = np.stack([np.zeros(space.size), space.point(rows)])
     costs = objective.by_case(both)
     totals = objective.total(both, costs).tolist()
-    return TuningResult(task, cases, found, with_gains(task.law, rows), gains, *costs, *totals)
+    controller = with_gains(task.controller, rows)
+    return TuningResult(task, cases, found, controller, gains, *costs, *totals)
 
 
 def validation_cases(task: TuningTask, count: int) -> Cases:
@@ -187,8 +188,8 @@ def validation_cases(task: TuningTask, count: int) -> Cases:
 def compare_gains(tuned: TuningResult, cases: Cases) -> dict[str, ValidationResult]:
     """Return validation results of the tuned gains and of the initial gains."""
     return {
-        "tuned gains": validate(cases, tuned.law),
-        "initial gains": validate(cases, tuned.task.law),
+        "found gains": validate(cases, tuned.controller),
+        "gains at the start": validate(cases, tuned.task.controller),
     }
 
 
@@ -204,10 +205,10 @@ def stability_margins(tuned: TuningResult) -> tuple[tuple[Margins, ...], tuple[M
         If the loop is not linear, or a configuration cannot be held.
 
     """
-    c, law, cases = tuned.task.conditions, tuned.law, tuned.cases
+    c, controller, cases = tuned.task.conditions, tuned.controller, tuned.cases
 
     def at(arm: ArmModel, q: Vector) -> tuple[Margins, ...]:
-        return joint_margins(arm, law, q, c.period, int(c.delay), c.interface)
+        return joint_margins(arm, controller, q, c.period, int(c.delay), c.interface)
 
     every = [at(cases.true_arm(k), cases.target[k]) for k in range(len(cases))]
     here = at(cases.arm, cases.arm.configuration("initial"))

@@ -22,7 +22,7 @@ DIGITS = 4
 class GainSpace:
     """g = g₀ e^x for the gains ``names`` of each joint; x (names * nv,), name after name."""
 
-    law: Controller
+    controller: Controller
     names: tuple[str, ...]
     center: Vector
     """g₀ (names, nv)."""
@@ -41,7 +41,7 @@ class GainSpace:
         """Return points (m, size) as "gains.p" ... to (m, nv), within the parameters' ranges."""
         m = len(x)
         gains = self.center * np.exp(x.reshape(m, *self.center.shape))
-        ranges = {p.name: p for p in self.law.parameters}
+        ranges = {p.name: p for p in self.controller.parameters}
         return {
             f"gains.{name}": np.clip(gains[:, i], ranges[name].lower, ranges[name].upper)
             for i, name in enumerate(self.names)
@@ -56,16 +56,16 @@ class GainSpace:
         rows = self.gains(x[None])
         return {
             joint: {name: _rounded(rows[f"gains.{name}"][0, j]) for name in self.names}
-            for j, joint in enumerate(self.law.arm.joint_names)
+            for j, joint in enumerate(self.controller.arm.joint_names)
         }
 
 
-def gain_space(law: Controller, names: tuple[str, ...]) -> GainSpace:
+def gain_space(controller: Controller, names: tuple[str, ...]) -> GainSpace:
     """Return the space about the controller's gains, or about the default of a gain that is 0.
 
     Parameters
     ----------
-    law : Controller
+    controller : Controller
         Controller that commands effort.
     names : tuple of str
         Optimized gains.
@@ -78,25 +78,25 @@ def gain_space(law: Controller, names: tuple[str, ...]) -> GainSpace:
         If the controller does not have a gain.
 
     """
-    if law.interface != "effort":
+    if controller.interface != "effort":
         raise InvalidValue(
-            f"controller {type(law).__name__}: interface = '{law.interface}'; expected 'effort', as"
-            " of pid and pid_gravity"
+            f"controller {type(controller).__name__}: interface = '{controller.interface}';"
+            " expected 'effort', as of pid and pid_gravity"
         )
-    own = tuple(p.name for p in law.parameters)
+    own = tuple(p.name for p in controller.parameters)
     for name in names:
         if name not in own:
             raise UnknownName("gain", name, own)
         if names.count(name) > 1:
             raise InvalidValue(f"gain {name}: occurrences = {names.count(name)}; expected 1")
-    model, joints = law.default_gains(), law.arm.joint_names
-    center = np.array([law.gains[name] for name in names])
+    model, joints = controller.default_gains(), controller.arm.joint_names
+    center = np.array([controller.gains[name] for name in names])
     suggested = np.array([[model.get(j, {}).get(name, 0.0) for j in joints] for name in names])
     center = np.where(center > 0, center, suggested)
     for name, row in zip(names, center, strict=True):
         if not (np.isfinite(row).all() and (row > 0).all()):
             raise InvalidValue(f"gain {name} = {row.tolist()}; expected finite values above 0")
-    return GainSpace(law, names, center)
+    return GainSpace(controller, names, center)
 
 
 def _rounded(value: float) -> float:

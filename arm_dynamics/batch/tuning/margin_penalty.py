@@ -63,7 +63,7 @@ class MarginPenalty:
         for one, q in places:
             try:
                 phi, gamma = sampled_plant(one, q, c.period, c.interface)
-                linear_controller_at(space.law, q, c.period, c.interface)
+                linear_controller_at(space.controller, q, c.period, c.interface)
             except InvalidValue:
                 continue
             loops.append(SampledLoop(q, phi, gamma))
@@ -77,15 +77,16 @@ class MarginPenalty:
         if not self.loops:
             return 0.0
         rows = self.space.gains(point[None])
-        law = with_gains(self.space.law, {name.partition(".")[2]: r[0] for name, r in rows.items()})
-        closed = np.array([one for loop in self.loops for one in self._closed(law, loop)])
+        gains = {name.partition(".")[2]: row[0] for name, row in rows.items()}
+        controller = with_gains(self.space.controller, gains)
+        closed = np.array([one for loop in self.loops for one in self._closed(controller, loop)])
         values = np.linalg.eigvals(closed)
         size = np.where(np.abs(values - 1) > NEUTRAL, np.abs(values), 0.0)
         return max(0.0, float(size.max()) - 1.0)
 
-    def _closed(self, law: Controller, loop: SampledLoop) -> list[Vector]:
+    def _closed(self, controller: Controller, loop: SampledLoop) -> list[Vector]:
         """Maps of the closed loop, one for each of FACTORS."""
         c = self.cases.conditions
-        own: Any = linear_controller_at(law, loop.q, c.period, c.interface)
-        laws = (replace(own, H=factor * own.H, J=factor * own.J) for factor in FACTORS)
-        return [closed_loop_map(loop.phi, loop.gamma, one, delay=int(c.delay)) for one in laws]
+        own: Any = linear_controller_at(controller, loop.q, c.period, c.interface)
+        scaled = (replace(own, H=factor * own.H, J=factor * own.J) for factor in FACTORS)
+        return [closed_loop_map(loop.phi, loop.gamma, one, delay=int(c.delay)) for one in scaled]

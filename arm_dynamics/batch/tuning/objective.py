@@ -103,7 +103,7 @@ class Objective:
     def by_case(self, x: Vector) -> Vector:
         """Return J_c (m, cases) [rad s] of points (m, size), by one batch."""
         c = self.cases.conditions
-        batch = self.cases.run(self.space.law, self.space.gains(x), outputs=("effort",))
+        batch = self.cases.run(self.space.controller, self.space.gains(x), outputs=("effort",))
         steps = np.tile(np.round(c.duration / self.cases.dt), len(x))
         limit = self.cases.arm.effort_limit
         costs = case_costs(batch, limit, steps, c.duration, self.weights)

@@ -16,8 +16,8 @@ from arm_dynamics.core.files import output_file
 
 def parameter_text(
     arm: str,
-    controller: str,
-    law: Controller,
+    name: str,
+    controller: Controller,
     found: Mapping[str, Mapping[str, float]],
     notes: Sequence[str],
 ) -> str:
@@ -28,9 +28,9 @@ def parameter_text(
 
     Parameters
     ----------
-    arm, controller : str
-        Names.
-    law : Controller
+    arm, name : str
+        Names of the arm and the controller.
+    controller : Controller
         Controller.
     found : Mapping
         Joint to gains that replace the controller's.
@@ -38,18 +38,18 @@ def parameter_text(
         Comments at the top.
 
     """
-    units = ", ".join(f"{p.name} [{p.unit}]" for p in law.parameters)
+    units = ", ".join(f"{p.name} [{p.unit}]" for p in controller.parameters)
     lines = [*(f"# {note}" for note in notes), f"# Keys and units: {units}."]
     lines += ["simulator:", "  ros__parameters:", f"    arm: {_plain(arm)}", ""]
     lines += ["joint_controller:", "  ros__parameters:", f"    arm: {_plain(arm)}"]
-    lines += [f"    controller: {controller}"]
-    if law.arm.payload.mass > 0:
-        lines += [f"    payload_mass: {law.arm.payload.mass!r}"]
+    lines += [f"    controller: {name}"]
+    if controller.arm.payload.mass > 0:
+        lines += [f"    payload_mass: {controller.arm.payload.mass!r}"]
     lines += ["    gains:"]
-    for j, joint in enumerate(law.arm.joint_names):
-        own = {p.name: float(law.gains[p.name][j]) for p in law.parameters}
+    for j, joint in enumerate(controller.arm.joint_names):
+        own = {p.name: float(controller.gains[p.name][j]) for p in controller.parameters}
         row = {**own, **found.get(joint, {})}
-        inside = ", ".join(f"{name}: {value!r}" for name, value in row.items() if isfinite(value))
+        inside = ", ".join(f"{gain}: {value!r}" for gain, value in row.items() if isfinite(value))
         lines.append(f"      {_plain(joint)}: {{{inside}}}")
     return "\n".join(lines) + "\n"
 

@@ -18,18 +18,19 @@ from arm_dynamics.core.state import State
 from arm_dynamics.model.arm_model import ArmModel
 
 
-def with_gains(law: Controller, rows: Mapping[str, Vector]) -> Controller:
+def with_gains(controller: Controller, rows: Mapping[str, Vector]) -> Controller:
     """Return a controller of the same kind and model with other gains, name to (nv,)."""
-    every = {**law.gains, **rows}
-    joints = law.arm.joint_names
-    return type(law)(
-        law.arm, {n: {g: float(v[j]) for g, v in every.items()} for j, n in enumerate(joints)}
+    every = {**controller.gains, **rows}
+    joints = controller.arm.joint_names
+    return type(controller)(
+        controller.arm,
+        {n: {g: float(v[j]) for g, v in every.items()} for j, n in enumerate(joints)},
     )
 
 
 def run_in_python(
     arm: ArmModel,
-    law: Controller,
+    controller: Controller,
     gains: Mapping[str, Vector],
     states: Vector,
     target: Vector,
@@ -41,7 +42,7 @@ def run_in_python(
     vary: Mapping[str, Vector],
     outputs: Sequence[str] = (),
 ) -> RolloutResult:
-    """Run every rollout under its own ``law``; as ``rollout_closed_loop``, but slower.
+    """Run every rollout under its own controller; as ``rollout_closed_loop``, but slower.
 
     A RuntimeWarning states this once.
 
@@ -49,7 +50,7 @@ def run_in_python(
     ----------
     arm : ArmModel
         Nominal arm.
-    law : Controller
+    controller : Controller
         Controller.
     gains : Mapping[str, Matrix]
         Gains by name, shape (batch, nv).
@@ -71,13 +72,15 @@ def run_in_python(
         Recorded outputs.
 
     """
-    _warn_once(type(law).__name__)
+    _warn_once(type(controller).__name__)
     parts, order = [], []
     for one in sorted(set(dt.tolist())):
         at = np.flatnonzero(dt == one)
-        laws = [with_gains(law, {name: rows[k] for name, rows in gains.items()}) for k in at]
+        controllers = [
+            with_gains(controller, {name: rows[k] for name, rows in gains.items()}) for k in at
+        ]
         seen = None if measurement_noise is None else measurement_noise[at]
-        policy = _policy(laws, target[at], effort_scale[at], seen, c)
+        policy = _policy(controllers, target[at], effort_scale[at], seen, c)
         batch = rollout_closed_loop(
             arm, states[at], policy, target[at][:, None, :], one, c.period, c.duration,
             interface=c.interface, one_period_delay=c.delay, outputs=outputs,

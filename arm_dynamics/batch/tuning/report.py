@@ -64,11 +64,11 @@ def draw_report(
 ) -> Any:
     """Draw costs, progress, responses, gains, validation and margins of a search."""
     arm, task = tuned.task.arm, tuned.task
-    title = f"{arm.name}: gains of {type(task.law).__name__} over {task.cases} cases"
+    title = f"{arm.name}: gains of {type(task.controller).__name__} over {task.cases} cases"
     drawn, axes = figure(title, 4, 2, 13.0)
     _costs(axes[0, 0], tuned)
     _progress(axes[0, 1], tuned)
-    batch = tuned.cases.run(tuned.law, outputs=("q",))
+    batch = tuned.cases.run(tuned.controller, outputs=("q",))
     for place, case, name in ((0, tuned.best_case, "best"), (1, tuned.worst_case, "worst")):
         errors = tuned.cases.target[case] - batch.q[case]
         time = np.broadcast_to(batch.time, batch.q.shape[:2])[case]
@@ -120,8 +120,8 @@ def _progress(axis: Any, tuned: TuningResult) -> None:
 @styled
 def _gains(axis: Any, tuned: TuningResult) -> None:
     """Tuned over initial gains by joint."""
-    joints, names = tuned.law.arm.joint_names, tuned.task.names
-    start = tuned.task.law.gains
+    joints, names = tuned.controller.arm.joint_names, tuned.task.names
+    start = tuned.task.controller.gains
     for k, name in enumerate(names):
         values = [tuned.gains[joint][name] for joint in joints]
         ratio = np.array(values) / np.where(start[name] > 0, start[name], np.nan)

@@ -69,14 +69,14 @@ def write_results(
 ) -> tuple[Path, ...]:
     """Write all results to ``folder`` and return the files; raises ConfigError if that fails."""
     notes = _notes(tuned, held)
-    text = parameter_text(arm, controller, tuned.law, tuned.gains, notes)
+    text = parameter_text(arm, controller, tuned.controller, tuned.gains, notes)
     worst = case_table(tuned.cases, tuned.worst_case, float(tuned.final_costs[tuned.worst_case]))
     files = [
         replace_text(folder / GAINS, text),
         replace_text(folder / WORST, yaml.safe_dump(worst, sort_keys=False)),
     ]
     if margins is not None:
-        table = margin_table(tuned.law.arm.joint_names, margins)
+        table = margin_table(tuned.controller.arm.joint_names, margins)
         files.append(replace_text(folder / MARGINS, yaml.safe_dump(table, sort_keys=False)))
     from arm_dynamics.batch.tuning.report import draw_report, save_figure  # noqa: PLC0415 - needs matplotlib
 
@@ -119,7 +119,8 @@ def _notes(tuned: TuningResult, held: Mapping[str, ValidationResult]) -> list[st
     c, task = tuned.task.conditions, tuned.task
     return [
         f"Gains optimized over {task.cases} cases (seed {task.seed}),"
-        f" {tuned.found.tried} evaluations: J = {tuned.cost:.4g} rad s, initially {tuned.cost_before:.4g} rad s.",
+        f" {tuned.found.tried} evaluations: J = {tuned.cost:.4g} rad s,"
+        f" initially {tuned.cost_before:.4g} rad s.",
         f"Payload up to {c.payload:g} kg, model error up to {c.model_error:.0%}, time steps of"
         f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control period {c.period:g} s.",
         f"Command interface {c.interface}: gains of one interface do not suit another.",

@@ -4,13 +4,10 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# Nothing runs beside nodes that keep pace with each other; what else waits bears company.
-# The longest begin first, so that all end together.
-ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines parameters safety states \
-	task_space,test/ros/test_$(name).py) test/test_viewer.py
-LONG := test/test_soak.py test/test_demos.py test/ros/test_sim.py $(foreach name,controllers \
-	recording closed_loop driver_processes tuning,test/test_$(name).py)
-BESIDE := $(LONG) $(filter-out $(LONG) $(ALONE),$(wildcard test/ros/test_*.py test/test_*.py))
+# More processes than cores: nodes wait for each other. A file's tests stay in one process, which
+# starts their nodes once.
+JOBS ?= 3
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -22,7 +19,7 @@ BIN := $(ISOLATED) $(VENV)/bin
 SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test sim test lint docs bench urdf gallery clean
+.PHONY: help setup setup-test sim test test-all lint docs bench urdf gallery clean
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
@@ -39,14 +36,17 @@ sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends 
 	@$(SETUP) $(RUN_EXTRAS)
 	@$(BIN)/python scripts/foreground.py $(VENV)/bin/arm-dynamics sim $(ARGS)
 
-test: setup-test ## all tests, most of them three at a time: ARGS="-k motor" chooses
+test: setup-test ## the quick tests, three at a time; ARGS="-k motor" chooses among all
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@code=0; $(BIN)/python -m pytest -n 3 --dist loadfile --durations=25 --no-loadscope-reorder $(BESIDE) || code=$$?; \
-		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
+	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures"
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
+
+test-all: setup-test ## all tests: also the slow ones, figures and fault tables
+	@$(BIN)/python test/interfaces/build.py
+	@$(PYTEST) --durations=25
 
 lint: setup-test ## ruff, mypy, the contracts between layers and the prose of clean files
 	$(BIN)/ruff check

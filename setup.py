@@ -107,7 +107,6 @@ setup(
         "unit": UNIT,
         "test": [
             *UNIT,
-            "pytest-rerunfailures>=14",
             "ruff>=0.6",
             "mypy>=1.11",
             "import-linter>=2.1",

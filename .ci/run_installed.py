@@ -8,9 +8,14 @@ import subprocess
 import sys
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import rclpy
+from rclpy.node import Node
 from sensor_msgs.msg import JointState
+
+from arm_dynamics.ros.domain import own_domain
+from arm_dynamics.ros.shutdown_flag import Stop
 
 LEAST = 100
 """States [1/s] that must arrive; the simulator publishes 500."""
@@ -18,12 +23,13 @@ LEAST = 100
 
 def main(executable: str, seconds: float) -> None:
     """Raise SystemExit with the reason when anything is not as it should be."""
-    process = subprocess.Popen([executable])
-    try:
-        stamps = listen(seconds)
-    finally:
-        process.send_signal(signal.SIGINT)
-        code = process.wait(timeout=20)
+    with own_domain("listener", None, Path(__file__).name, Stop()) as (_, node):
+        process = subprocess.Popen([executable])  # it inherits the domain
+        try:
+            stamps = listen(node, seconds)
+        finally:
+            process.send_signal(signal.SIGINT)
+            code = process.wait(timeout=20)
     print(f"{len(stamps)} joint states in {seconds:g} s, exit code {code}")
     if len(stamps) < LEAST * seconds:
         sys.exit(f"expected at least {LEAST * seconds:g} joint states")
@@ -32,11 +38,9 @@ def main(executable: str, seconds: float) -> None:
     sys.exit(code)
 
 
-def listen(seconds: float, patience: float = 20.0) -> list[float]:
+def listen(node: Node, seconds: float, patience: float = 20.0) -> list[float]:
     """Stamps [s] of the joint states within ``seconds`` after the first one."""
     stamps: list[float] = []
-    rclpy.init()
-    node = rclpy.create_node("listener")
     node.create_subscription(JointState, "joint_states", lambda m: stamps.append(_time(m)), 50)
     end = time.monotonic() + patience
     while not stamps and time.monotonic() < end:
@@ -44,8 +48,6 @@ def listen(seconds: float, patience: float = 20.0) -> list[float]:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.1)
-    node.destroy_node()
-    rclpy.shutdown()
     return stamps
 
 

@@ -152,7 +152,7 @@ def _stand_ins() -> None:
 ROWS = (
     Row("dynamixel, here", "dynamixel", ours("dynamixel", "XM430-W350", "effort")),
     Row("dynamixel, here, no fast read", "dynamixel",
-        ours("dynamixel", "XM430-W350", "effort", fast="0")),
+        ours("dynamixel", "XM430-W350", "effort", fast_sync_read="0")),
     Row("dynamixel-sdk, sync read", "dynamixel", maker_sdk),
     Row("dynamixel-sdk, fast sync read", "dynamixel", lambda port: maker_sdk(port, True)),
     Row("LeRobot, Dynamixel", "dynamixel", lambda port: lerobot("dynamixel", "xm430-w350", port)),
@@ -188,7 +188,7 @@ class Still(MotorBus):
     """Motors in memory that stand still: no time goes by on a line."""
 
     def __init__(self, motors: tuple[JointMotor, ...], q: Mapping[int, float]) -> None:
-        super().__init__(motors, {"unwatched": "accept"})
+        super().__init__(motors, {"allow_missing_watchdog": "true"})
         self.q, self.time, self.on = q, 0.0, False
 
     def now(self) -> float:

@@ -22,9 +22,9 @@ from mujoco import rollout as peer
 from starts import table
 
 from arm_dynamics import Command, Plant, State
-from arm_dynamics.batch.rollout import rollout
-from arm_dynamics.batch.rollout.derivative import StepDerivative
-from arm_dynamics.batch.rollout.kernel import Kernel, Options
+from arm_dynamics.batch import StepDerivative, rollout
+from arm_dynamics.batch.kernels.kernel import Kernel
+from arm_dynamics.batch.kernels.kernel_options import KernelOptions
 from arm_dynamics.model.arm_model import ArmModel
 
 DT, LANES, STEPS, REPETITIONS = 1e-4, 512, 4000, 15
@@ -51,8 +51,8 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     n, q = arm.nv, np.array(arm.configuration("initial"))
     state, command = State.of(q, [0.1] * n), Command.checked(interface, [0.2] * n, n)
     data, tau, v = arm.model.createData(), np.zeros(n), np.full(n, 0.1)
-    plant, single = Plant(arm), Kernel(arm, Options(interface=interface, lanes=1))
-    x = single.block({"q": q, "v": v, "told": command.value, "dt": np.array([DT])})
+    plant, single = Plant(arm), Kernel(arm, KernelOptions(interface=interface, lanes=1))
+    x = single.block({"q": q, "v": v, "command": command.value, "dt": np.array([DT])})
     slopes, y = StepDerivative(arm, interface=interface), np.concatenate([q, v])
     starts = np.concatenate(
         [q + 0.1 * np.random.default_rng(0).normal(size=(LANES, n)), np.zeros((LANES, n))], axis=1

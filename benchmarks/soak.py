@@ -20,9 +20,9 @@ from machine import machine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
-from breaking.host import Host, built  # tests are no package that is installed
 from emulators.makers import MAKERS
 from emulators.served import served
+from fault_injection.host import Host, built  # tests are no package that is installed
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.timing import Pacer

@@ -18,8 +18,7 @@ import numpy as np
 from arms import ARMS
 
 from arm_dynamics import Plant
-from arm_dynamics.batch.rollout import rollout
-from arm_dynamics.batch.rollout.derivative import StepDerivative
+from arm_dynamics.batch import StepDerivative, rollout
 
 
 def stages(name: str) -> dict[str, float]:

@@ -15,8 +15,9 @@ import numpy as np
 from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.effort_check import check_effort
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
+from arm_dynamics.control.trajectories.effort_check import check_effort
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -149,7 +150,7 @@ def row(name: str, controller: str, payload: float, known: float) -> str:
         if found.max() > worst:
             joint = arm.joint_names[int(found.max(axis=0).argmax())]
             worst, at = float(found.max()), f"{joint} ({move.label})"
-    told = "" if payload == known else ", not known"
+    told = "" if payload == known else ", unmodeled"
     figures = f"{1e3 * worst:.1f} | {at} | {1e3 * end:.2f}"
     return f"| {name} | {controller} | {payload:g}{told} | {figures} |"
 
@@ -157,7 +158,8 @@ def row(name: str, controller: str, payload: float, known: float) -> str:
 def main(names: Sequence[str]) -> None:
     """Print the rows of these arms, of all if none is given."""
     warnings.simplefilter("ignore", RuntimeWarning)  # of pid_gravity's margins
-    print("| arm | controller | payload [kg] | max error [mrad] | of | at the end [mrad] |")
+    print("| arm | controller | payload [kg] | max error [mrad] | joint (move) ", end="")
+    print("| at the end [mrad] |")
     print("|---|---|---|---|---|---|")
     for name in names or RATED:
         rated = RATED[name]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.rollout import rollout
+from arm_dynamics.batch import rollout
 from arm_dynamics.dynamics.kinematics import tool_position
 
 arm, lanes = load_arm("five_dof"), 512

@@ -10,7 +10,7 @@ from arm_dynamics.ros import launch_parts as parts
 
 ARGUMENTS = (
     *parts.COMMON,
-    ("port", "8080", "port of the page with the sliders; the next free one if taken", None),
+    ("viewer_port", "8080", "port of the page with the sliders; the next free one if in use", None),
     ("gui", "false", "joint_state_publisher_gui instead of the page", parts.SWITCH),
 )
 GUI = "joint_state_publisher_gui"
@@ -22,11 +22,11 @@ def generate_launch_description():
 
 
 def _sliders(given):
-    """The sliders that were asked for; those of the page where the others are missing."""
-    wanted = given["gui"] == "true"
-    if wanted and has_resource("packages", GUI):
+    """Return the requested sliders; those of the page if the others are not installed."""
+    gui = given["gui"] == "true"
+    if gui and has_resource("packages", GUI):
         return [Node(package=GUI, executable=GUI, namespace=given["namespace"], output="screen")]
-    missing = [LogInfo(msg=f"{GUI} is not installed: the sliders are on a page")] if wanted else []
+    missing = [LogInfo(msg=f"{GUI} is not installed: the sliders are on a page")] if gui else []
     return [
         *missing,
         parts.viewer_node("joint_sliders", given, "sliders", **parts.description_parameters()),

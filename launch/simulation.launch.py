@@ -1,4 +1,4 @@
-"""An arm simulated and held by a controller; in RViz, on a browser page, or neither."""
+"""Simulated arm with a joint-space controller; view in RViz, on a browser page, or none."""
 
 from pathlib import Path
 
@@ -6,16 +6,16 @@ from arm_dynamics.core import plugins
 from arm_dynamics.ros import launch_parts as parts
 from arm_dynamics.ros.launch_simulation import SIMULATION, simulated_arm
 
-OF_THE_TOOL = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
+TASK_SPACE = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 ARGUMENTS = (
     *parts.COMMON,
     (
         "controller",
         "",
-        "control law; empty: the parameter file's; without a file computed_torque",
+        "controller; empty: the parameter file's; without a file computed_torque",
         [
             "",
-            *(name for name in plugins.registered_names("controllers") if name not in OF_THE_TOOL),
+            *(name for name in plugins.registered_names("controllers") if name not in TASK_SPACE),
         ],
     ),
     *SIMULATION,
@@ -28,7 +28,7 @@ def generate_launch_description():
 
 
 def _nodes(given):
-    """The nodes of this package; input that they would refuse ends the launch here."""
+    """Return the nodes of this package; invalid arguments end the launch."""
     files = parts.params_files(given)
     controller = parts.controller_parameters(given | parts.usual_controller(given, files))
     executables = ("joint_controller", "composed")

@@ -1,4 +1,4 @@
-"""An arm simulated and led by its tool: poses, velocities, wrenches and paths; in RViz, or not."""
+"""Simulated arm with a task-space controller: poses, velocities, wrenches and paths."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ ARGUMENTS = (
     (
         "controller",
         "",
-        "law of the tool; empty: the parameter file's, else task_space",
+        "task-space controller; empty: the parameter file's, else task_space",
         ["", "task_space", "resolved_rate", "impedance"],
     ),
     *SIMULATION,
@@ -23,7 +23,7 @@ def generate_launch_description():
 
 
 def _nodes(given):
-    """The nodes of this package; input that they would refuse ends the launch here."""
+    """Return the nodes of this package; invalid arguments end the launch."""
     files = parts.params_files(given)
     executables = ("task_space_controller", "task_space_composed")
     controller = parts.controller_parameters(given)

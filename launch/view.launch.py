@@ -1,4 +1,4 @@
-"""robot_state_publisher and RViz for an arm whose joint_states somebody else publishes."""
+"""robot_state_publisher and RViz for an arm whose joint_states another node publishes."""
 
 import os
 
@@ -13,7 +13,7 @@ from arm_dynamics.ros import launch_parts as parts
 ARGUMENTS = (
     *parts.COMMON,
     parts.MOVE_ON_RELEASE,
-    ("use_sim_time", "false", "time comes from /clock", parts.SWITCH),
+    ("use_sim_time", "false", "use the time of /clock", parts.SWITCH),
 )
 
 
@@ -22,7 +22,7 @@ def generate_launch_description():
 
 
 def _viewed(given):
-    """What runs; an arm that cannot be loaded ends the launch here."""
+    """Return the nodes; an arm that cannot be loaded ends the launch."""
     arm = parts.given_arm(given)
     time = {"use_sim_time": given["use_sim_time"] == "true"}
     # Without its type, launch would read the text as YAML.
@@ -65,7 +65,7 @@ def _viewed(given):
 
 
 def _if_installed(package, otherwise, action):
-    """The action, or a word on what is missing and how to get it."""
+    """Return the action, or a message with the missing package and its installation."""
     if has_resource("packages", package):
         return action
     name = f"ros-{os.environ.get('ROS_DISTRO', '<distro>')}-{package.replace('_', '-')}"

@@ -187,9 +187,10 @@ class Case:
             if trouble == "stood still":
                 self.bus.time += 0.3
             elif trouble in ("stopped", "emergency") and k == 1:
-                self.driver.controlled_stop() if trouble == "stopped" else self.driver.emergency_stop(
-                    "a"
-                )
+                if trouble == "stopped":
+                    self.driver.controlled_stop()
+                else:
+                    self.driver.emergency_stop("a")
             if k > 10:
                 self.bus.time += 0.1  # the end of a stop, joints that are unseen for long
             self.step(value)
@@ -231,9 +232,9 @@ def _switch(case, fit):
 
 def makers(watch):
     """Every maker's motors with every interface that they take; stops and faults in turn."""
-    from breaking.bench import Bench
-    from breaking.faults import FAULTS, mended
-    from breaking.outcome import recovered
+    from fault_injection.bench import Bench
+    from fault_injection.faults import FAULTS, mended
+    from fault_injection.outcome import recovered
 
     faults = cycle(fault for fault in FAULTS if not fault.configuring)
     trips, count = Counter(), 0

@@ -1,19 +1,30 @@
 """Arms that several tests use."""
 
 import itertools
+from collections import Counter
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 
 from arm_dynamics import load_arm
 from arm_dynamics.demos import registry
 from arm_dynamics.model.load import parse_arm
 
-# Laws compile at their first call; the same examples come in every run.
+# Controllers compile at their first call; the same examples come in every run: without the numbers
+# of whichever modules a process has imported before.
 settings.register_profile("project", deadline=None, derandomize=True)
+settings.register_profile("quick", parent=settings.get_profile("project"), max_examples=25)
 settings.load_profile("project")
+with suppress(ImportError):  # older versions have no such numbers
+    from hypothesis.internal.conjecture import providers
 
+    providers._get_local_constants = lambda: providers._local_constants
+
+ROS = Path(__file__).parent / "ros"
 LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'
 FREE = '<limit effort="{effort}" velocity="100"/>'
 LINK = """<link name="{name}_link"><inertial><origin xyz="{centre}"/><mass value="{mass}"/>
@@ -21,6 +32,22 @@ LINK = """<link name="{name}_link"><inertial><origin xyz="{centre}"/><mass value
 JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link="{parent}"/>
 <child link="{name}_link"/><axis xyz="{axis}"/>{limit}
 <dynamics damping="{damping}" friction="{friction}"/></joint>"""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the tests of ros/ and the cases beyond ``quick``; files that wait a lot come first."""
+    cases = Counter()
+    for item in items:
+        if item.path.parent == ROS:
+            item.add_marker(pytest.mark.ros)
+        quick = item.get_closest_marker("quick")
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        if quick is not None and cases[test] > quick.args[0]:
+            item.add_marker(pytest.mark.slow)
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path.parent != ROS, -tests[item.path]))
 
 
 def chain_urdf(*joints, more=""):
@@ -70,12 +97,3 @@ def displaced():
         q[[1, 2, 4]] += signs
         if (arm.lower <= q).all() and (q <= arm.upper).all():
             yield q
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Why a test needed its second try."""
-    for report in terminalreporter.stats.get("rerun", []):
-        terminalreporter.section(f"first try of {report.nodeid}")
-        terminalreporter.write_line(report.longreprtext)
-        for title, content in report.sections:
-            terminalreporter.write_line(f"--- {title}\n{content}")

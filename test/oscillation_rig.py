@@ -86,7 +86,7 @@ class OscillationRig:
         self.body = maker.body(self.motors)
         self.port = MemoryPort(self.motors, self.body, baud=maker.baud)
         wiring = read_hardware_info(maker.arm)
-        settings = {**wiring.settings, "unwatched": "accept"}
+        settings = {**wiring.settings, "allow_missing_watchdog": "true"}
         bus = plugins.load_class("drivers", maker.driver)(wiring.motors, settings, self.port)
         self.driver = MotorBusDriver(
             maker.arm,

@@ -296,6 +296,7 @@ def test_work_is_bounded(speed, dt, monkeypatch):
         run(arm, [0.0, 0.0], [speed, 0.0], [0.0, 0.0], dt)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_joint_of_no_influence_needs_no_nudge_beyond_all_numbers():
     """R1's angle is in no equation, however often the implicit solver asks for slopes."""

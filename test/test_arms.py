@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core import resources
@@ -338,6 +338,7 @@ def test_one_second_of_free_motion_to_the_integrators_order(name, file, bound):
     np.testing.assert_allclose(2 * fine - coarse, q[end], rtol=0, atol=1e-5)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
 def test_gains_from_the_model_hold_every_arm(name):
     """Within six seconds: where a joint sticks, the integral has to outgrow its dry friction."""
@@ -366,6 +367,7 @@ def follow_walk(arm, load):
     return worst
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ARMS)
 def test_gains_of_the_file_follow_the_walk(name):
     """500 Hz; the law is not told of the load."""
@@ -374,6 +376,7 @@ def test_gains_of_the_file_follow_the_walk(name):
     assert follow_walk(arm_of(name), load) < loaded
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ARMS)
 def test_gains_of_the_file_hold_everywhere_and_a_period_late(name):
     """Loaded, 0.03 rad beside three poses; a command takes effect one control period late."""

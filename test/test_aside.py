@@ -5,7 +5,7 @@ from threading import Event
 import pytest
 
 from arm_dynamics.core.errors import TrajectoryRejected
-from arm_dynamics.ros.background_task import BackgroundTask
+from arm_dynamics.ros.loop_requests import BackgroundTask
 
 SOON = 10.0
 
@@ -75,7 +75,7 @@ def test_work_that_a_word_overtakes_does_nothing_and_says_so(session, paused):
     spoken.set()
     session.wait()
     assert session.done == ["pose"]
-    assert session.told == [("path", "given up: another goal came before the check was over")]
+    assert session.told == [("path", "canceled: another target was received during the check")]
 
 
 def test_at_the_end_no_work_is_under_way(session):

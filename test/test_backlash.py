@@ -70,6 +70,7 @@ def test_the_joint_is_free_within_the_play():
     assert moved[-1, 1] > 0
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("way", [1, -1])
 def test_a_collision_of_teeth_is_a_half_swing_of_two_bodies(way):
     """Deepest u/ω, over after π/ω, both speeds as after an elastic impact."""

@@ -66,7 +66,7 @@ TAKE_AN_ARM = {
     "Plant": Plant,
     "Simulation": Simulation,
     "known": lambda arm: Simulation(ARM, nominal=arm) if arm is not None else Simulation(arm),
-    "use_arm": lambda arm: Simulation(ARM).set_arm(arm),
+    "set_arm": lambda arm: Simulation(ARM).set_arm(arm),
     "objective": lambda arm: dynamechs.objective(arm, [1.0] * 3),
     "linearize": lambda arm: linearize(arm, S, C),
     "holding": lambda arm: find_equilibrium(arm, [0.0] * N),

@@ -58,6 +58,7 @@ def test_audit_of_a_broken_file_tells_all_its_faults_and_ends_with_2(tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -75,6 +76,7 @@ def test_what_is_not_there_is_one_line_and_2(arguments, word):
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_folder_or_binary_is_no_urdf(tmp_path):
     file = tmp_path / "binary.urdf"
     for content in (b"\xff\xfe\x00\x80", b"\x7fELF\x02\x01\x00\xff"):
@@ -86,6 +88,7 @@ def test_a_folder_or_binary_is_no_urdf(tmp_path):
         assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_joints_to_lock_come_before_or_after_the_file():
     done = command("audit", "--lock", "R2", "--lock", "R5", "five_dof")
     assert (done.returncode, done.stderr) == (0, "")
@@ -113,6 +116,7 @@ def test_the_list_is_readable_and_names_the_unit_of_a_prismatic_joint(monkeypatc
     assert list_arms.arm_row("rail", arm)[-1] == "0 m, 0"
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("arguments", [["dance"], [], ["audit"], ["list", "--nonsense"]])
 def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
     done = command(*arguments)

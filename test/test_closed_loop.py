@@ -7,11 +7,10 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import Command, Plant, Reference, State
-from arm_dynamics.batch.rollout import MeasurementNoise, rollout_closed_loop, variation
-from arm_dynamics.batch.rollout.pid_loop import METRICS
+from arm_dynamics.batch import MeasurementNoise, rollout_closed_loop, variation
+from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
@@ -93,8 +92,9 @@ CASES = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("backend", ["generated", "tree"])
+@pytest.mark.parametrize("backend", ["generated", "plant"])
 def test_every_lane_is_plant_and_controller(case, backend):
     kind, interface, delay, noise = CASES[case]
     states, vary = begin()
@@ -122,6 +122,7 @@ def test_every_lane_is_plant_and_controller(case, backend):
     assert interface == "voltage" or saturated
 
 
+@pytest.mark.slow
 def test_a_known_effort_is_taken_over_without_a_step():
     """As ``Pid.reset``: the first command is the effort measured at the start."""
     arm, states = five_dof(), begin()[0]
@@ -132,6 +133,7 @@ def test_a_known_effort_is_taken_over_without_a_step():
     np.testing.assert_allclose(batch.effort[:, 0], 0.5, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_policy_is_asked_once_a_period_for_all():
     arm, (states, vary), asked = five_dof(), begin(), []
 
@@ -141,7 +143,7 @@ def test_a_policy_is_asked_once_a_period_for_all():
 
     goal = np.array(arm.configuration("initial"))
     batch = rollout_closed_loop(
-        arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), stride=10,
+        arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), record_every=10,
         vary={"payload": vary["payload"]},
     )  # fmt: skip
     np.testing.assert_allclose(asked, PERIOD * np.arange(100))

@@ -25,8 +25,9 @@ from arm_dynamics.hardware.driver import DriverState
 
 TEST = Path(__file__).resolve().parent
 TRIPS = {
-    "command_timeout", "position", "velocity", "temperature", "fault", "silent", "stale", "port",
-    "torque_lost", "swinging", "safe_stop", "emergency_stop",
+    "command_timeout", "position_limit", "velocity_limit", "over_temperature", "motor_fault",
+    "feedback_missing", "feedback_stale", "connection_lost", "torque_lost", "oscillation",
+    "controlled_stop", "emergency_stop",
 }  # fmt: skip
 
 
@@ -42,6 +43,7 @@ def found_by(script, *words, **environment):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_every_interface_stop_and_trip_without_any_cache(tmp_path):
     """No folder is trusted: the first configuration compiles all, in memory."""
     cache = tmp_path / "cache"
@@ -53,18 +55,21 @@ def test_every_interface_stop_and_trip_without_any_cache(tmp_path):
     assert not list(cache.rglob("*.nb?"))
 
 
+@pytest.mark.slow
 def test_every_controller_and_change_of_controller_under_torque():
     told = found_by("compile_cases.py", "still", *BUILT_IN["controllers"])
     assert told["found"] == []
     assert set(told["trips"]) >= TRIPS
 
 
+@pytest.mark.slow
 def test_every_makers_motors_under_faults():
     told = found_by("compile_cases.py", "makers")
     assert told["found"] == []
     assert told["cases"] > 25
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("rclpy") is None, reason="rclpy is not installed")
 def test_controller_nodes_compile_before_their_first_command_and_aside_after_it():
     told = found_by("ros/compile_cases.py")

@@ -176,6 +176,7 @@ def test_poses_of_random_chains_are_found(joints, part, turned):
     assert (found.q <= arm.upper).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(joint, min_size=2, max_size=8), shares, st.tuples(number, number, number))
 def test_no_small_motion_leads_nearer_to_an_unreachable_pose(joints, part, away):

@@ -211,6 +211,7 @@ def test_the_square_is_one():
     np.testing.assert_allclose(way.at(way.end).position, way.position, atol=1e-12)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("run", ["empty", "0.5 kg, known"])
 def test_a_true_model_follows_the_square(run):
     assert five_dof_task.tool_error(square(run)).max() < 1e-4

@@ -100,6 +100,7 @@ def linear_motor(arm, volts, start, time):
     return (expm(a * time) @ [*start, 1.0])[:3]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("inductance", [2e-4, 2e-2])
 def test_the_whole_linear_motor_to_first_order(inductance):
     arm = turntable(
@@ -124,6 +125,7 @@ def test_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
     assert end.act[0] == pytest.approx(exact[0], abs=1e-9)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("rotor", [0.0, 2e-3])
 def test_the_whole_arm_takes_a_millisecond_with_windings_of_a_tenth(rotor):
     """five_dof, R = 1 Ω, falling against its back-EMF, beside steps a hundred times finer."""
@@ -450,35 +452,44 @@ NAMES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("k", range(len(BENCH["Kt"])))
-def test_motor_bench(k):
+def bench_torque(row):
+    """Torque of the product's motor in a row of the bench."""
+    arm = turntable(**{ours: row[name] for name, ours in NAMES.items()})
+    found = Plant(arm).efforts(at(row["vel_in"]), told("voltage", row["V"]))
+    net = found.applied[0] + found.viscous[0] + row["ext_torque"]
+    if row["vel_in"] == 0:
+        return net + np.clip(-net, -found.dry_friction_forward[0], found.dry_friction_backward[0])
+    return net - (
+        found.dry_friction_forward[0] if row["vel_in"] > 0 else -found.dry_friction_backward[0]
+    )
+
+
+def unreversed_torque(row):
+    """Torque of a row as the original has it, without its stop at a reversal."""
+    inner = row["V"] - np.sign(row["V"]) * row["Vmax"] * (1 - 2 ** (-abs(row["V"]) / row["Vhalf"]))
+    electric = row["Kt"] * (inner - row["Kb"] * row["vel_in"]) / row["Ra"]
+    lost = row["fv"] * row["vel_in"] + row["fc"] * np.sign(row["vel_in"])
+    return electric + row["ext_torque"] - lost
+
+
+def test_motor_bench():
     """The published motor, one call each, its external torque beside it.
 
     Every row whose velocity did not just change its sign is met. Where it did, the original
     stops the motor for one call whatever the torque: the product goes on at its velocity, which
     is what the row gives with that rule taken out.
     """
-    row = {name: values[k] for name, values in BENCH.items()}
-    arm = turntable(**{ours: row[name] for name, ours in NAMES.items()})
-    found = Plant(arm).efforts(at(row["vel_in"]), told("voltage", row["V"]))
-    net = found.applied[0] + found.viscous[0] + row["ext_torque"]
-    if row["vel_in"] == 0:
-        torque = net + np.clip(-net, -found.dry_friction_forward[0], found.dry_friction_backward[0])
-    else:
-        torque = net - (
-            found.dry_friction_forward[0] if row["vel_in"] > 0 else -found.dry_friction_backward[0]
-        )
-    if row["vel_in"] * row["prev_in"] < 0:
-        assert row["vel_out"] == 0
-        assert torque != pytest.approx(row["torque_out"], rel=1e-6)
-        inner = row["V"] - np.sign(row["V"]) * row["Vmax"] * (
-            1 - 2 ** (-abs(row["V"]) / row["Vhalf"])
-        )
-        electric = row["Kt"] * (inner - row["Kb"] * row["vel_in"]) / row["Ra"]
-        lost = row["fv"] * row["vel_in"] + row["fc"] * np.sign(row["vel_in"])
-        assert torque == pytest.approx(electric + row["ext_torque"] - lost, rel=1e-12, abs=1e-12)
-    else:
-        assert torque == pytest.approx(row["torque_out"], rel=1e-12, abs=1e-12)
+    rows = [dict(zip(BENCH, values, strict=True)) for values in zip(*BENCH.values(), strict=True)]
+    assert len(rows) == 80
+    turned = np.array([row["vel_in"] * row["prev_in"] < 0 for row in rows])
+    found = np.array([bench_torque(row) for row in rows])
+    given = np.array([row["torque_out"] for row in rows])
+    np.testing.assert_allclose(found[~turned], given[~turned], rtol=1e-12, atol=1e-12)
+    assert turned.any()
+    assert not BENCH["vel_out"][turned].any()
+    assert not np.isclose(found[turned], given[turned], rtol=1e-6, atol=0).any()
+    free = [unreversed_torque(row) for row in rows]
+    np.testing.assert_allclose(found[turned], np.array(free)[turned], rtol=1e-12, atol=1e-12)
 
 
 def test_the_bench_has_rows_of_every_kind():

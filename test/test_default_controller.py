@@ -173,16 +173,19 @@ def test_every_description_is_an_arm_or_excluded_for_a_reason():
     assert set(known) == set(descriptions())
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", [*ARMS, MOTORLESS[1]])
 def test_real_arms_tour_and_step(name):
     check(real_arm(name))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(MANY or 5))
 def test_random_arms_tour_and_step(seed):
     check(random_arm(seed, KILOGRAM), tours=("bare", "loaded") if MANY else ("loaded",))
 
 
+@pytest.mark.quick(6)
 @pytest.mark.skipif(not MANY, reason="ARM_DYNAMICS_MANY_ARMS is not set")
 @pytest.mark.parametrize("name", [*ARMS, *VARIANTS, *MOTORLESS])
 def test_all_real_arms_tour_and_step_at_the_usual_time_step(name):

@@ -265,6 +265,7 @@ def command(interface, value):
 # --- drawings ---
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("name", registry.DEMOS)
 def test_figures_are_complete(name):
     show = shown(name)
@@ -292,6 +293,7 @@ def _check(axes):
         assert points.shape[1] >= 1
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize(
     ("name", "picture", "lines"),
     [
@@ -414,6 +416,7 @@ def run(*arguments):
     return ended.value.code
 
 
+@pytest.mark.figures
 def test_command_writes_pictures_and_says_where(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     drawn = shown("two_link")

@@ -3,15 +3,16 @@
 import re
 import sys
 from importlib.metadata import EntryPoint
-from math import inf
+from math import exp, inf
 from pathlib import Path
 
 import pytest
 
-from arm_dynamics import load_arm
+from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.cli import record
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core import plugins
+from arm_dynamics.dynamics import rigid_body as dynamics
 from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
@@ -43,7 +44,7 @@ def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     exec(compile(block, page.name, "exec"), {})
     printed = capsys.readouterr().out
-    if "worst joint error" in printed:
+    if "max joint error" in printed:
         assert float(printed.split()[-2]) < 0.02
 
 
@@ -62,7 +63,7 @@ def test_the_controller_of_the_page_is_registered_and_takes_its_gains(tmp_path, 
     (toml,) = re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     group, name, target = re.search(r'"([\w.]+)"\]\n(\w+) = "my_package\.(.*)"', toml).groups()
     entry = EntryPoint(name, target, group)
-    found = {"arm_dynamics.control.controllers": [entry]}
+    found = {"arm_dynamics.controllers": [entry]}
     monkeypatch.setattr(plugins, "entry_points", lambda group: found.get(group, []))
     plugins._installed.cache_clear()
     (yaml,) = re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
@@ -76,6 +77,31 @@ def test_the_controller_of_the_page_is_registered_and_takes_its_gains(tmp_path, 
     assert type(controller).__name__ == "SoftPd"
     assert controller.gains["k"].tolist() == [10.0, 120.0, 10.0, 10.0, 10.0, 10.0]
     assert controller.controller_gains["cutoff"] == 80.0
+
+
+def test_the_actuator_of_the_page_moves_an_arm(tmp_path, monkeypatch):
+    page = ROOT / "docs" / "write_an_actuator.md"
+    ((name, text),) = modules(page).items()
+    (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "lagged_drive", raising=False)
+    (toml,) = re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    group, name, target = re.search(r'"([\w.]+)"\]\n(\w+) = "my_package\.(.*)"', toml).groups()
+    found = {group: [EntryPoint(name, target, group)]}
+    monkeypatch.setattr(plugins, "entry_points", lambda group: found.get(group, []))
+    plugins._installed.cache_clear()
+    (urdf,) = urdfs(ROOT / "docs" / "my_motors.md")
+    try:
+        arm = parse_arm(urdf).with_actuator(name, joints=["elbow"], time_constant=0.05)
+        plant, state = Plant(arm), State.of(arm.configuration("initial"))
+        hold = dynamics.gravity(arm, state.q)
+        states = [plant.step(state, Command.checked("effort", hold, 2), 1e-3, n) for n in (50, 400)]
+    finally:
+        plugins._installed.cache_clear()
+    assert type(arm.actuators[1]).__name__ == "LaggedDrive"
+    torque = arm.act_names.index("elbow.torque")
+    assert states[0].act[torque] == pytest.approx(hold[1] * (1 - exp(-1)), rel=1e-6)
+    assert states[1].act[torque] == pytest.approx(hold[1] * (1 - exp(-8)), rel=1e-6)
 
 
 def urdfs(page):
@@ -126,5 +152,5 @@ def test_every_motor_parameter_is_listed_and_appears_in_a_term():
     listed, terms = page.split("## Parameters")[1].split("## Terms")
     lines = [line for line in listed.splitlines() if line.startswith("| `")]
     assert lines == [row(parameter) for parameter in PARAMETERS]
-    terms = terms.split("## What is simplified")[0]
+    terms = terms.split("## Simplifications")[0]
     assert [p.name for p in PARAMETERS if f"`{p.name}`" not in terms] == []

@@ -5,11 +5,13 @@ import signal
 import time
 
 import pytest
-from breaking.host import built
 from emulators.makers import MAKERS
 from emulators.served import Spoken, served
+from fault_injection.host import built
 
 from arm_dynamics.core.errors import DriverFault
+
+pytestmark = pytest.mark.hardware
 
 SETTINGS = {
     "dynamixel": (),
@@ -23,7 +25,7 @@ WATCHED = [name for name in SETTINGS if name != "feetech"]
 
 
 def host(name, port):
-    return Spoken("-m", "breaking.host", name.split()[0], str(port), *SETTINGS[name])
+    return Spoken("-m", "fault_injection.host", name.split()[0], str(port), *SETTINGS[name])
 
 
 def each(names):
@@ -71,6 +73,7 @@ def taken_up(arm, program):
     return answer["status"] == "active"
 
 
+@pytest.mark.quick(1)
 @each(WATCHED)
 def test_a_host_that_stalls_is_stopped_by_the_motors_and_then_goes_on(pair):
     arm, program = pair
@@ -82,6 +85,7 @@ def test_a_host_that_stalls_is_stopped_by_the_motors_and_then_goes_on(pair):
     swings(arm, program)
 
 
+@pytest.mark.quick(1)
 @each(SETTINGS)
 def test_unplugged_while_moving_and_plugged_in_again(pair):
     arm, program = pair
@@ -96,6 +100,7 @@ def test_unplugged_while_moving_and_plugged_in_again(pair):
     assert program.tell("status")["cycles"] > before
 
 
+@pytest.mark.quick(1)
 @each(SETTINGS)
 def test_a_second_program_is_refused_and_the_first_goes_on(pair):
     arm, program = pair
@@ -105,9 +110,11 @@ def test_a_second_program_is_refused_and_the_first_goes_on(pair):
         assert rival.first["status"] == "unconfigured"
     swings(arm, program)
     after, starved = program.tell("status"), arm.tell("state")["skipped"] > 0.2
-    assert starved or after["counts"].get("port") == before["counts"].get("port"), after["latest"]
+    lost = [told["counts"].get("connection_lost") for told in (before, after)]
+    assert starved or lost[0] == lost[1], after["latest"]
 
 
+@pytest.mark.quick(1)
 @each(WATCHED)
 def test_a_killed_host_leaves_motors_that_stop_and_another_program_takes_over(pair):
     arm, program = pair
@@ -131,12 +138,12 @@ def test_an_arm_that_is_wired_wrongly_is_not_opened(tmp_path):
     port = tmp_path / "port"
     with served("dynamixel", port) as arm:
         for told, said in (
-            ("wrong_id 2 9", "'J2' .*no answer"),
+            ("wrong_id 2 9", "'J2' .*no reply"),
             ("double 9 3", "'J3' .*two motors"),
             ("wrong_id 3 2", ""),
             ("wrong_model 2", "'J2' .*XM430-W350 expected"),
             ("wrong_model 2 XM430-W350", ""),
-            ("baud 1", "'J3' .*no answer; check power, cable"),
+            ("baud 1", "'J3' .*no reply; check power, cable"),
             ("heal", ""),
         ):
             assert "error" not in arm.tell(told)

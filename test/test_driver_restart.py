@@ -3,16 +3,18 @@
 from contextlib import suppress
 
 import pytest
-from breaking.bench import Bench
 from emulators.makers import CUBEMARS, MAKERS
 from emulators.memory import MemoryPort
 from emulators.small_arm import small_arm
+from fault_injection.bench import Bench
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
+
+pytestmark = pytest.mark.hardware
 
 PERIOD = 5e-3
 KINDS = {**MAKERS, CUBEMARS.name: CUBEMARS}
@@ -88,6 +90,7 @@ def works(shop, driver):
     return driver.status is DriverState.ACTIVE and all(shop.torque) and not driver.trips
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_program_that_is_killed_at_any_point_leaves_an_arm_that_is_taken_up(name):
     """At once, or after watchdogs have tripped, in turn."""
@@ -115,7 +118,7 @@ def test_a_reset_after_a_refused_activation_works_the_first_time(name, cause):
         shop.port.pass_until(shop.port.now() + 0.1)
     else:
         shop.motors.trip(shaft.id, cause)
-    with pytest.raises(DriverFault, match="a reset clears"):
+    with pytest.raises(DriverFault, match="reset to clear"):
         driver.activate()
     shaft.temperature = 30.0
     shop.port.pass_until(shop.port.now() + 0.2)
@@ -152,7 +155,7 @@ def test_a_motor_that_is_missing_is_named_with_what_to_do(name):
     for shaft in shop.motors.shafts:
         shaft.silent = True
     shop.cycles(driver, 10)
-    with pytest.raises(DriverFault, match="no motor answers") as unheard:
+    with pytest.raises(DriverFault, match="no motor replies") as unheard:
         driver.read()
     assert remedies in str(unheard.value)
     with pytest.raises(DriverFault) as missing:

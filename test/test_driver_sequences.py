@@ -9,20 +9,31 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from breaking.bench import Bench
-from breaking.faults import FAULTS, mended
-from breaking.outcome import recovered
 from emulators.makers import MAKERS
+from fault_injection.bench import Bench
+from fault_injection.faults import FAULTS, mended
+from fault_injection.outcome import recovered
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
 
+pytestmark = pytest.mark.hardware
+
 MANY = "SEQUENCES" in os.environ
 COUNT = int(os.environ.get("SEQUENCES", "8"))
 BEGINS = {fault.name: fault.begin for fault in FAULTS if not fault.configuring}
-ACTS = ("configure", "activate", "reset", "deactivate", "safe_stop", "emergency", "close", "boot")
+ACTS = (
+    "configure",
+    "activate",
+    "reset",
+    "deactivate",
+    "controlled_stop",
+    "emergency",
+    "close",
+    "boot",
+)
 EVENTS = st.sampled_from([*BEGINS, *ACTS, "mended", "mended"])
 SEQUENCE = st.lists(st.tuples(EVENTS, st.integers(1, 15)), min_size=1, max_size=6)
 LONGEST, FASTEST, BEYOND = 0.5, 25.0, 0.4
@@ -54,6 +65,7 @@ def is_bounded(bench):
     assert bench.longest < LONGEST
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
     @settings(
@@ -63,7 +75,9 @@ def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
         suppress_health_check=list(HealthCheck),
     )
     # Cycles without answers are longer than any gains allow; the arm is opened anew after them.
-    @example([("one motor silent", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0)
+    @example(
+        [("one motor not responding", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0
+    )
     @given(SEQUENCE, st.integers(0, 2**16))
     def check(sequence, seed):
         bench = Bench(MAKERS[name], seed).up()

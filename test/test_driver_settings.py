@@ -6,16 +6,19 @@ from emulators.makers import MAKERS
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.hardware.build import build_bus
 
+pytestmark = pytest.mark.hardware
+
 DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_setting_that_a_driver_does_not_know_is_refused_by_name(driver):
     arm = DRIVERS[driver]
-    known = {"port": "/dev/null", "baud": "1000000", "unwatched": "accept"}
-    with pytest.raises(UnknownName, match=f"setting of driver '{driver}' 'unwached'.*unwatched"):
-        build_bus(arm, driver, {**known, "unwached": "accept"})
-    assert build_bus(arm, driver, known).settings["unwatched"] == "accept"
+    known = {"port": "/dev/null", "baud": "1000000", "allow_missing_watchdog": "true"}
+    said = f"setting of driver '{driver}' 'watchdog_off'.*allow_missing_watchdog"
+    with pytest.raises(UnknownName, match=said):
+        build_bus(arm, driver, {**known, "watchdog_off": "true"})
+    assert build_bus(arm, driver, known).settings["allow_missing_watchdog"] == "true"
 
 
 def test_a_setting_of_one_motor_is_known_by_its_name():

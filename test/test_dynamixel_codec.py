@@ -6,10 +6,12 @@ from emulators import dynamixel as emulated
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from arm_dynamics.hardware.dynamixel import control_table, conversion
+from arm_dynamics.hardware.dynamixel import control_table, feedback_reader
 from arm_dynamics.hardware.dynamixel import packets as codec
 from arm_dynamics.hardware.dynamixel.control_table import Register
 from arm_dynamics.hardware.dynamixel.packets import MAX_LENGTH, Parser, crc16
+
+pytestmark = pytest.mark.hardware
 
 NASTY = st.lists(
     st.sampled_from([b"\xff\xff\xfd", b"\xff", b"\xfd", b"\x00", b"\x55", b"\x07"]), max_size=12
@@ -252,8 +254,8 @@ def test_a_wrong_byte_is_noticed(data, where):
 
 
 def test_a_block_says_that_it_is_forgotten():
-    assert conversion.unpack(bytes(18)) is None
-    block = conversion.unpack(words("01 20 FF FEFF 9CFFFFFF 00080000 7800 1E 0000"))
+    assert feedback_reader.unpack(bytes(18)) is None
+    block = feedback_reader.unpack(words("01 20 FF FEFF 9CFFFFFF 00080000 7800 1E 0000"))
     assert block == (1, 0x20, 0xFF, -2, -100, 2048, 120, 30, 0)
 
 

@@ -12,6 +12,8 @@ from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 
+pytestmark = pytest.mark.hardware
+
 GOALS = {"position": 116, "velocity": 104, "effort": 102, "voltage": 100}
 OLD = {"position": 3000, "velocity": 200, "effort": 900, "voltage": 700}
 SYNC_WRITE = 0x83

@@ -45,17 +45,17 @@ def test_a_stream_is_logged_once_a_period_with_the_number_left_out(log):
 
 def test_a_flood_of_goals_is_counted_beyond_a_burst(log):
     for i in range(1000):
-        log.events.report("goal_refused", f"reason {i}")
+        log.events.report("goal_rejected", f"reason {i}")
         log.now += PERIOD / 1024
     log.now += PERIOD
-    log.events.report("goal_refused", "last")
+    log.events.report("goal_rejected", "last")
     assert len(log.lines) == BURST + 1
-    assert log.lines[BURST - 1] == f"goal_refused: reason {BURST - 1}"
-    assert log.lines[-1] == f"goal_refused: last (before it {1000 - BURST} more, not logged)"
-    assert log.events.counts["goal_refused"] == 1001
+    assert log.lines[BURST - 1] == f"goal_rejected: reason {BURST - 1}"
+    assert log.lines[-1] == f"goal_rejected: last (before it {1000 - BURST} more, not logged)"
+    assert log.events.counts["goal_rejected"] == 1001
 
 
 def test_kinds_do_not_hide_each_other(log):
-    for kind in ("goal_refused", "state_refused", "goal_aborted"):
+    for kind in ("goal_rejected", "state_rejected", "goal_aborted"):
         log.events.report(kind, "why")
-    assert log.lines == ["goal_refused: why", "state_refused: why", "goal_aborted: why"]
+    assert log.lines == ["goal_rejected: why", "state_rejected: why", "goal_aborted: why"]

@@ -8,19 +8,21 @@ import pytest
 from arm_dynamics.hardware.dynamixel.control_table import MODELS
 from arm_dynamics.hardware.dynamixel.feedback_reader import (
     MAX_MISSED_CYCLES,
-    SELDOM,
+    RETRY_CYCLES,
     FeedbackReader,
 )
 from arm_dynamics.hardware.dynamixel.packets import StatusData
+
+pytestmark = pytest.mark.hardware
 
 IDS = (1, 2, 3, 4, 5, 6)
 PERIOD = 5e-3
 
 
 class Line:
-    """Motors that answer at once, but for the silent ones; a fast read ends at the first of them.
+    """Motors that answer at once, except the silent ones; a fast read ends at the first of them.
 
-    ``asked`` has (ids, fast, sure) of every question of the last cycle.
+    ``asked`` has (ids, fast, expected) of every question of the last cycle.
     """
 
     latency = 0.0
@@ -28,8 +30,8 @@ class Line:
     def __init__(self):
         self.now, self.silent, self.asked, self.arrived = 0.0, set(), [], {}
 
-    def ask(self, request, ids, size, fast=False, sure=None):
-        self.asked.append((tuple(ids), fast, sure))
+    def request(self, request, ids, size, fast=False, expected=None):
+        self.asked.append((tuple(ids), fast, expected))
         tick = round(self.now * 1e3)
         data = struct.pack("<BBBhiiHBHBB", 1, 0, 0, 0, 0, 0, 120, 30, tick, 0, 0)[:size]
         behind = [i for i, id in enumerate(ids) if id in self.silent]
@@ -64,13 +66,13 @@ def first_ids(reader, line, cycles):
 
 def test_a_motor_is_asked_in_each_cycle_until_patience_ends_and_then_in_every_fourth(reader, line):
     line.silent = {2}
-    asked = [2 in ids for ids in first_ids(reader, line, MAX_MISSED_CYCLES + 10 * SELDOM)]
+    asked = [2 in ids for ids in first_ids(reader, line, MAX_MISSED_CYCLES + 10 * RETRY_CYCLES)]
     assert all(asked[:MAX_MISSED_CYCLES])
     later = [i for i, yes in enumerate(asked) if yes and i >= MAX_MISSED_CYCLES]
-    assert {b - a for a, b in pairwise(later)} == {SELDOM}
-    assert MAX_MISSED_CYCLES < later[0] < MAX_MISSED_CYCLES + SELDOM
+    assert {b - a for a, b in pairwise(later)} == {RETRY_CYCLES}
+    assert MAX_MISSED_CYCLES < later[0] < MAX_MISSED_CYCLES + RETRY_CYCLES
     line.silent = set()
-    first_ids(reader, line, SELDOM)
+    first_ids(reader, line, RETRY_CYCLES)
     assert first_ids(reader, line, 3) == [IDS] * 3
 
 

@@ -11,6 +11,8 @@ from arm_dynamics.hardware.feetech import packets as codec
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.packets import Packet, Parser, decode
 
+pytestmark = pytest.mark.hardware
+
 # Feetech, FT-SCS communication protocol: the examples of chapter 1.
 EXAMPLES = {
     "ping 1": (codec.ping(1), "FF FF 01 02 01 FB"),

@@ -56,6 +56,7 @@ def commands(arm, interface, count):
     return [limit * x for x in np.random.default_rng(5).uniform(-1, 1, (count, arm.nv))]
 
 
+@pytest.mark.quick(16)
 @pytest.mark.parametrize("interface", ["voltage", "effort"])
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("name", ARMS)

@@ -33,6 +33,7 @@ def test_page_shows_every_picture_and_command():
         assert f"arm-dynamics demo {name}\n" in page
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("name", STORED)
 def test_picture_decodes_whole_and_shows_something(name):
     with Image.open(FOLDER / name) as image:

@@ -24,6 +24,8 @@ from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import SerialPort
 from arm_dynamics.model.hardware_info import read_hardware_info
 
+pytestmark = pytest.mark.hardware
+
 START = np.array((0.2, 0.3, 0.2, -0.3, 0.1, 0.5))
 RIGHT, LEFT = "\x1b[C", "\x1b[D"
 
@@ -150,10 +152,11 @@ def break_in(line, what):
     }[what]()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("silent", "motor 3 (elbow_flex) does not answer"),
+        ("silent", "motor 3 (elbow_flex) does not reply"),
         ("hot", "temperature 80 °C, limit 75"),
         ("overload", "fault: overload"),
         ("torque", "has torque already"),
@@ -259,6 +262,7 @@ def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
     return at_terminal(monkeypatch, user, *words)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("answer", ["\n", "YES\n", "\x04"])
 def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
     code, said = jogged(monkeypatch, arm_line, lambda user: user.press(answer))
@@ -308,6 +312,7 @@ def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_l
     assert arm_line.most == 0
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("answer", "holding"), [("no\n", 1), ("yes\n", 0)])
 def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answer, holding):
     break_in(arm_line, "torque")
@@ -379,6 +384,7 @@ def test_jog_by_an_angle_ends_there(monkeypatch, arm_line):
     assert arm_line.torques == 0
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_jog_with_torque_off(monkeypatch, arm_line, number):
     def does(user):
@@ -451,6 +457,7 @@ def test_run_holds_the_arm_as_its_parameter_file_says_and_lets_go_at_the_end(mon
     assert arm_line.torques == 0
 
 
+@pytest.mark.slow
 def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monkeypatch, arm_line):
     law = "--controller", "gravity_compensation"
 
@@ -461,7 +468,7 @@ def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monke
     with pytest.raises(ArmDynamicsError, match="no watchdog"):
         at_terminal(monkeypatch, agrees, "run", "so101", *reached(arm_line), "--headless", *law)
     assert arm_line.most == 0
-    code, said, seen = held_by(monkeypatch, arm_line, *law, "--set", "unwatched=accept")
+    code, said, seen = held_by(monkeypatch, arm_line, *law, "--set", "allow_missing_watchdog=true")
     assert code == 0, said
     assert "under the controller gravity_compensation" in said
     assert seen["torques"] == 6
@@ -469,6 +476,7 @@ def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monke
     assert arm_line.torques == 0
 
 
+@pytest.mark.slow
 def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
     monkeypatch, arm_line
 ):
@@ -573,6 +581,7 @@ def test_calibration_finds_sign_and_offset_and_keeps_all_else(monkeypatch, turne
     assert checked(turned, output) == 0
 
 
+@pytest.mark.slow
 def test_calibration_doubts_ends_that_are_not_the_urdfs(monkeypatch, turned, tmp_path):
     code, said = calibrated(
         monkeypatch,
@@ -606,6 +615,7 @@ def test_what_is_left_out_is_kept_and_nothing_is_written(monkeypatch, arm_line, 
     assert not output.exists()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("answer", "written"), [("y\n", False), ("yes\n", True)])
 def test_a_file_that_exists_needs_a_yes(monkeypatch, turned, tmp_path, answer, written):
     output = tmp_path / "mine.urdf"
@@ -657,6 +667,7 @@ def test_calibration_needs_a_folder_for_its_file(monkeypatch, arm_line, tmp_path
 # --- as a process
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_a_real_terminal_ends_a_jog_with_torque_off(arm_line):
     """In a process of its own, whose terminal makes the signal."""
     said, code = "", 0

@@ -19,10 +19,12 @@ from arm_dynamics.model.calibration import CalibrationPoints, calibrate, calibra
 from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.model.urdf_params import with_params
 
+pytestmark = pytest.mark.hardware
+
 SO101 = (resources.resource_folder("urdf") / "so101.urdf").read_text(encoding="utf-8")
 REVOLUTE = Joint("J", "revolute", -1.2, 0.9, 1.0, 1.0)
 CONTINUOUS = Joint("J", "continuous", -np.inf, np.inf, 1.0, 1.0)
-OLD = JointMotor("J", 1, "m", ratio=3.0)
+OLD = JointMotor("J", 1, "m", mechanical_reduction=3.0)
 
 real = st.tuples(st.sampled_from((1.0, -1.0)), st.floats(-0.9, 0.9), st.floats(0.2, 20))
 """Sign, offset and ratio of a motor as it is mounted."""
@@ -38,8 +40,9 @@ def test_two_places_tell_sign_and_offset(way, told):
     true = mounted(way)
     places = {"zero": 0.0, "lower": REVOLUTE.lower, "upper": REVOLUTE.upper}
     marks = CalibrationPoints(**{name: true.shaft_position(places[name]) for name in told})
-    found = calibrate(JointMotor("J", 1, "m", ratio=true.ratio), REVOLUTE, marks)
-    assert (found.sign, found.ratio) == (true.sign, true.ratio)
+    motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
+    found = calibrate(motor, REVOLUTE, marks)
+    assert (found.sign, found.mechanical_reduction) == (true.sign, true.mechanical_reduction)
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
     assert not [
         said for said in calibration_warnings(found, REVOLUTE, marks) if "half a turn" not in said
@@ -50,7 +53,8 @@ def test_two_places_tell_sign_and_offset(way, told):
 def test_a_joint_without_ends_is_turned_on_from_its_zero(way):
     true = mounted(way)
     marks = CalibrationPoints(zero=true.shaft_position(0.0), positive=true.shaft_position(1.5))
-    found = calibrate(JointMotor("J", 1, "m", ratio=true.ratio), CONTINUOUS, marks)
+    motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
+    found = calibrate(motor, CONTINUOUS, marks)
     assert found.sign == true.sign
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
 

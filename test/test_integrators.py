@@ -232,6 +232,7 @@ def test_midpoint_conserves_a_quadratic_energy(stiffness):
     assert v[0] ** 2 + stiffness * q[0] ** 2 == pytest.approx(stiffness, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_midpoint_meets_stops_whose_damping_sets_in_at_once():
     """A light joint thrown at its stop again and again never finds the step without a solution."""
     arm = chain({"axis": "0 0 1", "lower": -0.1, "upper": 0.1, "mass": 0.01, "ixx": 1e-4})

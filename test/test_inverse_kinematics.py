@@ -231,7 +231,11 @@ def test_a_refusal_names_target_distance_and_nearest_point():
     assert isinstance(refusal.value, ArmDynamicsError)
     np.testing.assert_allclose(refusal.value.nearest, (2, 0, 0), atol=1e-12)
     sent = pickle.loads(pickle.dumps(refusal.value))
-    assert (str(sent), sent.position_error, sent.q) == (said, refusal.value.position_error, refusal.value.q)
+    assert (str(sent), sent.position_error, sent.q) == (
+        said,
+        refusal.value.position_error,
+        refusal.value.q,
+    )
 
 
 def test_a_rotation_out_of_reach_is_told_in_radians():

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, State, load_arm
-from arm_dynamics.batch.rollout import variation
-from arm_dynamics.batch.rollout.kernel import Kernel, Options
-from arm_dynamics.batch.rollout.step_trace import INTEGRATORS, trace_step
-from arm_dynamics.batch.rollout.symbolic_math import Symbol, symbols, traced
-from arm_dynamics.batch.rollout.symbolic_rigid_body import Chain
+from arm_dynamics.batch import variation
+from arm_dynamics.batch.kernels.kernel import Kernel
+from arm_dynamics.batch.kernels.kernel_options import KernelOptions
+from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, trace_step
+from arm_dynamics.batch.kernels.symbolic_math import Symbol, symbols, traced
+from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.bodies import bodies
@@ -122,6 +123,7 @@ def mixed():
     return replace(arm, joints=tuple(motors))
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize(
     ("make", "interface"), [(five_dof, "voltage"), (windings, "voltage"), (mixed, "mixed")]
@@ -129,7 +131,7 @@ def mixed():
 def test_traced_step_of_every_method_is_the_plants(make, interface, method):
     """Each step of a violent motion, from the plant's states, with own states and without."""
     arm, dt = make(), 1e-4
-    step, plant = trace_step(arm, method, interface, ()).function, Plant(arm, method)
+    step, plant = trace_step(arm, method, interface, ()).functions[0].function, Plant(arm, method)
     for q, v, told in zip(*scattered(arm), strict=True):
         state, command = State.of(q, 5 * v, act=arm.initial_act), Command(interface, 12 * told)
         for _ in range(60):
@@ -149,8 +151,8 @@ def test_traced_step_of_every_method_is_the_plants(make, interface, method):
 
 def run(kernel, arm, q, v, told, dt, steps, **varied):
     """Final q, v, z and the steps at which lanes failed."""
-    x = kernel.block({"q": q, "v": v, "z": arm.initial_act, "dt": np.array([dt]), **varied})
-    rows = kernel.rows(["q", "v", "z", "effort"])
+    x = kernel.block({"q": q, "v": v, "act": arm.initial_act, "dt": np.array([dt]), **varied})
+    rows = kernel.rows(["q", "v", "act", "effort"])
     out = np.zeros((1, rows.size, LANES), kernel.dtype)
     flat = np.ascontiguousarray(told.T.reshape(1, -1), dtype=kernel.dtype)
     failed = kernel.run(x, flat, steps, steps, rows, out)
@@ -158,7 +160,7 @@ def run(kernel, arm, q, v, told, dt, steps, **varied):
 
 
 def options(**changes):
-    return Options(**{"interface": "voltage", "lanes": LANES, **changes})
+    return KernelOptions(**{"interface": "voltage", "lanes": LANES, **changes})
 
 
 def expected_end(arm, q, v, told, dt, steps):
@@ -166,6 +168,7 @@ def expected_end(arm, q, v, told, dt, steps):
     return np.concatenate([end.q, end.v, end.act, end.tau])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("precision", "bound"), [("float64", 1e-10), ("float32", 2e-2)])
 def test_many_steps_into_the_stops_are_the_plants(precision, bound):
     arm = five_dof()
@@ -182,6 +185,7 @@ def test_many_steps_into_the_stops_are_the_plants(precision, bound):
     assert hit > 2
 
 
+@pytest.mark.slow
 def test_every_law_at_work_and_what_varies():
     """Own states, friction with stiction; payload, masses, motors and friction by lane."""
     arm, random = rough(), np.random.default_rng(3)
@@ -222,16 +226,18 @@ def test_a_lane_that_is_lost_is_named_and_the_others_go_on():
 
 def test_refusals_name_what_there_is():
     arm = five_dof()
-    with pytest.raises(InvalidValue, match="implicit_midpoint has no kernel"):
+    with pytest.raises(
+        InvalidValue, match="integrator = 'implicit_midpoint'; expected one of explicit"
+    ):
         trace_step(arm, "implicit_midpoint", "voltage", ())
     with pytest.raises(UnknownName, match=r"variation 'motor.colour'; known: .*motor.kt"):
         trace_step(arm, "semi_implicit_euler", "voltage", ("motor.colour",))
     with pytest.raises(UnknownName, match=r"motor\.inductance"):
         trace_step(arm, "semi_implicit_euler", "voltage", ("motor.inductance",))
-    with pytest.raises(InvalidValue, match="precision 'float16'"):
-        Options(precision="float16")
-    with pytest.raises(InvalidValue, match="lanes = 0: at least 1"):
-        Options(lanes=0)
+    with pytest.raises(InvalidValue, match="precision = 'float16'; expected float64 or"):
+        KernelOptions(precision="float16")
+    with pytest.raises(InvalidValue, match="lanes = 0; expected at least 1"):
+        KernelOptions(lanes=0)
 
 
 def test_payload_of_a_lane_is_a_payload():

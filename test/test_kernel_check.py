@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from conftest import chain
 
-from arm_dynamics.batch.rollout import kernel, kernel_cache, kernel_check
-from arm_dynamics.batch.rollout.kernel import Kernel, KernelRejected, Layout, Options
-from arm_dynamics.batch.rollout.pid_loop import PidSpec
+from arm_dynamics.batch.kernels import kernel_cache, kernel_check
+from arm_dynamics.batch.kernels.kernel import Kernel
+from arm_dynamics.batch.kernels.kernel_options import KernelOptions, KernelRejected
+from arm_dynamics.batch.kernels.layout import Layout
+from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.errors import InvalidValue
 
 ARM = chain({"axis": "0 1 0", "friction": 0.1}, {"axis": "0 1 0"})
@@ -21,7 +23,7 @@ WRONG = {"float64": 1e-9, "float32": 1e-2}
 
 def options(precision, delay=False):
     law = PidSpec(ARM, gravity=True, voltage=False, delay=delay, noise=True)
-    return Options(precision=precision, lanes=LANES, law=law)
+    return KernelOptions(precision=precision, lanes=LANES, pid=law)
 
 
 @cache
@@ -43,17 +45,17 @@ def altered(module, entry, name, wrong):
 
 
 ENTRIES = [
-    ("step", "q", "step's q"),
-    ("step", "v", "step's v"),
-    ("step", "effort", "step's effort"),
-    ("tick", "told", "command of tick 0"),
+    ("step", "q", "q after a step"),
+    ("step", "v", "v after a step"),
+    ("step", "effort", "effort of a step"),
+    ("tick", "command", "command of tick 0"),
     ("tick", "integral", "command of tick 1"),
-    ("score", "iae", "score's iae"),
-    ("score", "peak_effort", "score's peak_effort"),
-    ("score", "overshoot", "score's overshoot"),
-    ("score", "settled_error", "score's settled_error"),
-    ("rollout", "v", "rollout's v"),
-    ("rollout", "integral", "rollout's integral"),
+    ("score", "iae", "metric iae"),
+    ("score", "peak_effort", "metric peak_effort"),
+    ("score", "overshoot", "metric overshoot"),
+    ("score", "residual_error", "metric residual_error"),
+    ("rollout", "v", "v of a rollout"),
+    ("rollout", "integral", "integral of a rollout"),
 ]
 
 
@@ -68,6 +70,7 @@ def test_an_entry_that_is_wrong_is_rejected_by_name(entry, name, words, precisio
         )
 
 
+@pytest.mark.slow
 def test_a_late_command_that_is_wrong_is_rejected():
     module = made("float64", delay=True)
     kernel_check.check_kernel(module, ARM, options("float64", delay=True))
@@ -80,18 +83,18 @@ def test_a_late_command_that_is_wrong_is_rejected():
 def test_records_and_losses_of_a_rollout_are_looked_at():
     module = made("float64")
 
-    def rollout(x, given, every, stride, count, chosen, out, failed):
-        module.rollout(x, given, every, stride, count, chosen, out, failed)
-        out[-1, 0] += record
+    def rollout(x, inputs, steps, record_every, count, rows, records, failed):
+        module.rollout(x, inputs, steps, record_every, count, rows, records, failed)
+        records[-1, 0] += record
         failed[0] += step
 
     entries = {e: getattr(module, e) for e in ("LAYOUT", "step", "tick", "score")}
     wrong = SimpleNamespace(rollout=rollout, **entries)
     record, step = 1e-9, 0
-    with pytest.raises(KernelRejected, match="rollout's last record"):
+    with pytest.raises(KernelRejected, match="last record of a rollout"):
         kernel_check.check_kernel(wrong, ARM, options("float64"))
     record, step = 0.0, 3
-    with pytest.raises(KernelRejected, match="rollout's failed"):
+    with pytest.raises(KernelRejected, match="failed lanes of a rollout"):
         kernel_check.check_kernel(wrong, ARM, options("float64"))
 
 
@@ -102,12 +105,14 @@ def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
         kernel_check, "check_kernel", lambda *given: pytest.fail("checked a second time")
     )
     again = Kernel(ARM, options("float64"))
-    x = again.block({"dt": np.array([kernel.TRIAL_STEP])})
+    x = again.block({"dt": np.array([kernel_check.TRIAL_STEP])})
     assert not again.step(x)
 
 
 def test_a_law_by_voltage_needs_motors_that_tell_voltages():
-    with pytest.raises(InvalidValue, match=r"law.s model: actuator Ideal tells no"):
+    with pytest.raises(
+        InvalidValue, match=r"controller model, joint '\w+': actuator = Ideal; expected dc_motor"
+    ):
         PidSpec(ARM, gravity=False, voltage=True, delay=False, noise=False)
 
 

@@ -13,7 +13,7 @@ from arm_dynamics.cli import record, stability
 from arm_dynamics.cli.arm_options import controller_of
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.timed_gains import delay_margin, thin_margin
+from arm_dynamics.control.stability_margins import delay_margin, thin_margin
 from arm_dynamics.core import resources
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -41,6 +41,7 @@ class Late(SimulationDriver):
         self.simulation.advance()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
 def test_an_arm_holds_with_late_commands(name):
     """From 0.01 rad beside its initial pose: it never is 0.02 rad away, and comes to it."""
@@ -60,6 +61,7 @@ def test_an_arm_holds_with_late_commands(name):
     assert worst.max() < 0.01
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
 def test_the_delay_margin_is_at_least_two_control_periods(name):
     arm = load_arm(name)

@@ -24,22 +24,22 @@ EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py"
 COMMON = {"arm", "lock", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level"}
 SIMULATED = COMMON | {
     "controller", "rate", "real_time_factor", "lockstep", "use_sim_time", "publish_clock",
-    "composed", "viewer", "port", "params_file",
+    "composed", "viewer", "viewer_port", "params_file",
 }  # fmt: skip
 ARGUMENTS = {
     "simulation": SIMULATED,
     "hardware": COMMON | {
-        "driver", "port", "settings", "interface", "controller", "rate", "autostart", "page",
-        "page_port", "params_file", "move_on_release",
+        "driver", "port", "driver_settings", "command_interface", "controller", "update_rate",
+        "auto_configure", "viewer", "viewer_port", "params_file", "move_on_release",
     },
-    "display": COMMON | {"port", "gui"},
+    "display": COMMON | {"viewer_port", "gui"},
     "task_space": SIMULATED,
     "view": COMMON | {"use_sim_time", "move_on_release"},
 }  # fmt: skip
 SWITCHES = {
-    "autostart", "page", "rviz", "viewer", "composed", "use_sim_time", "gui", "move_on_release",
+    "auto_configure", "rviz", "viewer", "composed", "use_sim_time", "gui", "move_on_release",
 }  # fmt: skip
-LEFT_TO_THE_FILE = {"controller", "rate", "real_time_factor"}
+LEFT_TO_THE_FILE = {"controller", "update_rate", "real_time_factor"}
 PARTS = "arm_dynamics.ros.launch_parts"
 SIMULATORS = {"simulator", "composed", "task_space_composed"}
 DESCRIBING = SIMULATORS | {"hardware", "joint_sliders"}
@@ -221,21 +221,21 @@ def test_the_nodes_go_by_the_stamps_of_states_not_by_the_clock(stand_in, compose
 
 def test_the_arm_of_the_hardware_launch_is_the_drivers(stand_in):
     """One word changes where the arm is; nothing starts with torque."""
-    found = nodes(started("hardware", port="/dev/ttyUSB0", rate="200", page="true"))
+    found = nodes(started("hardware", port="/dev/ttyUSB0", update_rate="200", viewer="true"))
     assert set(found) == {"hardware", "joint_controller", "viewer"} <= EXECUTABLES
     hardware = parameters(found["hardware"])
     assert hardware == {
-        "arm": "five_dof", "port": "/dev/ttyUSB0", "rate": 200.0, "autostart": False
+        "arm": "five_dof", "port": "/dev/ttyUSB0", "update_rate": 200.0, "auto_configure": False
     }  # fmt: skip
     assert parameters(found["viewer"])["port"] == 8080
     assert parameters(nodes(started("hardware", controller="position"))["hardware"]) == {
-        "arm": "five_dof", "autostart": False, "interface": "position"
+        "arm": "five_dof", "auto_configure": False, "command_interface": "position"
     }  # fmt: skip
     found = nodes(started("hardware", driver="simulated", controller="none"))
     assert set(found) == {"simulator"}
     assert parameters(found["simulator"])["publish_clock"] is False
-    with pytest.raises(ConfigError, match="rate 'fast'"):
-        started("hardware", rate="fast")
+    with pytest.raises(ConfigError, match="update_rate = 'fast'"):
+        started("hardware", update_rate="fast")
 
 
 def law_of(actions):
@@ -251,24 +251,24 @@ def bundled(arm, node):
 @pytest.mark.parametrize(
     ("given", "law", "words"),
     [
-        ({}, "position", "take position, and the law pid_gravity commands effort"),
-        ({"interface": "position"}, "position", "the law is position"),
-        ({"interface": "effort"}, None, ""),
+        ({}, "position", "interface of pid_gravity = effort; the motors accept position"),
+        ({"command_interface": "position"}, "position", "using controller position"),
+        ({"command_interface": "effort"}, None, ""),
         ({"controller": "position"}, "position", ""),
         ({"controller": "computed_torque"}, "computed_torque", ""),
         ({"driver": "simulated"}, None, ""),
-        ({"driver": "simulated", "interface": "position"}, None, ""),
+        ({"driver": "simulated", "command_interface": "position"}, None, ""),
         ({"driver": "simulated", "controller": "pid"}, "pid", ""),
         (
             {"driver": "simulated", "controller": "position"},
             "pid_gravity",
-            "the simulated arm takes effort, voltage, and the law position commands position",
+            "interface of position = position; the simulated arm accepts effort, voltage",
         ),
     ],
 )
 def test_the_law_is_one_that_the_arm_can_follow(stand_in, given, law, words):
     """The SO-101: motors that take positions, a simulated arm and a parameter file that do not."""
-    assert bundled("so101", "hardware")["interface"] == "position"
+    assert bundled("so101", "hardware")["command_interface"] == "position"
     assert bundled("so101", "joint_controller")["controller"] == "pid_gravity"
     found, said = law_of(started("hardware", arm="so101", **given))
     assert found == law
@@ -283,7 +283,7 @@ def test_every_arm_with_a_parameter_file_is_launched_with_a_law_that_it_follows(
 ):
     found, _ = law_of(started("hardware", arm=arm, driver=driver))
     law = plugins.load_class("controllers", found or bundled(arm, "joint_controller")["controller"])
-    motors = [(bundled(arm, "hardware").get("interface", "effort"),)]
+    motors = [(bundled(arm, "hardware").get("command_interface", "effort"),)]
     simulated = [actuator.interfaces for actuator in load_arm(arm).actuators]
     takes = simulated if driver else motors
     assert all(law.interface in (*one, MIXED) for one in takes)
@@ -298,7 +298,7 @@ def test_the_law_of_a_parameter_file_of_ones_own_counts(stand_in, tmp_path):
     assert law_of(started("hardware", **given)) == (None, "")
     found, said = law_of(started("hardware", driver="simulated", controller="position", **given))
     assert found == "computed_torque"
-    assert said.endswith("the law is computed_torque")
+    assert said.endswith("using controller computed_torque")
 
 
 def test_arguments_reach_the_nodes(stand_in, tmp_path):
@@ -309,8 +309,8 @@ def test_arguments_reach_the_nodes(stand_in, tmp_path):
     )
     simulator, controller = found["simulator"], found["joint_controller"]
     assert simulator.parameters[0] == controller.parameters[0] == str(file)
-    assert parameters(simulator)["rate"] == 250.0
-    assert isinstance(parameters(simulator)["rate"], float)
+    assert parameters(simulator)["update_rate"] == 250.0
+    assert isinstance(parameters(simulator)["update_rate"], float)
     assert parameters(simulator)["lockstep"] is True
     assert parameters(controller)["controller"] == "pid"
 
@@ -320,7 +320,7 @@ def test_arguments_reach_the_nodes(stand_in, tmp_path):
     [
         ("simulation", {"viewer": "true"}),
         ("simulation", {"composed": "true"}),
-        ("hardware", {"page": "true"}),
+        ("hardware", {"viewer": "true"}),
         ("hardware", {"driver": "simulated"}),
         ("display", {}),
         ("task_space", {}),
@@ -342,7 +342,7 @@ def test_joints_are_locked_in_every_node_of_the_arm(stand_in, name, given):
     [
         ("simulation", {"viewer": "true"}),
         ("task_space", {"composed": "true"}),
-        ("hardware", {"page": "true"}),
+        ("hardware", {"viewer": "true"}),
         ("hardware", {"driver": "simulated"}),
         ("display", {}),
         ("display", {"gui": "true"}),
@@ -377,7 +377,7 @@ def test_one_arm_is_the_source_of_the_clock_and_the_others_follow(stand_in, name
     assert second["lockstep"] is True
     assert simulator(real_time_factor="5")["real_time_factor"] == 5.0
     for words, given in (
-        ("use_sim_time:=true", {"publish_clock": "true", "use_sim_time": "false"}),
+        ("expected true with publish_clock", {"publish_clock": "true", "use_sim_time": "false"}),
         ("real_time_factor", {"publish_clock": "false", "real_time_factor": "5"}),
     ):
         with pytest.raises(ConfigError, match=words):
@@ -443,10 +443,14 @@ def test_an_arm_without_parameter_file_has_none(stand_in, tmp_path):
     ("given", "error", "words"),
     [
         ({"arm": "six_dof"}, UnknownName, "six_dof"),
-        ({"params_file": "/no/such.yaml"}, ConfigError, "/no/such.yaml: no such file"),
-        ({"rate": "-5"}, ConfigError, "rate '-5'"),
-        ({"rate": "fast"}, ConfigError, "rate 'fast'"),
-        ({"port": "x", "viewer": "true"}, ConfigError, "port 'x'"),
+        (
+            {"params_file": "/no/such.yaml"},
+            ConfigError,
+            "params_file = /no/such.yaml; expected an existing file",
+        ),
+        ({"rate": "-5"}, ConfigError, "rate = '-5'"),
+        ({"rate": "fast"}, ConfigError, "rate = 'fast'"),
+        ({"viewer_port": "x", "viewer": "true"}, ConfigError, "viewer_port = 'x'"),
         ({"lockstep": "true", "use_sim_time": "false"}, ConfigError, "lockstep"),
     ],
 )
@@ -490,7 +494,7 @@ def test_rviz_is_set_up_for_the_arm_or_as_given(stand_in, tmp_path):
     assert len(set(files)) == 3
     assert files[0].read_text() == files[1].read_text() != files[2].read_text()
     own = tmp_path / "my.rviz"
-    with pytest.raises(ConfigError, match=r"my\.rviz: no such file"):
+    with pytest.raises(ConfigError, match=r"my\.rviz; expected an existing file"):
         started("view", rviz_config=str(own))
     own.touch()
     found = nodes(started("view", rviz_config=str(own)))
@@ -545,8 +549,8 @@ def test_a_page_without_viser_is_said(name, viewer, stand_in, monkeypatch):
 
 
 def test_a_page_without_a_port_ends_the_launch(stand_in):
-    with pytest.raises(ConfigError, match="port 'x'"):
-        started("display", port="x")
+    with pytest.raises(ConfigError, match="viewer_port = 'x'"):
+        started("display", viewer_port="x")
 
 
 @pytest.mark.parametrize("installed", [True, False])

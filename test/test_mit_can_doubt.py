@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from arm_dynamics.hardware.mit_can.can_frames import MitFeedback, Ranges
-from arm_dynamics.hardware.mit_can.exchange import MotorReply, ReplyFilter
+from arm_dynamics.hardware.mit_can.exchange import MotorReply
+from arm_dynamics.hardware.mit_can.reply_checks import ReplyFilter
+
+pytestmark = pytest.mark.hardware
 
 USUAL = MitFeedback(1.0, 0.5, 2.0, "", True, 40.0, 45.0)
 CHANGES = [

@@ -12,6 +12,8 @@ from arm_dynamics.hardware.mit_can.can_frames import Ranges, decode, encode, enc
 from arm_dynamics.hardware.mit_can.motors import MOTORS, find_motor
 from arm_dynamics.hardware.mit_can.transport import decode_line, encode_line
 
+pytestmark = pytest.mark.hardware
+
 DM4310, DM8009 = find_motor("DM4310").ranges, find_motor("DM8009").ranges
 finite = st.floats(-100, 100)
 
@@ -63,12 +65,12 @@ def test_questions_to_registers():
     assert can_frames.refresh(0x03) == (0x7FF, bytes.fromhex("0300cc0000000000"))
     assert can_frames.read_register(0x123, 7) == (0x7FF, bytes.fromhex("2301330700000000"))
     assert can_frames.write_register(5, 9, 2000) == (0x7FF, bytes.fromhex("05005509d0070000"))
-    assert can_frames.register_answer(bytes.fromhex("2301330711000000"), 7) == (
+    assert can_frames.register_reply(bytes.fromhex("2301330711000000"), 7) == (
         0x123,
         b"\x11\0\0\0",
     )
-    assert can_frames.register_answer(bytes.fromhex("2301330711000000"), 9) is None
-    assert can_frames.register_answer(b"\x23\x01\x33", 7) is None
+    assert can_frames.register_reply(bytes.fromhex("2301330711000000"), 9) is None
+    assert can_frames.register_reply(b"\x23\x01\x33", 7) is None
 
 
 def test_feedback_of_damiao_by_hand():

@@ -16,13 +16,15 @@ from emulators.mit import MitMotors
 
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.hardware.mit_can import MitCan
-from arm_dynamics.hardware.mit_can.transport import PythonCanLine, SlcanLine
+from arm_dynamics.hardware.mit_can.transport import PythonCanTransport, SlcanTransport
 from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.model.hardware_info import JointMotor
 
+pytestmark = pytest.mark.hardware
+
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "AK80-9"))
 SLOW = {"reply_timeout": "0.25"}  # a busy machine is no silent motor
-CODECS = pytest.mark.parametrize("codec", ["own", "python-can"])
+CODECS = pytest.mark.parametrize("codec", ["native", "python-can"])
 GROUP = {"interface": "udp_multicast", "channel": "239.74.163.2"}
 
 
@@ -139,7 +141,7 @@ def test_udp_multicast_on_this_machine():
 
 
 def test_udp_multicast_does_not_leave_this_machine():
-    line = PythonCanLine({**GROUP, "udp_port": "43118"})
+    line = PythonCanTransport({**GROUP, "udp_port": "43118"})
     line.open()
     sending = line._bus._multicast._socket
     assert sending.getsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL) == 0
@@ -189,7 +191,7 @@ def test_unplugged_is_a_fault_and_closing_is_not(codec):
         ends["near"] = -1
         os.close(near)
         os.close(spare)
-        with pytest.raises(DriverFault, match="is gone"):
+        with pytest.raises(DriverFault, match="connection lost"):
             bus.read()
         with pytest.raises(DriverFault):
             bus.open()
@@ -209,7 +211,7 @@ def test_unplugged_is_a_fault_and_closing_is_not(codec):
     ],
 )
 def test_what_cannot_be_opened_says_why(settings, said):
-    line = PythonCanLine(settings)
+    line = PythonCanTransport(settings)
     with pytest.raises(DriverFault, match=said):
         line.open()
     line.close()
@@ -233,7 +235,7 @@ def test_what_cannot_be_opened_says_why(settings, said):
 def test_python_can_is_given_the_settings(monkeypatch, settings, given):
     opened = {}
     monkeypatch.setattr(can, "Bus", opened.update)
-    PythonCanLine(settings).open()
+    PythonCanTransport(settings).open()
     assert opened == opened | given | {"interface": settings["interface"]}
 
 
@@ -248,7 +250,7 @@ def test_an_unknown_codec_is_refused():
 
 
 def test_nothing_works_before_open_or_after_close():
-    line = PythonCanLine({"interface": "virtual", "channel": str(uuid.uuid4())})
+    line = PythonCanTransport({"interface": "virtual", "channel": str(uuid.uuid4())})
     for call in (lambda: line.send((1, bytes(8))), lambda: line.receive(0.0)):
         with pytest.raises(DriverFault, match="not open"):
             call()
@@ -262,7 +264,7 @@ def test_nothing_works_before_open_or_after_close():
 
 def test_frames_of_another_kind_are_lost():
     channel = str(uuid.uuid4())
-    line = PythonCanLine({"interface": "virtual", "channel": channel})
+    line = PythonCanTransport({"interface": "virtual", "channel": channel})
     line.open()
     with can.Bus(interface="virtual", channel=channel) as other:
         for options in (
@@ -282,5 +284,5 @@ def test_without_a_given_rate_the_adapter_is_set_to_that_of_the_motors():
     """S8: 1 Mbit/s, as Damiao's and CubeMars' motors are delivered."""
     written = []
     port = SimpleNamespace(open=lambda: None, flush=lambda: None, write=written.append)
-    SlcanLine(port).open()
+    SlcanTransport(port).open()
     assert written == [b"C\rS8\rO\r"]

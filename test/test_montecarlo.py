@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.rollout import rollout_closed_loop
-from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, step_from
-from arm_dynamics.batch.tuning.objective import settling_time
-from arm_dynamics.batch.tuning.tolerance import Tolerance, data_sheet, draw_values, read_tolerances
+from arm_dynamics.batch import rollout_closed_loop
+from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, settling_time, step_from
+from arm_dynamics.batch.tuning.tolerance import (
+    Tolerance,
+    data_sheet_tolerances,
+    draw_values,
+    read_tolerances,
+)
 from arm_dynamics.cli.main import main
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 
 RUNS, KT = 40, 20.0
@@ -36,7 +40,7 @@ def motion():
 
 @cache
 def found(runs=RUNS, share=0.1, seed=0):
-    spread = data_sheet(arm(), Tolerance(share))
+    spread = data_sheet_tolerances(arm(), Tolerance(share))
     return montecarlo(arm(), PidGravity(arm()), motion(), spread, runs, seed)
 
 
@@ -61,6 +65,7 @@ def test_settling_counts_the_last_return():
     assert settling_time(np.full((1, 3, 1), np.nan), 0.5, 0.1)[0, 0] == np.inf
 
 
+@pytest.mark.slow
 def test_peak_current_is_peak_torque_over_each_runs_own_constant():
     whole = found()
     for run in (0, 7, 39):
@@ -72,7 +77,7 @@ def test_peak_current_is_peak_torque_over_each_runs_own_constant():
 
 def test_an_arm_without_motors_has_no_current():
     plain = load_arm("two_link")
-    law, spread = PidGravity(plain), data_sheet(plain, Tolerance())
+    law, spread = PidGravity(plain), data_sheet_tolerances(plain, Tolerance())
     some = montecarlo(
         plain, law, StepMotion(*step_from(plain, 0.1), duration=0.1, dt=1e-3), spread, 2
     )
@@ -95,7 +100,9 @@ def test_factors_lie_within_their_tolerance():
 
 
 def test_break_away_stays_above_coulomb_friction():
-    values = draw_values(arm(), data_sheet(arm(), Tolerance(0.5)), np.random.default_rng(0), 500)
+    values = draw_values(
+        arm(), data_sheet_tolerances(arm(), Tolerance(0.5)), np.random.default_rng(0), 500
+    )
     ratio = values["motor.stiction"] / values["motor.coulomb_friction"]
     assert ratio == pytest.approx(np.full((500, 2), 1.5))
     assert values["payload"].shape == (500, 1)

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -13,6 +14,7 @@ from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
+pytestmark = pytest.mark.hardware
 IDS = st.integers(1, 3)
 FASTEST = 25.0
 """No joint of this arm may pass it [rad/s]: a fall without torque, or a push that was let go."""
@@ -53,7 +55,7 @@ class AnyFaults(RuleBasedStateMachine):
 
     @rule()
     def safe_stop(self):
-        self.life("safe_stop")
+        self.life("controlled_stop")
 
     @rule()
     def reset(self):
@@ -120,8 +122,9 @@ class AnyFaults(RuleBasedStateMachine):
     @invariant()
     def torque_stays_off_once_an_emergency_stop_is_confirmed(self):
         driver = self.rig.driver
+        life = driver._lifecycle
         stopped = driver.emergency_stopped and driver.status is DriverState.INACTIVE
-        if stopped and not driver._off.pending and driver._button.seen:
+        if stopped and not life.torque_off.pending and life.emergency_stop.seen:
             self.confirmed = True
         assert not (self.confirmed and any(self.rig.torque))
 

@@ -15,6 +15,8 @@ from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 
+pytestmark = pytest.mark.hardware
+
 PERIOD = 2e-3
 
 
@@ -55,7 +57,7 @@ class Line:
 
     def hold(self):
         """From now on the host commands what keeps the arm in its place."""
-        self.held = self.driver._limits.last.copy()
+        self.held = self.driver._limiter.last.copy()
 
     @property
     def torque(self):
@@ -79,6 +81,7 @@ def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
     assert line.driver.status is DriverState.INACTIVE
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", ["loss", "corruption", "truncation", "duplication"])
 def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):
@@ -105,5 +108,5 @@ def test_a_port_that_is_pulled_is_taken_up_again(name):
     line.port.requests.unplugged = False
     line.cycles(400)
     assert line.driver.status is DriverState.INACTIVE
-    assert line.driver.events.counts == {"port": 1, "reopened": 1}
+    assert line.driver.events.counts == {"connection_lost": 1, "reconnected": 1}
     assert line.torque == [False] * 3

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from test_motor_arm_makers import Line
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
+
+pytestmark = pytest.mark.hardware
 
 LONG = 10.0
 """No thread here takes so long [s]."""
@@ -31,8 +34,9 @@ def meanwhile(act, during, after=False):
     return called, threads
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("method", ["enable", "read", "arm_watchdog"])
+@pytest.mark.parametrize("method", ["enable", "read", "enable_watchdog"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
     line = Line(name)
@@ -65,6 +69,7 @@ def test_no_goal_follows_the_torque_off_of_a_close(name):
     assert line.driver.status is DriverState.UNCONFIGURED
 
 
+@pytest.mark.slow
 def test_a_loop_survives_whatever_other_threads_press_and_close():
     dice = np.random.default_rng(1)
     for _ in range(40):
@@ -166,11 +171,15 @@ def test_whatever_is_raised_between_reading_and_writing_takes_torque_off():
     def fails(*args):
         raise ZeroDivisionError("of any kind")
 
-    for part, method in (("_judgement", "limits"), ("_limits", "apply"), ("_watch", "command")):
+    for part, method in (
+        ("_supervisor._monitor", "check_feedback"),
+        ("_limiter", "apply"),
+        ("_supervisor._watchdog", "command"),
+    ):
         rig = Rig().up()
         rig.cycles(3)
-        setattr(getattr(rig.driver, part), method, fails)
+        setattr(attrgetter(part)(rig.driver), method, fails)
         rig.cycles(2)
         assert rig.torque == [False] * 3
-        assert rig.counts["no_command"] == 1
+        assert rig.counts["control_error"] == 1
         assert max(abs(m.goal) for m in rig.line.each.values()) * max(RATIO) < 200

@@ -14,8 +14,9 @@ from oscillation_rig import CASES, KINDS, OscillationRig, random_maker
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.gain_fit import fit_gains
 from arm_dynamics.control.linear_controller import LinearController, closed_loop_map, is_stable
-from arm_dynamics.control.timed_gains import MARGIN, fit_gains
+from arm_dynamics.control.stability_margins import MARGIN
 from arm_dynamics.core.errors import DriverFault, InvalidValue
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import LoopTiming
@@ -32,6 +33,8 @@ from arm_dynamics.safety.oscillation import (
 )
 from arm_dynamics.simulation.linearization import zero_order_hold
 
+pytestmark = pytest.mark.hardware
+
 MANY = "OSCILLATIONS" in os.environ
 COUNT = int(os.environ.get("OSCILLATIONS", "2"))
 LONGEST = 1.0
@@ -44,8 +47,9 @@ LAWS = {
 POLICIES = {"effort": ("hold", "ramp", "damp"), "position": ("hold",), "velocity": ("hold",)}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(("kind", "interface"), CASES)
-def test_no_activation_and_no_stop_leaves_an_arm_oscillating(kind, interface):
+def test_no_activation_and_stop_failed_leaves_an_arm_oscillating(kind, interface):
     @settings(
         max_examples=COUNT,
         derandomize=not MANY,
@@ -212,7 +216,7 @@ def test_a_stop_that_nothing_calms_ends_in_torque_off():
     assert rig.port.now() < 1.5
     assert not any(rig.torque)
     assert rig.driver.events.counts["torque_off"] == 1
-    assert rig.driver.events.counts["swinging"]
+    assert rig.driver.events.counts["oscillation"]
 
 
 def test_reversals_are_counted_at_speed_and_close_together():
@@ -243,6 +247,7 @@ def test_reversals_are_counted_at_speed_and_close_together():
     )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("kind", "seed", "rate"), [("cubemars", 1592485180, 50.0), ("mit_can", 4103731596, 89.5)]
 )

@@ -14,6 +14,8 @@ from arm_dynamics.safety.controlled_stop import make_stop
 from arm_dynamics.safety.limit_monitor import LimitMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
+pytestmark = pytest.mark.hardware
+
 UPPER = 3.0
 OUTSIDE = (0.3, UPPER + 0.15, 0.0)
 J2 = np.array([0.0, 1.0, 0.0])
@@ -82,12 +84,12 @@ def test_what_is_gained_is_not_lost_again(sign):
         return [t.kind for t in judge.check_limits(0.0, reading, rest, rest)]
 
     assert trips(UPPER + 0.155) == []
-    assert trips(UPPER + 0.165) == ["position"]
+    assert trips(UPPER + 0.165) == ["position_limit"]
     assert trips(UPPER + 0.05) == []
     assert trips(np.nan) == []
-    assert trips(UPPER + 0.065) == ["position"]
+    assert trips(UPPER + 0.065) == ["position_limit"]
     assert trips(UPPER - 0.5) == []
-    assert trips(UPPER + 0.015) == ["position"]
+    assert trips(UPPER + 0.015) == ["position_limit"]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -96,7 +98,8 @@ def test_no_further_outside_than_take_up_is_led_back(sign, take_up):
     """The limit that trips is at most take_up beyond the joint's own, on either side."""
     judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=take_up))
     rest, end = np.zeros(3), UPPER + take_up + 0.01
-    for q, kinds in ((end - 1e-6, []), (end + 1e-6, ["position"]), (end + 9.0, ["position"])):
+    tripped = ["position_limit"]
+    for q, kinds in ((end - 1e-6, []), (end + 1e-6, tripped), (end + 9.0, tripped)):
         reading = sign * np.array([0.3, q, 0.0])
         judge.restart(reading)
         found = judge.check_limits(0.0, reading, rest, rest)
@@ -110,7 +113,7 @@ def test_too_far_outside_is_refused(sign):
     rig.driver.configure()
     rig.cycle()
     with pytest.raises(
-        DriverFault, match=rf"'J2': position {sign * 3.25} rad, limit {sign * 3.22}"
+        DriverFault, match=rf"'J2': position_limit {sign * 3.25} rad, limit {sign * 3.22}"
     ):
         rig.driver.activate()
     assert rig.torque == [False] * 3

@@ -107,6 +107,7 @@ def test_nodes_hold_no_linear_algebra():
             assert not (isinstance(node, ast.Attribute) and node.attr == "linalg"), file
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("node", ["simulator", "joint_controller", "hardware"])
 def test_nodes_start_without_scipys_solvers(node):
     """Importing them takes as long as all the rest."""
@@ -146,6 +147,7 @@ def colcon(folder: Path, verb: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_colcon_installs_every_resource_and_executable(workspace):
     prefix = workspace / "install" / "arm_dynamics"
     for kind in ("urdf", "config", "launch"):

@@ -12,12 +12,14 @@ from test_motor_arm_makers import Line
 
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
-from arm_dynamics.hardware.motor_bus import Reading
-from arm_dynamics.safety.feedback_checks import (
+from arm_dynamics.hardware.feedback_buffer import (
     MAX_VELOCITY_RATIO,
     POSITION_TOLERANCE,
     PlausibilityFilter,
 )
+from arm_dynamics.hardware.motor_bus import Reading
+
+pytestmark = pytest.mark.hardware
 
 V, DT = 4.0, 2e-3
 ONE = np.ones(1)
@@ -93,8 +95,8 @@ def test_a_spoilt_reading_neither_trips_nor_moves_an_arm(interface, value, amoun
         rig.cycles(3)
     assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.moved.max() < (1e-3 if interface == "effort" else 0.02)
-    assert rig.counts == {"implausible": 5}
-    assert "joint 'J2'" in rig.driver.events.latest["implausible"]
+    assert rig.counts == {"implausible_reading": 5}
+    assert "joint 'J2'" in rig.driver.events.latest["implausible_reading"]
 
 
 def test_a_joint_without_a_velocity_limit_is_doubted_too():
@@ -114,7 +116,7 @@ def test_a_joint_without_a_velocity_limit_is_doubted_too():
     rig.bus.read = read
     rig.cycles(3)
     assert rig.driver.status is DriverState.ACTIVE
-    assert rig.counts == {"implausible": 1}
+    assert rig.counts == {"implausible_reading": 1}
 
 
 def test_a_joint_that_is_thrown_trips_by_the_second_reading():
@@ -125,7 +127,7 @@ def test_a_joint_that_is_thrown_trips_by_the_second_reading():
     rig.driver.read()
     assert "J2" not in [trip.joint for trip in rig.driver.trips]
     rig.driver.read()
-    assert ("velocity", "J2") in [(trip.kind, trip.joint) for trip in rig.driver.trips]
+    assert ("velocity_limit", "J2") in [(trip.kind, trip.joint) for trip in rig.driver.trips]
 
 
 def test_a_servo_that_tells_another_turn_once_keeps_its_own():

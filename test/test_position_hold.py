@@ -8,10 +8,12 @@ from motor_rig import RATIO, SAFETY, START, Rig, arm
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import MAX_STATE_GAP, ControlLoop
-from arm_dynamics.control.position_hold import PositionHold
+from arm_dynamics.control.reference_generator import PositionHold
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import Driver, DriverState
 from arm_dynamics.safety.controlled_stop import SAG
+
+pytestmark = pytest.mark.hardware
 
 PATIENT = replace(SAFETY, motor_watchdog_timeout=1.0, recovery_cycles=5)
 """Motors that outlast a gap of states."""
@@ -109,6 +111,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("interrupt", "seen"), CASES)
 def test_a_loaded_servo_does_not_sink_with_interruptions(interrupt, seen):
     rig = soft()

@@ -12,23 +12,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, Reference, State
-from arm_dynamics.batch.rollout.kernel import KernelRejected
-from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
-from arm_dynamics.batch.tuning.simplex_search import StoppingRule, begin, minimize_simplex
+from arm_dynamics.batch.kernels.kernel_options import KernelRejected
 from arm_dynamics.cli import tune
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.published import published_kernel, published_search
-from arm_dynamics.published.baseline import PUBLISHED_I
 from arm_dynamics.published.published_gains import (
-    BEST_I,
-    BEST_P,
+    PUBLISHED_I,
+    PUBLISHED_P,
     effort_gains,
-    improve,
     published_file,
 )
 from arm_dynamics.published.published_kernel import PublishedKernel
-from arm_dynamics.published.published_search import OBJECTIVE_P, OBJECTIVE_PI, objectives_of, search
+from arm_dynamics.published.published_search import (
+    BEST_I,
+    BEST_P,
+    OBJECTIVE_P,
+    OBJECTIVE_PI,
+    improve,
+    objectives_of,
+    search,
+)
+from arm_dynamics.published.simplex_search import StoppingRule, minimize_simplex
 from arm_dynamics.simulation import dynamechs
 from arm_dynamics.simulation.dynamechs import CONTROLLED, LOST, objective, published_arm
 
@@ -81,7 +86,7 @@ def test_an_arm_that_is_lost_stays_lost(kernel):
 
 def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
     """One definition: the kernel is traced from the laws of ``dynamechs``."""
-    trace = pytest.importorskip("arm_dynamics.published.published_kernel")
+    trace = pytest.importorskip("arm_dynamics.published.published_trace")
 
     def stronger(x):
         total = 0.0
@@ -98,7 +103,7 @@ def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
 
 def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
     """Until one of them is controlled, or what hangs there is not symmetric."""
-    trace = pytest.importorskip("arm_dynamics.published.published_kernel").trace_published
+    trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published
     arm = published_arm()
     assert trace(arm, CONTROLLED)[2] == [1, 2, 4]
     assert trace(arm, ("R1", "R2", "R3"))[2] == [0, 1, 2, 3, 4]
@@ -112,7 +117,7 @@ def test_the_trace_is_the_plant_and_its_law(gravity):
     (A joint that only rounding errors move has a sign of its own in every program, and with it
     the artefact that stops a joint for a call: no two programs agree on it.)
     """
-    trace = pytest.importorskip("arm_dynamics.published.published_kernel").trace_published
+    trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published
     arm = published_arm().with_gravity(gravity)
     layout, part, moving = trace(arm, CONTROLLED)
     assert len(moving) == (3 if gravity[0] == 0 else 5)
@@ -152,7 +157,7 @@ def test_without_a_kernel_the_objective_is_the_same_and_says_so(monkeypatch, ker
     def missing(*_):
         raise ConfigError("CasADi is missing")
 
-    published_search._say_once.cache_clear()
+    published_search._warn_once.cache_clear()
     monkeypatch.setattr(published_kernel, "PublishedKernel", missing)
     with pytest.warns(RuntimeWarning, match="slower: CasADi is missing"):
         plain = objectives_of(published_arm())
@@ -173,7 +178,7 @@ except ConfigError as error:
     print(error)
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "CasADi is missing" in told.stdout
+    assert "CasADi = missing" in told.stdout
 
 
 def test_the_published_digits(found):
@@ -182,17 +187,7 @@ def test_the_published_digits(found):
         assert i == pytest.approx(PUBLISHED_I[joint], rel=1e-12)
     assert found.p.cost == pytest.approx(OBJECTIVE_P, rel=1e-12)
     assert found.i.cost == pytest.approx(OBJECTIVE_PI, rel=1e-11)
-    assert (found.p.asked, found.i.asked) == (214, 224)
-
-
-@pytest.mark.parametrize("width", [1, 7])
-def test_every_width_takes_the_same_path(found, width):
-    other = search(width=width)
-    for stage in ("p", "i"):
-        one, two = getattr(found, stage), getattr(other, stage)
-        assert (one.point, one.cost, one.iterations) == (two.point, two.cost, two.iterations)
-        assert one.requested == two.asked
-    assert (other.p.evaluated == other.p.requested) is (width == 1)
+    assert (found.p.evaluated, found.i.evaluated) == (214, 224)
 
 
 def rosenbrock(points):
@@ -200,24 +195,26 @@ def rosenbrock(points):
 
 
 @settings(max_examples=40)
-@given(st.tuples(*[st.floats(-3, 3)] * 3), st.floats(0.05, 1), st.integers(2, 9))
-def test_foresight_changes_nothing_but_the_calls(start, step, width):
-    alone = minimize_simplex(rosenbrock, start, step, StoppingRule(1e-9, 400))
-    wide = minimize_simplex(rosenbrock, start, step, StoppingRule(1e-9, 400), width=width)
-    assert (alone.point, alone.cost, alone.requested) == (wide.point, wide.cost, wide.requested)
-    assert wide.calls < alone.calls == alone.evaluated
-    assert alone.cost <= rosenbrock([start])[0]
+@given(st.tuples(*[st.floats(-3, 3)] * 3), st.floats(0.05, 1))
+def test_a_simplex_never_ends_above_its_start(start, step):
+    seen = []
+    end = minimize_simplex(rosenbrock, start, step, StoppingRule(1e-9, 400), seen.append)
+    assert end.cost <= rosenbrock([start])[0]
+    assert (seen[-1].evaluated, seen[-1].cost) == (end.evaluated, end.cost)
 
 
 def test_a_simplex_shrinks_to_its_best_vertex():
     """Where neither reflection nor contraction helps, all others come half-way to the best."""
-    s = begin((0.0, 0.0), 1.0).updated((0.0, 1.0, 2.0))
-    assert s.requested == ((1.0, -1.0),)
-    s = s.updated((5.0,))
-    assert (s.stage, s.requested) == ("contract", ((0.25, 0.5),))
-    s = s.updated((2.0,))
-    assert (s.stage, s.requested) == ("shrink", ((0.5, 0.0), (0.0, 0.5)))
-    assert s.updated((1.0, 2.0)).vertices == ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5))
+    values = iter([0.0, 1.0, 2.0, 5.0, 2.0, 1.0, 2.0])
+    points = []
+
+    def costs(batch):
+        points.extend(batch)
+        return [next(values, 0.0) for _ in batch]
+
+    minimize_simplex(costs, (0.0, 0.0), 1.0, StoppingRule(0.0, 0))
+    assert points[:3] == [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
+    assert points[3:] == [(1.0, -1.0), (0.25, 0.5), (0.5, 0.0), (0.0, 0.5)]
 
 
 def test_a_simplex_finds_the_minimum_of_a_bowl():
@@ -250,7 +247,7 @@ def test_the_effort_law_of_the_file_is_the_same_torque(found, tmp_path):
     """τ of P e + I e (the first call of the sum) - back-EMF, by the product's own motors."""
     arm = published_arm()
     file = tmp_path / "gains.yaml"
-    file.write_text(published_file(arm, found), encoding="utf-8")
+    file.write_text(published_file(arm, found.gains), encoding="utf-8")
     unlimited = arm.with_motors(supply_voltage=np.inf)
     law = build_controller(unlimited, None, file)
     q, v = arm.configuration("initial") + 1e-4, np.array([0.1, -0.2, 0.03, 0.0, 0.01])
@@ -287,8 +284,3 @@ def test_the_command_shows_both_and_writes_a_file(capsys, tmp_path):
 def test_what_the_command_refuses(arguments, error, said):
     with pytest.raises(error, match=said):
         tune.run(arguments)
-
-
-def test_a_width_below_one_is_refused():
-    with pytest.raises(InvalidValue, match="width = 0: at least 1"):
-        search(width=0)

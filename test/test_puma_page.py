@@ -207,6 +207,7 @@ def test_a_browser_edits_parameters(servos, page):
     assert servos.parameters["J1"]["max_velocity"] == 25.0
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("label", "text", "said"),
     [
@@ -265,6 +266,7 @@ def test_what_the_page_does_not_have_is_refused(page):
 # The command ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplog, tmp_path):
     begin = time.monotonic()
     module = registry.load_demo("puma560")
@@ -303,6 +305,7 @@ def test_bad_options_are_refused(bad, error, said):
         puma560.run(bad)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_cleanly_with_a_figure(tmp_path):
     command = [sys.executable, "-m", "arm_dynamics.cli.main", "demo", "puma560", "--port", "0"]
     command += ["--out", str(tmp_path)]

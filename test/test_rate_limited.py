@@ -282,6 +282,7 @@ def test_a_joint_swings_as_the_servo_carries_it(method, close):
     assert state.q[1] == pytest.approx(-0.4 + w * seconds, abs=1e-12)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("method", INTEGRATORS)
 def test_a_servo_keeps_its_pace_whatever_pulls_at_it(method):
     arm, dt = mixed(max_velocity=0.8).with_joint("J1", friction=0.3), 1e-3

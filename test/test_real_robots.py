@@ -15,7 +15,7 @@ import pytest
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.control.monitors import ReachabilityMonitor
@@ -181,6 +181,7 @@ def test_inverse_dynamics_undoes_forward_dynamics(name):
         np.testing.assert_allclose(rigid_body.rnea(arm, q, v, a), tau, rtol=0, atol=1e-10)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_two_seconds_under_gravity_are_held(name):
     """In a tilted field that the law does not know; 0.02 rad aside and back."""
@@ -197,6 +198,7 @@ def test_two_seconds_under_gravity_are_held(name):
     np.testing.assert_allclose(simulation.state.q, goal, rtol=0, atol=HELD)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("mass", [0.0, 1.0])
 @pytest.mark.parametrize("name", NAMES)
 def test_computed_torque_steps_every_joint_without_much_overshoot(name, mass):
@@ -220,6 +222,7 @@ def test_an_arm_without_a_parameter_file_has_computed_torque_by_default(name):
     assert isinstance(build_controller(arm_of(name)), ComputedTorque)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_let_go_it_falls_and_stays_finite(name):
     """Without effort a tilted arm sinks, against its friction and its end stops."""
@@ -242,6 +245,7 @@ def test_the_page_says_the_same(name):
     assert ("no faults" in row) == (not expected)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("q", "position", "turned"),
     [

@@ -98,6 +98,7 @@ def test_commands_of_different_kinds_and_servos_that_are_held(tmp_path):
     assert report.segments <= 3
 
 
+@pytest.mark.slow
 def test_a_command_that_is_sent_again_after_its_limits_changed(tmp_path):
     """The clamp of the old command is a jump of the servo's state, and replayed as one."""
     sim = Simulation(chain({}).with_actuator("rate_limited"), q=[2.9], period=0.05, timeout=9.0)
@@ -534,6 +535,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
         assert not (tmp_path / "wrong").exists()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_recording_can_be_replayed(tmp_path, sent):
     folder = tmp_path / "bag"

@@ -14,8 +14,8 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import Command, Plant, State
-from arm_dynamics.batch.rollout import rollout, simulate, variation
-from arm_dynamics.batch.rollout.memory_limit import require_memory_limit
+from arm_dynamics.batch import rollout, simulate, variation
+from arm_dynamics.batch.rollouts.rollout_task import require_memory_limit
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, DT = 70, 1e-4
@@ -33,7 +33,13 @@ def told(lanes=slice(None)):
 
 def run(lanes=slice(None), **options):
     states, commands, payload = told(lanes)
-    options = {"interface": "voltage", "every": 10, "stride": 20, "outputs": OUTPUTS, **options}
+    options = {
+        "interface": "voltage",
+        "steps_per_command": 10,
+        "record_every": 20,
+        "outputs": OUTPUTS,
+        **options,
+    }
     return rollout(five_dof(), states, commands, DT, vary={"payload": payload}, **options)
 
 
@@ -70,9 +76,8 @@ def test_every_lane_is_the_plants_step():
     np.testing.assert_allclose(batch.time[0], [20 * DT, 40 * DT])
 
 
-@pytest.mark.parametrize("backend", ["tree", "plant"])
-def test_every_backend_gives_the_same(backend):
-    found, expected = run(backend=backend), reference()
+def test_every_backend_gives_the_same():
+    found, expected = run(backend="plant"), reference()
     for name in OUTPUTS:
         scale = np.abs(expected[name]).max()
         np.testing.assert_allclose(found[name], expected[name], atol=2e-12 * scale)
@@ -85,10 +90,11 @@ def test_company_does_not_matter(lanes):
         np.testing.assert_array_equal(found[name], expected[name][lanes])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("lanes", [8, 16])
 def test_size_of_the_blocks_does_not_matter(lanes, monkeypatch):
     for module in ("backends", "task_runner"):
-        monkeypatch.setattr(f"arm_dynamics.batch.rollout.{module}.BLOCK", lanes)
+        monkeypatch.setattr(f"arm_dynamics.batch.rollouts.{module}.BLOCK", lanes)
     assert same(run(), reference())
 
 
@@ -100,7 +106,7 @@ def test_going_on_from_the_last_states_is_going_on():
     states, commands, payload = told()
     first = run(slice(0, 2), outputs=("v",))
     more = rollout(
-        five_dof(), first.finals, commands[:2], DT, interface="voltage", steps_per_command=10, record_every=40,
+        five_dof(), first.final_states, commands[:2], DT, interface="voltage", steps_per_command=10, record_every=40,
         vary={"payload": payload[:2]},
     )  # fmt: skip
     twice = rollout(
@@ -112,7 +118,7 @@ def test_going_on_from_the_last_states_is_going_on():
 
 def test_constant_commands_and_a_table_for_all():
     arm, (states, commands, _) = five_dof(), told()
-    options = {"interface": "voltage", "vary": {"payload": np.zeros(LANES)}, "every": 3}
+    options = {"interface": "voltage", "vary": {"payload": np.zeros(LANES)}, "steps_per_command": 3}
     table = rollout(arm, states, commands[0], DT, **options)
     assert table.q.shape == (LANES, 12, 5)
     each = rollout(arm, states, np.tile(commands[0], (LANES, 1, 1)), DT, **options)
@@ -139,6 +145,7 @@ def test_an_arm_travels():
     np.testing.assert_array_equal(*both)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same():
     reference()  # the kernel is made here, not in each of them
     heard = []
@@ -149,6 +156,7 @@ def test_processes_give_the_same():
     assert len(heard) == 3
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same():
     from distributed import Client
 
@@ -176,12 +184,11 @@ def test_a_lost_lane_is_named_and_the_others_go_on():
         np.testing.assert_array_equal(others, np.delete(reference()[name], 3, axis=0))
 
 
-@pytest.mark.parametrize("backend", ["tree", "plant"])
-def test_a_lost_lane_of_other_backends(backend):
+def test_a_lost_lane_of_other_backends():
     states, commands, _ = told(slice(0, 3))
     states[1, 6] = 1e200
     batch = rollout(
-        five_dof(), states, commands, DT, interface="voltage", steps_per_command=10, backend=backend
+        five_dof(), states, commands, DT, interface="voltage", steps_per_command=10, backend="plant"
     )
     assert batch.failed_step.tolist() == [-1, 1, -1]
     assert np.isfinite(batch.q[[0, 2]]).all()
@@ -189,7 +196,7 @@ def test_a_lost_lane_of_other_backends(backend):
 
 def test_memory_is_asked_for_first():
     with pytest.raises(
-        InvalidValue, match=rf"{LANES * 2 * (15 + 1) * 8} bytes \(70 lanes.*1000 are all"
+        InvalidValue, match=rf"{LANES * 2 * (15 + 1) * 8} bytes \(70 rollouts.*at most 1000 bytes"
     ):
         run(memory_limit=1000)
     require_memory_limit(0, None, "nothing")
@@ -198,13 +205,17 @@ def test_memory_is_asked_for_first():
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"stride": 50}, InvalidValue, "stride = 50: at most the 40 steps"),
-        ({"every": 0}, InvalidValue, "every = 0: a whole number"),
+        ({"record_every": 50}, InvalidValue, "record_every = 50; expected at most 40 time steps"),
+        ({"steps_per_command": 0}, InvalidValue, "steps_per_command = 0: a whole number"),
         ({"outputs": ("x",)}, UnknownName, "output of a rollout 'x'; known: act"),
         ({"backend": "fast"}, UnknownName, "backend 'fast'; known: auto"),
         ({"precision": "float16"}, UnknownName, "precision 'float16'"),
         ({"interface": "torque"}, UnknownName, "interface of joint 'R1' 'torque'"),
-        ({"method": "rk4", "backend": "tree"}, InvalidValue, "integrator rk4 is none of"),
+        (
+            {"integrator": "adaptive", "backend": "generated"},
+            InvalidValue,
+            "expected an arm with a kernel: kernel: integrator = 'adaptive'; expected one of",
+        ),
     ],
 )
 def test_refusals(changes, error, words):
@@ -215,19 +226,25 @@ def test_refusals(changes, error, words):
 @pytest.mark.parametrize(
     ("states", "commands", "dt", "vary", "words"),
     [
-        (np.zeros((2, 9)), np.zeros(5), DT, {}, r"shape \(2, 9\) given, \(lanes, 10\)"),
+        (np.zeros((2, 9)), np.zeros(5), DT, {}, r"shape = \(2, 9\); expected \(batch, 10\)"),
         (np.full((2, 10), np.nan), np.zeros(5), DT, {}, r"states\[0, 0\] = nan"),
-        (np.zeros((2, 10)), np.zeros((3, 1, 5)), DT, {}, "2 states and 3 lanes"),
-        (np.zeros((2, 10)), np.zeros(5), 0.0, {}, "must be above 0"),
-        (np.zeros((2, 10)), np.zeros(5), DT, {"payload": [1.0, -1.0]}, "lane 1: payload mass"),
+        (np.zeros((2, 10)), np.zeros((3, 1, 5)), DT, {}, "states = 2; expected 3 or 1"),
+        (np.zeros((2, 10)), np.zeros(5), 0.0, {}, "dt = 0 s; expected above 0"),
+        (np.zeros((2, 10)), np.zeros(5), DT, {"payload": [1.0, -1.0]}, "rollout 1: payload mass"),
         (
             np.zeros((2, 10)),
             np.zeros(5),
             DT,
             {"link.mass": [1.0, 0.0]},
-            "lane 1: link.mass of joint 'R1' = 0",
+            "rollout 1, joint 'R1': link.mass = 0; expected above 0",
         ),
-        (np.zeros((2, 10)), np.zeros(5), DT, {"payload": [1.0, 1, 1]}, "2 states and 3 lanes"),
+        (
+            np.zeros((2, 10)),
+            np.zeros(5),
+            DT,
+            {"payload": [1.0, 1, 1]},
+            "states = 2; expected 3 or 1",
+        ),
     ],
 )
 def test_bad_input_is_named(states, commands, dt, vary, words):
@@ -243,7 +260,9 @@ def test_commands_that_are_none_are_refused():
 def test_an_arm_without_kernel_falls_back_and_says_so():
     arm = five_dof().with_actuator("rate_limited")
     state, pose = State.of(arm.configuration("initial")), arm.configuration("initial")
-    with pytest.warns(RuntimeWarning, match="backend 'plant', slower: 'generated': joint 'R1'"):
+    with pytest.warns(
+        RuntimeWarning, match="backend 'plant', slower, because 'generated': kernel, joint 'R1'"
+    ):
         batch = simulate(arm, state, pose, 1e-3, 5, interface="position")
     end = Plant(arm).step(state, Command("position", pose), 1e-3, 5)
     np.testing.assert_array_equal(batch.final_state(0).q, end.q)
@@ -259,20 +278,20 @@ for name in {blocked}:
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     from arm_dynamics import State, load_arm
-    from arm_dynamics.batch.rollout import simulate
+    from arm_dynamics.batch import simulate
     arm = load_arm("five_dof").with_payload(0.123456)
     batch = simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
     simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
 print(batch.backend)
-print(sum("rollouts by backend" in str(w.message) for w in said))
-print(*(x.hex() for x in batch.final(0).v.tolist()))
+print(sum("rollouts use backend" in str(w.message) for w in said))
+print(*(x.hex() for x in batch.final_state(0).v.tolist()))
 """
 
 
 def test_the_same_without_what_makes_it_fast():
     """No kernel can be made in an empty cache without CasADi, nor run without numba."""
     answers = []
-    for blocked, backend in ((("casadi",), "tree"), (("casadi", "numba"), "plant")):
+    for blocked, backend in ((("casadi",), "plant"), (("casadi", "numba"), "plant")):
         done = subprocess.run(
             [sys.executable, "-c", WITHOUT.format(blocked=blocked)],
             cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True, timeout=120,

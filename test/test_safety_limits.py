@@ -13,6 +13,7 @@ from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix, rnea
+from arm_dynamics.hardware.feedback_buffer import FADE_AGE, Freshness
 from arm_dynamics.safety.command_limiter import (
     BRAKING,
     FADE,
@@ -43,9 +44,10 @@ from arm_dynamics.safety.emergency_stop import (
     motors_with_torque,
 )
 from arm_dynamics.safety.events import Events, Trip, Trips
-from arm_dynamics.safety.feedback_checks import FADE_AGE, Freshness
 from arm_dynamics.safety.limit_monitor import LimitMonitor
 from arm_dynamics.safety.safety_settings import PARAMETERS, SafetySettings
+
+pytestmark = pytest.mark.hardware
 
 WARM = np.full(3, 30.0)
 
@@ -235,7 +237,7 @@ def test_ages_and_silence_follow_from_what_came(cycles):
         for i, kind in enumerate(row):
             last[i], missed[i] = (now, 0) if kind == "new" else (last[i], missed[i] + 1)
         assert new.tolist() == [kind == "new" for kind in row]
-        assert fresh.silent.tolist() == [m > 2 for m in missed]
+        assert fresh.missing.tolist() == [m > 2 for m in missed]
         np.testing.assert_array_equal(fresh.age(now), np.subtract(now, last))
         assert fresh.newest == max(last)
         assert fresh.complete == (max(missed) <= 2)
@@ -245,7 +247,7 @@ def test_a_reading_from_before_the_host_stood_still_is_not_told():
     fresh = Freshness(2, 5, 0.25)
     fresh.update(np.array([0.0, 0.0]), 0.0)
     fresh.update(np.array([np.nan, 0.6]), 0.6)
-    assert fresh.silent.tolist() == [True, False]
+    assert fresh.missing.tolist() == [True, False]
     assert not Freshness(1, 5, 0.25).update(np.array([0.1]), 0.4).any()
 
 
@@ -266,9 +268,9 @@ def test_the_trust_in_an_old_reading_fades():
 # What trips -------------------------------------------------------------------------------
 
 LIMITS = {
-    "position": (3.0 + SAFETY.position_margin, "rad"),
-    "velocity": (6.0 * (1 + SAFETY.velocity_margin), "rad/s"),
-    "temperature": (SAFETY.max_temperature, "°C"),
+    "position_limit": (3.0 + SAFETY.position_margin, "rad"),
+    "velocity_limit": (6.0 * (1 + SAFETY.velocity_margin), "rad/s"),
+    "over_temperature": (SAFETY.max_temperature, "°C"),
 }
 
 
@@ -278,7 +280,7 @@ LIMITS = {
 def test_a_reading_trips_at_its_declared_limit_and_not_before(kind, sign, joint):
     """|q| > q_max + margin, |v| > (1 + margin) v_max, T >= T_max: to one part in 10^9."""
     limit, unit = LIMITS[kind]
-    sign = 1 if kind == "temperature" else sign
+    sign = 1 if kind == "over_temperature" else sign
 
     def trips(value):
         readings = {name: np.zeros(3) for name in LIMITS}
@@ -326,7 +328,7 @@ def test_motors_that_report_a_fault_or_no_torque_trip():
     judge = LimitMonitor(arm(), SAFETY)
     assert judge.check_faults(1.0, ("", "", ""), (True, None, True)) == []
     found = judge.check_faults(1.0, ("", "overload", ""), (True, None, False))
-    assert [(t.kind, t.joint) for t in found] == [("fault", "J2"), ("torque_lost", "J3")]
+    assert [(t.kind, t.joint) for t in found] == [("motor_fault", "J2"), ("torque_lost", "J3")]
 
 
 # Trips and torque off ---------------------------------------------------------------------
@@ -335,31 +337,33 @@ def test_motors_that_report_a_fault_or_no_torque_trip():
 def test_a_trip_says_joint_value_limit_and_time():
     trip = Trip("velocity", "J2", 7.25, 6.0, "rad/s", 12.3456)
     assert str(trip) == "joint 'J2': velocity 7.25 rad/s, limit 6 at 12.346 s"
-    assert str(Trip("port", "", 0, 0, "", 1, "gone")) == "port (gone) at 1.000 s"
+    trip = Trip("connection_lost", "", 0, 0, "", 1, "gone")
+    assert str(trip) == "connection_lost (gone) at 1.000 s"
 
 
 def test_what_holds_is_reported_once_and_link_trips_pass():
     events = Events()
     trips = Trips(events)
     for time in (1.0, 2.0):
-        trips.add(Trip("silent", "J1", 6, 5, "cycles", time))
-        trips.add(Trip("silent", "J2", 6, 5, "cycles", time))
-        trips.add(Trip("fault", "J1", 1, 0, "", time))
-    assert events.counts == {"silent": 2, "fault": 1}
-    assert [trip.kind for trip in trips.latched] == ["fault"]
+        trips.add(Trip("feedback_missing", "J1", 6, 5, "cycles", time))
+        trips.add(Trip("feedback_missing", "J2", 6, 5, "cycles", time))
+        trips.add(Trip("motor_fault", "J1", 1, 0, "", time))
+    assert events.counts == {"feedback_missing": 2, "motor_fault": 1}
+    assert [trip.kind for trip in trips.latched] == ["motor_fault"]
     trips.clear_self_clearing()
-    assert [trip.kind for trip in trips] == ["fault"]
+    assert [trip.kind for trip in trips] == ["motor_fault"]
     trips.clear()
-    trips.add(Trip("fault", "J1", 1, 0, "", 3.0))
-    assert events.counts["fault"] == 2
+    trips.add(Trip("motor_fault", "J1", 1, 0, "", 3.0))
+    assert events.counts["motor_fault"] == 2
 
 
 def test_each_kind_that_holds_is_known_among_others():
     trips = Trips(Events())
-    assert not trips.is_active("silent")
-    for kind in ("silent", "fault"):
+    assert not trips.is_active("feedback_missing")
+    for kind in ("feedback_missing", "motor_fault"):
         trips.add(Trip(kind, "J1", 1, 0, "", 1.0))
-    assert [trips.is_active(kind) for kind in ("silent", "fault", "port")] == [True, True, False]
+    kinds = ("feedback_missing", "motor_fault", "connection_lost")
+    assert [trips.is_active(kind) for kind in kinds] == [True, True, False]
 
 
 def test_torque_off_is_asked_until_all_have_confirmed():
@@ -539,17 +543,17 @@ def test_velocity_goals_decay():
 
 def test_every_number_is_declared_with_its_default():
     told = {p.name: p.default for p in PARAMETERS}
-    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "policy"}
+    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "stop_policy"}
     assert told == own
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"watchdog": 0}, "watchdog = 0 s: at least 0.001"),
-        ({"max_missed_cycles": 2.5}, "silent_cycles = 2.5: a whole number"),
-        ({"max_effort_rate": float("nan")}, "effort_rate = nan"),
-        ({"hottest": 50}, "derate_from = 60 °C: below hottest"),
+        ({"motor_watchdog_timeout": 0}, "motor_watchdog_timeout = 0 s: at least 0.001"),
+        ({"max_missed_cycles": 2.5}, "max_missed_cycles = 2.5; expected an integer"),
+        ({"max_effort_rate": float("nan")}, "max_effort_rate = nan"),
+        ({"max_temperature": 50}, "derating_temperature = 60 °C; expected below"),
         ({"soft_limit_zone": True}, "a number is expected"),
     ],
 )
@@ -559,7 +563,7 @@ def test_settings_out_of_their_range_are_refused(given, said):
 
 
 def test_settings_that_are_unknown_are_named():
-    with pytest.raises(UnknownName, match=r"'watchdogs'; known:.*watchdog"):
+    with pytest.raises(UnknownName, match=r"'watchdogs'; known:.*motor_watchdog_timeout"):
         SafetySettings.of({"watchdogs": 1})
     with pytest.raises(UnknownName, match="'fall'; known: damp, disable, hold, ramp"):
         SafetySettings(stop_policy="fall")
@@ -590,7 +594,7 @@ def test_settings_may_be_small_or_none_at_all():
         ("soft_limit_zone", "position_margin", "velocity_margin", "derating_min_scale"), 0.0
     )
     long = dict.fromkeys(
-        ("command_timeout", "watchdog", "feedback_timeout", "reconnect_period"), 60.0
+        ("command_timeout", "motor_watchdog_timeout", "feedback_timeout", "reconnect_period"), 60.0
     )
     many = dict.fromkeys(("max_missed_cycles", "activation_cycles", "recovery_cycles"), 10_000)
     found = SafetySettings(**small, **none, **long, **many)

@@ -20,6 +20,8 @@ from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.hardware.serial_port import WRITE_TIMEOUT, SerialPort
 
+pytestmark = pytest.mark.hardware
+
 TIOCGEXCL = 0x80045440  # Linux, asm-generic/ioctls.h
 PATIENT = {"baud": "1000000", "latency": "0.1"}  # a busy machine is no fault of the motors
 

@@ -16,6 +16,8 @@ from arm_dynamics.hardware.feetech import Feetech
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 
+pytestmark = pytest.mark.hardware
+
 START = (0.2, 0.3, 0.2, -0.3, 0.1, 0.5)
 PERIOD = 4e-3
 ARM = load_arm("so101")
@@ -64,7 +66,7 @@ def test_by_positions_it_is_held_and_led_to_a_goal():
 
 
 def test_by_efforts_made_of_volts_the_simulators_law_holds_it():
-    rig = Rig("effort", {"unwatched": "accept"}).up()
+    rig = Rig("effort", {"allow_missing_watchdog": "true"}).up()
     assert rig.driver.capabilities[0].effort == "estimated"
     loop = ControlLoop(rig.driver, build_controller(ARM))
     loop.step()

@@ -4,10 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.hardware
+
 SOAK = Path(__file__).parents[1] / "benchmarks" / "soak.py"
 SECONDS = 30
 
 
+@pytest.mark.slow
 def test_it_lasts():
     """Nothing raised, active at the end, no leak; how fast it was is no matter here."""
     words = [sys.executable, str(SOAK), "--maker", "dynamixel", "--seconds", str(SECONDS)]

@@ -11,26 +11,16 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch import stability
-from arm_dynamics.batch.stability import (
-    analyze_stability,
-    controlled_loop,
-    discrete_map,
-    largest_stable_dt,
-)
-from arm_dynamics.batch.stability.analyzed_loops import (
-    DIVERGED,
-    PUBLISHED_P,
-    published_loop,
-    published_stability_limit,
-)
-from arm_dynamics.batch.stability.stable_set import stable_parts, stable_set
+from arm_dynamics.batch.stability.discrete_map import discrete_map
+from arm_dynamics.batch.stability.stability_report import analyze_stability, controlled_loop
+from arm_dynamics.batch.stability.stable_set import largest_stable_dt, stable_parts, stable_set
 from arm_dynamics.cli import stability as command_line
 from arm_dynamics.cli.main import main
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.linear_controller import (
+    LinearController,
     closed_loop_map,
     is_stable,
     linear_controller,
@@ -40,6 +30,12 @@ from arm_dynamics.control.linear_controller import (
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.published.published_gains import PUBLISHED_P
+from arm_dynamics.published.published_stability import (
+    DIVERGED_RATIO,
+    published_loop,
+    published_stability_limit,
+)
 from arm_dynamics.simulation.dynamechs import objective, published_arm
 from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion
 from arm_dynamics.simulation.integrators import INTEGRATORS
@@ -189,7 +185,7 @@ def test_closed_loop_map_is_a_simulation_of_the_law_on_the_linear_arm():
     linear = linearize(arm, *find_equilibrium(arm, [0.2, 0.3]))
     phi, gamma = discrete_map(linear, "rk4", 1e-3)
     shapes = {"F": (3, 3), "G": (3, 4), "H": (2, 3), "J": (2, 4), "K": (2, 4)}
-    law = stability.LinearController(
+    law = LinearController(
         "effort", **{name: rng.normal(size=size) for name, size in shapes.items()}
     )
     for delay in (0, 1):
@@ -260,7 +256,7 @@ def test_a_law_that_is_not_linear_is_refused():
         def update(self, state, reference, dt):
             return self.effort_command(np.sign(reference.q - state.q), state)
 
-    with pytest.raises(InvalidValue, match="controller Bang: only pid"):
+    with pytest.raises(InvalidValue, match="controller Bang: no exact linear form"):
         linear_controller(Bang(five_dof()), np.zeros(5), 2e-3)
 
 
@@ -325,12 +321,13 @@ def test_the_published_program_blows_up_with_one_percent_more():
     assert objective(published_arm(), 1.01 * p) == pytest.approx(189766.202489762, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_published_steps_own_edge_is_computed_and_told(capsys):
     """Between 0.2 and 0.3 % more gain, where the linear loop has 1.8 %."""
     edge = published_stability_limit()
     p = np.array(list(PUBLISHED_P.values()))
     assert 1.002 < edge < 1.003
-    limit = DIVERGED * objective(published_arm(), p)
+    limit = DIVERGED_RATIO * objective(published_arm(), p)
     assert objective(published_arm(), 1.002 * p) < limit < objective(published_arm(), edge * p)
     assert (published_stability_limit(1.01, 1.02), published_stability_limit(1.0, 1.001)) == (
         1.01,
@@ -487,5 +484,5 @@ def test_bad_input_is_one_line(arguments, message, capsys):
 
 def test_arms_of_servos_have_nothing_to_linearize():
     arm = load_arm("five_dof").with_actuator("rate_limited")
-    with pytest.raises(InvalidValue, match="joint 'R1' .* prescribes motion"):
+    with pytest.raises(InvalidValue, match=r"joint 'R1' .* prescribes motion"):
         find_equilibrium(arm, arm.configuration("initial"), "position")

@@ -28,7 +28,7 @@ def trips(efforts, period=PERIOD, **settings):
 def test_a_joint_that_swings_end_to_end_trips_within_two_windows(hertz):
     t = np.arange(0, 2.1 * WINDOW, PERIOD)
     (trip,) = trips(LIMIT[1] * np.sin(2 * np.pi * hertz * t))
-    assert (trip.kind, trip.joint, trip.limit) == ("swinging", "J2", 8)
+    assert (trip.kind, trip.joint, trip.limit) == ("oscillation", "J2", 8)
     assert "lower gains" in str(trip)
     assert not trip.self_clearing
 
@@ -44,7 +44,7 @@ def test_a_lower_limit_of_the_effort_counts():
     t = np.arange(0, 2.1 * WINDOW, PERIOD)
     efforts = 0.3 * LIMIT[1] * np.sin(2 * np.pi * 10.0 * t)
     assert not trips(efforts)
-    assert trips(efforts, effort_share=0.3)
+    assert trips(efforts, effort_limit_scale=0.3)
 
 
 def test_the_number_of_turns_is_a_whole_one():
@@ -72,7 +72,7 @@ def test_a_loop_that_is_too_late_for_its_gains_is_stopped_and_begins_to_count_an
     cycles(20)
     loop.hold({"J1": line.body.state.q[0] + 0.1})
     cycles(200)
-    assert {trip.kind for trip in line.driver.trips} == {"swinging"}
+    assert {trip.kind for trip in line.driver.trips} == {"oscillation"}
     assert line.driver.status is DriverState.STOPPED
     assert np.abs(line.body.state.v).max() < 0.1
     assert all(line.torque)

@@ -142,7 +142,7 @@ def test_operational_space_gives_the_tool_the_acceleration_asked_for(name):
     """J q̈ + J̇ q̇ = ẍ_r + kd ė + kp e of the arm under tau, whatever the spare joints do."""
     arm = arm_of(name)
     q, v, _ = scattered(arm, 1)
-    law = TaskSpace(arm, {"law": {"weak": 1e-9}})
+    law = TaskSpace(arm, {"controller": {"singular_value_threshold": 1e-9}})
     law._limit = np.full(arm.nv, np.inf)
     state = State.of(q, 0.1 * v)
     law.clik.reset(q)  # at rest, so that there is something to catch up with
@@ -220,6 +220,7 @@ def test_a_spring_at_the_tool_yields_by_force_over_stiffness():
     np.testing.assert_allclose(moved, force / 800.0, atol=1e-4)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("ideal", [False, True])
 @pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
 def test_springs_found_from_the_model_are_of_use_and_none_rings(name, ideal):
@@ -265,13 +266,13 @@ def test_an_axis_without_a_usual_stiffness_is_damped_by_the_given_one():
     assert law.values["tool.y"]["damping"] == pytest.approx(0.0085 * 200.0)
 
 
-def test_inertial_damping_takes_speed_from_all_parts_alike():
+def test_mass_proportional_damping_takes_speed_from_all_parts_alike():
     """M α (q̇_r - q̇): nothing but it depends on α, and every joint decays by α."""
     arm = arm_of("puma560")
     q, v, _ = scattered(arm, 3)
     told = []
     for rate in (0.0, 25.0):
-        law = Impedance(arm, {"law": {"inertial_damping": rate}})
+        law = Impedance(arm, {"controller": {"mass_proportional_damping": rate}})
         law._limit = np.full(arm.nv, np.inf)
         law.reset(State.of(q))
         told.append(law.update(State.of(q, v), Reference.hold(q), 0.0).value)
@@ -279,6 +280,7 @@ def test_inertial_damping_takes_speed_from_all_parts_alike():
     np.testing.assert_allclose(told[1] - told[0], expected, atol=1e-10)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["five_dof", "puma560", "three_link"])
 def test_a_pushed_tool_yields_and_comes_back_with_a_wrong_model(name):
     """At 1 kHz, arms without rotor inertia; the law's masses, lengths and inertias are 5 % off."""
@@ -298,6 +300,7 @@ def test_a_pushed_tool_yields_and_comes_back_with_a_wrong_model(name):
     assert fastest[-100:].max() < 0.25
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace])
 @pytest.mark.parametrize(
     ("name", "load", "least"), [("five_dof", 0.5, 0.03), ("puma560", 0.0, 0.005)]
@@ -319,6 +322,7 @@ def test_the_integral_lifts_an_unknown_load_and_overcomes_friction(kind, name, l
     assert missed[True] < 0.1 * least
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("name", ["five_dof", "two_link", "four_joint"])
 def test_a_tool_goes_where_it_is_sent_and_stays_finite_beyond(kind, name):
@@ -402,7 +406,8 @@ def test_any_finite_task_is_answered_by_finite_efforts(kind, part):
 
 
 @pytest.mark.parametrize(
-    ("dt", "told"), [(0.25, {}), (1.0, {}), (DT, {"rate": 3e3}), (DT, {"posture_rate": 5e3})]
+    ("dt", "told"),
+    [(0.25, {}), (1.0, {}), (DT, {"tracking_rate": 3e3}), (DT, {"nullspace_rate": 5e3})],
 )
 def test_it_comes_to_rest_whatever_the_time_step(dt, told):
     """A rate of more than once in a period would throw it to and fro."""

@@ -11,6 +11,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from arm_dynamics.batch.tuning.uncertain_parameters import nominal_values
 from conftest import chain
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +19,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.rollout import RolloutResult
-from arm_dynamics.batch.stability import closed_loop_map, is_stable
+from arm_dynamics.batch import RolloutResult
 from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
 from arm_dynamics.batch.tuning import margin_penalty as reserve_module
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
@@ -37,18 +37,23 @@ from arm_dynamics.batch.tuning.margins import (
     min_margins,
     sampled_plant,
 )
-from arm_dynamics.batch.tuning.objective import LOST, Objective, ObjectiveWeights, case_costs
+from arm_dynamics.batch.tuning.objective import (
+    DIVERGED_COST,
+    Objective,
+    ObjectiveWeights,
+    case_costs,
+)
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.batch.tuning.python_controller import with_gains
-from arm_dynamics.batch.tuning.uncertain_parameters import nominal_values
 from arm_dynamics.batch.tuning.validation import BOUND, validate
 from arm_dynamics.cli import tune_search
 from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, node_parameters
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.position import PositionController
+from arm_dynamics.control.linear_controller import closed_loop_map, is_stable
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
 
@@ -239,7 +244,7 @@ def test_effort_command_of_a_motor_with_another_kt():
 def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
     late = np.array([[0.0, BOUND], [0.0, BOUND + 0.1]])  # the second lane is not held
     metrics = {"iae": np.full((2, 2), iae), "overshoot": np.full((2, 2), overshoot)}
-    metrics["settled_error"] = late
+    metrics["residual_error"] = late
     effort = np.zeros((2, 4, 2))
     effort[:, 1, 0] = 3.0  # up and down again: a variation of 6 N·m
     failed = np.array(failed)
@@ -260,7 +265,7 @@ def test_a_lost_case_costs_less_the_longer_it_lasts_and_more_than_any_other():
     limit, steps = np.full(2, 12.0), np.full(2, 100.0)
     early, late = case_costs(scores((10, 90)), limit, steps, 1.0, ObjectiveWeights())
     worst = case_costs(scores(iae=1e9), limit, steps, 1.0, ObjectiveWeights()).max()
-    assert early > late > worst == LOST
+    assert early > late > worst == DIVERGED_COST
 
 
 def test_weights_between_mean_and_worst():
@@ -291,6 +296,7 @@ class Stiff(Controller):
         return self.effort_command(s**2 * (reference.q - state.q) - 2 * s * state.v, state)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.filterwarnings("ignore:law Plain has no kernel")
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
 def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
@@ -310,6 +316,7 @@ def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
         assert python.metrics[name] == pytest.approx(values, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_gains_of_any_law_are_found():
     task = TuningTask(arm(), Stiff(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
     with pytest.warns(RuntimeWarning, match="law Stiff has no kernel"):
@@ -537,6 +544,7 @@ def tune(*options):
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     assert tune("--budget", 60, "--out", tmp_path / "a") in (0, 1)
     said = capsys.readouterr().out

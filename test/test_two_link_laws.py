@@ -33,6 +33,7 @@ def columns(rows, *names):
     return np.stack([rows[name] for name in names], axis=1)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("arm", "file", "law"),
     [

@@ -30,7 +30,7 @@ GAINS_TABLE = [list(row.values()) for row in GAINS.values()]
 
 
 def published(model=ARM, gravity=1.0):
-    return VelocityPid(model, GAINS | {"law": {"gravity": gravity}})
+    return VelocityPid(model, GAINS | {"controller": {"gravity_scale": gravity}})
 
 
 def test_the_published_motion_with_gravity_compensation():
@@ -49,6 +49,7 @@ def test_the_published_motion_with_gravity_compensation():
     np.testing.assert_allclose(given - q, columns(truth, "int_e1", "int_e2"), atol=1e-7)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("gravity", "error", "errors", "digit"),
     [
@@ -69,6 +70,7 @@ def test_published_errors_at_the_end(gravity, error, errors, digit, continuous):
     np.testing.assert_allclose(ended.q[-1] - END, errors, atol=0.51 * digit)
 
 
+@pytest.mark.slow
 def test_a_wrong_model_acts_through_its_weight_alone():
     """(M + ka) a = kv ė + kx e + ka a_ref + g_model - C v - g - b v, written out and integrated."""
     model, kv, kx, ka = with_model_error(ARM, mass=5, length=5), *np.array(list(GAINS_TABLE)).T
@@ -85,6 +87,7 @@ def test_a_wrong_model_acts_through_its_weight_alone():
     np.testing.assert_allclose([*q[-1], *v[-1]], exact, atol=1e-8)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("wrong", [{"mass": 5}, {"mass": 5, "length": 5}])
 def test_a_wrong_model_errs_by_its_weight(wrong):
     """In the end kx (q - q_ref) = g_model - g: nothing accelerates, so nothing is fed back."""

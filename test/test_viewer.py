@@ -299,6 +299,7 @@ def test_sliders_follow_without_a_call_back(sliders):
     assert targets[-1] == (0.5, 0.0, 0.1)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "updates",
     [

@@ -13,6 +13,8 @@ from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
 
+pytestmark = pytest.mark.hardware
+
 wirings = st.builds(
     JointMotor,
     st.just("J1"),
@@ -36,7 +38,7 @@ BLOCK = """
 <param name="motor">sts3215</param>
 <param name="sign">-1</param>
 <param name="offset">0.25</param>
-<param name="ratio">2</param>
+<param name="mechanical_reduction">2</param>
 </joint>
 <joint name="J2">
 <param name="id">7</param>
@@ -150,7 +152,10 @@ ERRORS = {
     "sign beyond": ('"sign">-1<', '"sign">-2<', f"{JOINT} sign>: -2 is out of range"),
     "offset unit": ('"offset">0.25<', '"offset">14deg<', "'14deg' has a unit, 'deg'"),
     "offset nan": ('"offset">0.25<', '"offset">nan<', f"{JOINT} offset>: nan is not finite"),
-    "ratio": ('"ratio">2<', '"ratio">0<', f"{JOINT} ratio>: 0 is out of range; allowed: above 0"),
+    "mechanical_reduction": (
+        '"mechanical_reduction">2<', '"mechanical_reduction">0<',
+        f"{JOINT} mechanical_reduction>: 0 is out of range; allowed: above 0",
+    ),
     "baud": ('"baud">1000000<', '"baud">1M<', f"{HARDWARE} baud>: '1M' has a unit, 'M'"),
     "baud zero": ('"baud">1000000<', '"baud">0<', f"{HARDWARE} baud>: 0 is out of range"),
     "baud half": ('"baud">1000000<', '"baud">9600.5<', "9600.5 is not a whole number"),

@@ -23,6 +23,8 @@ from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import NAMES, JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
 
+pytestmark = pytest.mark.hardware
+
 PAGE = (Path(__file__).parents[1] / "docs" / "write_a_driver.md").read_text("utf-8")
 (SOURCE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 (XML,) = re.findall(r"```xml\n(.*?)```", PAGE, re.DOTALL)
@@ -126,7 +128,7 @@ def test_the_pages_urdf_has_every_name_of_the_wiring():
 
 
 def test_the_page_names_the_group_of_entry_points():
-    assert '[project.entry-points."arm_dynamics.hardware"]' in PAGE
+    assert '[project.entry-points."arm_dynamics.drivers"]' in PAGE
 
 
 def test_it_registers_as_an_entry_point_and_builds_an_arm(monkeypatch):

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from arm_dynamics.batch.stability.analyzed_loops import LINEAR
+from arm_dynamics.batch.stability.stability_report import LINEAR_CONTROLLERS
 from arm_dynamics.control.config import (
     PERIOD,
     build_controller,
@@ -153,7 +153,7 @@ def tuned_controllers() -> tuple[str, ...]:
 def linear_controllers() -> tuple[str, ...]:
     """Names of the controllers that advise linearizes."""
     every = plugins.sound("controllers").items()
-    return tuple(name for name, kind in every if issubclass(kind, LINEAR))
+    return tuple(name for name, kind in every if issubclass(kind, LINEAR_CONTROLLERS))
 
 
 def joint_controllers() -> tuple[str, ...]:

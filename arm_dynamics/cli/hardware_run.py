@@ -51,12 +51,12 @@ def run(arguments: Sequence[str]) -> int:
     arm = hardware_options.arm_with_hardware(given)
     file = given.gains or parameter_file(given.arm)
     node = node_parameters(file, "hardware") if file else {}
-    if given.controller is None and node.get("interface") == "position":
+    if given.controller is None and node.get("command_interface") == "position":
         given.controller = "position"
     controller = build_controller(arm, given.controller, file, period=None)
     if given.payload and given.payload_modeled:
         controller.set_model(arm_options.loaded(arm, given))
-    given.rate = given.rate or float(node.get("rate", RATE))
+    given.rate = given.rate or float(node.get("update_rate", RATE))
     driver, events = _driver(given, arm, controller)
     if not check_health(arm, driver.bus, LOOK, driver.safety.limit_recovery_margin):
         print("no torque before all is well")

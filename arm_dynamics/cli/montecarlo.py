@@ -16,14 +16,19 @@ from rich.table import Table
 from arm_dynamics.batch.tuning import results_folder
 from arm_dynamics.batch.tuning.montecarlo import (
     PERCENTILES,
+    QUANTITIES,
     MonteCarlo,
     StepMotion,
     montecarlo,
     step_from,
 )
-from arm_dynamics.batch.tuning.objective import QUANTITIES
 from arm_dynamics.batch.tuning.parameter_file import replace_text
-from arm_dynamics.batch.tuning.tolerance import Tolerance, ToleranceMap, data_sheet, read_tolerances
+from arm_dynamics.batch.tuning.tolerance import (
+    Tolerance,
+    ToleranceMap,
+    data_sheet_tolerances,
+    read_tolerances,
+)
 from arm_dynamics.cli.arm_options import (
     KERNELS,
     add_arm,
@@ -130,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
 def _spread(arm: ArmModel, given: argparse.Namespace) -> ToleranceMap:
     if given.spread is None:
         share = 0.1 if given.tolerance is None else given.tolerance
-        return data_sheet(arm, Tolerance(share, given.distribution or "normal"))
+        return data_sheet_tolerances(arm, Tolerance(share, given.distribution or "normal"))
     if given.tolerance is not None or given.distribution is not None:
         raise ConfigError("--spread says it all: leave out --tolerance and --distribution")
     return read_tolerances(given.spread, arm)

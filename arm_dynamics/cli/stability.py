@@ -15,18 +15,11 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.batch.stability import (
+from arm_dynamics.batch.stability.stability_report import (
     LinearLoop,
     StabilityReport,
     analyze_stability,
     controlled_loop,
-    published_loop,
-    published_stability_limit,
-)
-from arm_dynamics.batch.stability.analyzed_loops import (
-    PUBLISHED_DT,
-    PUBLISHED_METHOD,
-    PUBLISHED_SECONDS,
 )
 from arm_dynamics.cli.arm_options import (
     DT,
@@ -40,10 +33,16 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import PERIOD
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.timed_gains import delay_margin
+from arm_dynamics.control.stability_margins import delay_margin
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.number_option import Number, seconds
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.published.published_gains import (
+    PUBLISHED_DT,
+    PUBLISHED_DURATION,
+    PUBLISHED_INTEGRATOR,
+)
+from arm_dynamics.published.published_stability import published_loop, published_stability_limit
 from arm_dynamics.simulation.integrators import INTEGRATORS
 
 EDGE = 0.1
@@ -128,13 +127,13 @@ def unmodeled_effects(edge: float) -> str:
     """One plain sentence on what the linear loop leaves out of the published step."""
     return (
         "That is the linear loop: the published step itself, which also stops a joint for one call"
-        f" at each reversal, loses the arm within {PUBLISHED_SECONDS:g} s from"
+        f" at each reversal, loses the arm within {PUBLISHED_DURATION:g} s from"
         f" {_share(edge - 1)} more gain on."
     )
 
 
 PUBLISHED = Path("published")
-AS_PUBLISHED = PUBLISHED_METHOD, PUBLISHED_DT, "initial"
+AS_PUBLISHED = PUBLISHED_INTEGRATOR, PUBLISHED_DT, "initial"
 """Method, time step [s] and pose of the published step."""
 
 
@@ -154,7 +153,7 @@ def run(arguments: Sequence[str]) -> int:
         loop = _published(arm, given) if controller is None else _controlled(arm, controller, given)
         advices = {method: analyze_stability(loop, method) for method in methods}
     Console().print(advice_table(given, tuple(advices.values())))
-    chosen = given.method or (PUBLISHED_METHOD if published else "semi_implicit_euler")
+    chosen = given.method or (PUBLISHED_INTEGRATOR if published else "semi_implicit_euler")
     print(stability_sentence(advices[chosen]))
     if controller is not None:
         period = advices[chosen].period

@@ -10,15 +10,12 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_P
-from arm_dynamics.batch.tuning.simplex_search import SimplexResult
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.files import output_file
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.published.baseline import PUBLISHED_I
-from arm_dynamics.published.published_gains import published_file
+from arm_dynamics.published.published_gains import PUBLISHED_I, PUBLISHED_P, published_file
 from arm_dynamics.published.published_search import (
     OBJECTIVE_P,
     OBJECTIVE_PI,
@@ -26,6 +23,7 @@ from arm_dynamics.published.published_search import (
     objectives_of,
     search,
 )
+from arm_dynamics.published.simplex_search import SimplexResult
 from arm_dynamics.simulation.dynamechs import published_arm
 from arm_dynamics.simulation.forward_model import COMPATIBILITY
 
@@ -40,13 +38,12 @@ def run(arguments: Sequence[str]) -> int:
         raise ConfigError(
             f"--compatibility {given.compatibility}: for arm 'five_dof' alone, not '{arm.name}'"
         )
-    found = _searched(1 if given.sequential else None)
+    found = _searched()
     Console().print(_table(found))
-    asked, judged = (sum(getattr(s, n) for s in (found.p, found.i)) for n in ("asked", "judged"))
-    print(f"{asked} gains asked for, {judged} judged, {found.seconds:.2f} s")
+    print(f"{found.p.evaluated + found.i.evaluated} gains evaluated in {found.seconds:.2f} s")
     if given.out:
         with output_file(given.out) as file:
-            file.write_text(published_file(published_arm(), found), encoding="utf-8")
+            file.write_text(published_file(published_arm(), found.gains), encoding="utf-8")
         print(f"gains in {given.out}")
     return 0
 
@@ -55,32 +52,31 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__)
     parser.add_argument("arm", metavar="ARM", help="five_dof")
     parser.add_argument("--compatibility", metavar="NAME", required=True, help="dynamechs")
-    parser.add_argument("--sequential", action="store_true", help="one evaluation at a time")
     parser.add_argument(
         "--out", type=path_argument, metavar="FILE", help="parameter file to be written"
     )
     return parser
 
 
-def _searched(width: int | None) -> PublishedSearch:
+def _searched() -> PublishedSearch:
     """The search with a live line."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
     lines = ProgressLines(console)
     with Progress(*columns, console=console, transient=True) as progress:
         line = progress.add_task("making the kernel")
-        judge = objectives_of(published_arm())
-        began, judged = time.monotonic(), dict[str, int]()
+        objectives = objectives_of(published_arm())
+        began, evaluated = time.monotonic(), dict[str, int]()
 
         def observe(stage: str, best: SimplexResult) -> None:
-            judged[stage] = best.evaluated
-            every = sum(judged.values())
-            rate = every / max(time.monotonic() - began, 1e-9)
-            said = f"{stage}: best {best.cost:.7g} rad, {every} gains, {rate:.0f}/s"
+            evaluated[stage] = best.evaluated
+            count = sum(evaluated.values())
+            rate = count / max(time.monotonic() - began, 1e-9)
+            said = f"{stage}: best {best.cost:.7g} rad, {count} gains, {rate:.0f}/s"
             progress.update(line, description=said)
             lines.update(said)
 
-        return search(judge, width=width, observe=observe)
+        return search(objectives, observe)
 
 
 def _table(found: PublishedSearch) -> Table:

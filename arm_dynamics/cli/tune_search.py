@@ -37,7 +37,7 @@ from arm_dynamics.cli.tune_text import print_margins, print_result
 from arm_dynamics.control.config import build_controller, controller_name
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, MAX_TIME, Number, check_steps, seconds, seed
-from arm_dynamics.published.baseline import published_results
+from arm_dynamics.published.published_gains import published_results
 
 BUDGET = 3000
 OUT = Path("arm_dynamics_tune")

@@ -31,7 +31,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gravity_compensation": (
             "arm_dynamics.control.controllers.gravity_compensation:GravityCompensation"
         ),
-        "pid_gravity": "arm_dynamics.control.controllers.pid_gravity:PidGravity",
+        "pid_gravity": "arm_dynamics.control.controllers.pid:PidGravity",
         "position": "arm_dynamics.control.controllers.position:PositionController",
         "velocity_pid": "arm_dynamics.control.controllers.velocity_pid:VelocityPid",
         "computed_torque": "arm_dynamics.control.controllers.computed_torque:ComputedTorque",

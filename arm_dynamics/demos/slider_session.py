@@ -140,7 +140,8 @@ class Servos:
         """
         plant = Plant(self.arm.with_motor(joint, **{name: number}))
         low, high = (
-            [a.constants[limit] for a in plant.arm.actuators] for limit in ("min_position", "max_position")
+            [a.constants[limit] for a in plant.arm.actuators]
+            for limit in ("min_position", "max_position")
         )
         with self._lock:
             self._plant = plant

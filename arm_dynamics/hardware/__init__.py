@@ -1,5 +1,57 @@
-"""Arms behind one seam, found by name through ``arm_dynamics.core.plugins``."""
+"""Physical and simulated arms behind one ``Driver`` interface, and the motor protocols.
 
-from arm_dynamics.hardware.driver import Driver
+Create a driver with ``build_driver``; a motor bus becomes a ``MotorBusDriver`` with its safety
+functions. May import simulation, safety, dynamics, model and core. Start reading in ``driver.py``
+(interface and lifecycle states) and ``motor_bus_driver.py`` (the control cycle of a physical arm);
+``motor_bus.py`` is the interface of new motor protocols.
+"""
 
-__all__ = ["Driver"]
+from typing import TYPE_CHECKING
+
+from arm_dynamics.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from arm_dynamics.hardware.build import build_bus, build_driver, bus_class
+    from arm_dynamics.hardware.driver import ArmFeedback, Capability, Driver, DriverState
+    from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
+    from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+    from arm_dynamics.hardware.serial_port import Port, SerialPort
+    from arm_dynamics.hardware.simulation_driver import SimulationDriver
+
+_MODULES = {
+    "ArmFeedback": ".driver",
+    "Capability": ".driver",
+    "DiscoveredMotor": ".motor_bus",
+    "Driver": ".driver",
+    "DriverState": ".driver",
+    "MotorBus": ".motor_bus",
+    "MotorBusDriver": ".motor_bus_driver",
+    "MotorCommand": ".motor_bus",
+    "Port": ".serial_port",
+    "Reading": ".motor_bus",
+    "SerialPort": ".serial_port",
+    "SimulationDriver": ".simulation_driver",
+    "build_bus": ".build",
+    "build_driver": ".build",
+    "bus_class": ".build",
+}
+
+__all__ = [
+    "ArmFeedback",
+    "Capability",
+    "DiscoveredMotor",
+    "Driver",
+    "DriverState",
+    "MotorBus",
+    "MotorBusDriver",
+    "MotorCommand",
+    "Port",
+    "Reading",
+    "SerialPort",
+    "SimulationDriver",
+    "build_bus",
+    "build_driver",
+    "bus_class",
+]
+
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -1,4 +1,4 @@
-"""Torque on where the arm stands: every doubt is a refusal, and a refusal leaves torque off."""
+"""Activation of a physical arm: torque at the measured configuration, or a reason why not."""
 
 from __future__ import annotations
 
@@ -11,63 +11,64 @@ from arm_dynamics.core.compiled_math import cold, warm_up
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import LoopTiming
-from arm_dynamics.hardware.feedback_buffer import WARM, FeedbackBuffer, Q, V
+from arm_dynamics.hardware.feedback_buffer import TEMPERATURE, FeedbackBuffer, Q, V
 from arm_dynamics.hardware.motor_bus import MotorBus
+from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.controlled_stop import SAG, StopMotion, make_stop
 from arm_dynamics.safety.emergency_stop import EmergencyStopLatch, TorqueOffRequest
 from arm_dynamics.safety.limit_monitor import LimitMonitor
 
 MAX_ATTEMPTS = 20
-"""Cycles tried for each whole one that is asked for in a row, and for each confirmation."""
-WATCHED = 0.2
-"""Time [s] for which the arm is held and nothing may move, once torque is on."""
+"""Cycles tried for each complete one that is required in a row, and for each confirmation."""
+HOLD_TIME = 0.2
+"""Time [s] for which the arm is held and must not move, once torque is enabled."""
 MAX_HOLD_CYCLES = 200
-"""Cycles of that time at most: a bus whose clock hardly passes."""
+"""Most cycles of that time, in case the clock of a bus hardly advances."""
 
 
 class Activation:
-    """The way from reading only to torque: look, judge, arm watchdogs, set goals, torque, look."""
+    """Steps from reading to torque; each one rejects the activation on any inconsistency.
+
+    Read complete cycles -> check limits, faults and velocities -> enable watchdogs -> send commands
+    that hold the arm -> enable torque -> hold and check for HOLD_TIME.
+    """
 
     def __init__(
-        self,
-        bus: MotorBus,
-        senses: FeedbackBuffer,
-        limits: CommandLimiter,
-        off: TorqueOffRequest,
-        button: EmergencyStopLatch,
-    ) -> None:
-        self.arm, self.settings = limits.arm, limits.settings
-        self.bus, self.senses, self.limits = bus, senses, limits
-        self.off, self.button = off, button
-        self._judgement = LimitMonitor(self.arm, self.settings)
-        self._ids = senses.shafts.ids
+        self, bus: MotorBus, transmission: Transmission, feedback: FeedbackBuffer,
+        limiter: CommandLimiter, torque_off: TorqueOffRequest, emergency_stop: EmergencyStopLatch,
+    ) -> None:  # fmt: skip
+        self.arm, self.settings = limiter.arm, limiter.settings
+        self.bus, self.transmission, self.feedback = bus, transmission, feedback
+        self.limiter, self.torque_off, self.emergency_stop = limiter, torque_off, emergency_stop
+        self._monitor = LimitMonitor(self.arm, self.settings)
+        self._ids = transmission.ids
         self._period = 0.0
 
     def run(self, interface: str) -> None:
-        """Raises DriverFault saying what speaks against it; torque is off again then."""
-        self._require_warm()
-        self._look()
-        self._judge()
-        self._arm_watchdogs(interface)
-        start = self.senses.table[Q].copy()
-        goal = self._goal(interface)
-        self.limits.start(goal)
+        """Enable torque; raises DriverFault with the reason and disables torque if rejected."""
+        self._require_compiled()
+        self._require_complete_cycles()
+        self._require_within_limits()
+        self._enable_watchdogs(interface)
+        start = self.feedback.table[Q].copy()
+        value = self._holding_command(interface)
+        self.limiter.start(value)
         try:
-            self._send(interface, goal)
-            self._require_unpressed()
+            self._send(interface, value)
+            self._require_no_emergency_stop()
             self._require(self.bus.enable(self._ids), "did not confirm its torque")
-            self._send(interface, goal)
-            self._confirm(interface, start)
+            self._send(interface, value)
+            self._hold(interface, start)
         except BaseException:
-            self.off.request(self._ids)
-            self.off.until_confirmed(self.bus.disable, MAX_ATTEMPTS)
+            self.torque_off.request(self._ids)
+            self.torque_off.until_confirmed(self.bus.disable, MAX_ATTEMPTS)
             raise
 
-    def _require_warm(self) -> None:
-        """Nothing may be compiled while motors have torque: that takes longer than watchdogs do."""
+    def _require_compiled(self) -> None:
+        """Compile before torque is enabled: that takes longer than watchdogs allow."""
         try:
-            warm_up()  # what was imported since configure
+            warm_up()  # modules imported since configure
         except Exception as error:
             raise DriverFault(f"not activated: compilation failed: {error}") from error
         missing = cold()
@@ -77,108 +78,122 @@ class Activation:
                 " before torque is enabled; activate again"
             )
 
-    def _look(self) -> None:
-        """``activation_cycles`` in a row in which every joint told something new."""
-        wanted, row, new = self.settings.activation_cycles, 0, np.zeros(self.arm.nv, bool)
-        begun = self.bus.now()
-        for cycle in range(1, 1 + MAX_ATTEMPTS * wanted):
-            new = self.senses.update(self.bus.read(), self.bus.now())
-            row = row + 1 if new.all() else 0
-            if row == wanted:
-                self._period = 2 * (self.bus.now() - begun) / cycle  # goals are sent later on
+    def _require_complete_cycles(self) -> None:
+        """Require ``activation_cycles`` in a row with a new reading of every joint."""
+        required, complete = self.settings.activation_cycles, 0
+        new = np.zeros(self.arm.nv, bool)
+        start = self.bus.now()
+        for cycle in range(1, 1 + MAX_ATTEMPTS * required):
+            new = self.feedback.update(self.bus.read(), self.bus.now())
+            complete = complete + 1 if new.all() else 0
+            if complete == required:
+                self._period = 2 * (self.bus.now() - start) / cycle  # commands are sent later
                 return
         missing = [n for n, ok in zip(self.arm.joint_names, new, strict=True) if not ok]
-        said = f"joints {', '.join(missing)} told nothing new" if missing else "answers were missed"
-        said = f"{said}; {wanted} whole cycles in a row are expected"
-        raise DriverFault(f"not activated: {said}; {self.bus.remedies}")
+        cause = f"no new feedback of joints {', '.join(missing)}" if missing else "missed replies"
+        raise DriverFault(
+            f"not activated: {cause}; expected {required} complete cycles in a row;"
+            f" {self.bus.remedies}"
+        )
 
-    def _judge(self) -> None:
-        now, table = self.bus.now(), self.senses.table
-        self._judgement.restart(table[Q])
-        trips = self._judgement.check_faults(now, self.senses.fault)
-        trips += self._judgement.check_limits(now, table[Q], table[V], table[WARM])
+    def _require_within_limits(self) -> None:
+        now, table = self.bus.now(), self.feedback.table
+        self._monitor.restart(table[Q])
+        trips = self._monitor.check_faults(now, self.feedback.fault)
+        trips += self._monitor.check_limits(now, table[Q], table[V], table[TEMPERATURE])
         if trips:
-            said = "; ".join(str(trip) for trip in trips)
-            raise DriverFault(f"not activated: {said}; a reset clears faults that can pass")
-        for i, on in enumerate(self.senses.enabled):
-            if on:
-                raise DriverFault(f"not activated: joint '{self._name(i)}' has torque already")
+            causes = "; ".join(str(trip) for trip in trips)
+            raise DriverFault(f"not activated: {causes}; reset to clear motor faults")
+        for i, enabled in enumerate(self.feedback.enabled):
+            if enabled:
+                raise DriverFault(f"not activated: joint '{self._name(i)}' already has torque")
         limit = self.settings.activation_max_velocity
         for i in np.flatnonzero(np.abs(table[V]) > limit).tolist():
-            said = f"joint '{self._name(i)}' moves at {table[V, i]:.4g} rad/s"
-            raise DriverFault(f"not activated: {said}; at most {limit:g} is allowed")
+            joint, unit = self._name(i), self.arm.joints[i].unit
+            raise DriverFault(
+                f"not activated: joint '{joint}': velocity = {table[V, i]:.4g} {unit}/s;"
+                f" expected at most {limit:g}"
+            )
 
-    def _arm_watchdogs(self, interface: str) -> None:
-        """A servo that keeps its position by itself may go without, if it has none."""
-        armed = set(self.bus.enable_watchdog(self.settings.motor_watchdog_timeout))
+    def _enable_watchdogs(self, interface: str) -> None:
+        """Enable the watchdog of each motor; position servos without one may go without."""
+        watched = set(self.bus.enable_watchdog(self.settings.motor_watchdog_timeout))
         if interface == "position":
-            armed |= {id for id in self._ids if not self.bus.has_watchdog(id)}
-        if self.bus.settings.get("unwatched") != "accept":
-            why = "; ".join({self.bus.missing_watchdog_reason(id) for id in self._ids} - {""})
-            said = f"has no watchdog{f': {why}' if why else ''}"
-            self._require(armed, f"{said} (setting unwatched: accept goes without)")
+            watched |= {id for id in self._ids if not self.bus.has_watchdog(id)}
+        if self.bus.settings.get("allow_missing_watchdog") != "true":
+            reasons = {self.bus.missing_watchdog_reason(id) for id in self._ids} - {""}
+            reason = f": {'; '.join(sorted(reasons))}" if reasons else ""
+            remedy = "set allow_missing_watchdog=true to activate without"
+            self._require(watched, f"has no watchdog{reason}; {remedy}")
 
-    def _goal(self, interface: str) -> Vector:
-        """What keeps the arm where it is."""
-        q = self.senses.table[Q]
+    def _holding_command(self, interface: str) -> Vector:
+        """Return the command (nv,) that keeps the arm where it is."""
+        q = self.feedback.table[Q]
         if interface == "position":
             return np.array(q)
         if interface == "velocity":
             return np.zeros(self.arm.nv)
-        return self.limits.gravity_effort(q, self.senses.table[WARM])
+        return self.limiter.gravity_effort(q, self.feedback.table[TEMPERATURE])
 
-    def _send(self, interface: str, goal: Vector) -> None:
-        (q, v, _, warm, _), shafts = self.senses.table, self.senses.shafts
-        fed = self.limits.gravity_effort(q, warm) if shafts.feeds else None
-        self.bus.write(shafts.motor_commands(interface, goal, v, warm, fed))
+    def _send(self, interface: str, value: Vector) -> None:
+        q, v, _, temperature, _ = self.feedback.table
+        feeds = self.transmission.accepts_feedforward
+        gravity = self.limiter.gravity_effort(q, temperature) if feeds else None
+        self.bus.write(self.transmission.motor_commands(interface, value, v, temperature, gravity))
 
-    def _confirm(self, interface: str, start: Vector) -> None:
-        """The arm is held for WATCHED: every motor is heard, has torque, and nothing moves."""
-        heard = np.zeros(self.arm.nv, bool)
-        begun = before = self.bus.now()
+    def _hold(self, interface: str, start: Vector) -> None:
+        """Hold for HOLD_TIME: every motor replies, has torque, and no joint moves."""
+        seen = np.zeros(self.arm.nv, bool)
+        begin = sent = self.bus.now()
         timing = LoopTiming(self._period, self.bus.feedback_delay)
-        hold = make_stop("hold", interface, self.arm, self._state(), self.limits.last, timing)
+        hold = make_stop("hold", interface, self.arm, self._state(), self.limiter.last, timing)
         for cycle in range(MAX_HOLD_CYCLES):
-            heard |= self.senses.update(self.bus.read(), self.bus.now())
+            seen |= self.feedback.update(self.bus.read(), self.bus.now())
             self._require_still(interface, start)
-            self._require_unpressed()
-            if cycle >= MAX_ATTEMPTS and self.bus.now() - begun >= WATCHED:
+            self._require_no_emergency_stop()
+            if cycle >= MAX_ATTEMPTS and self.bus.now() - begin >= HOLD_TIME:
                 break
-            before = self._hold(interface, hold, before)
-        heard &= ~self.senses.freshness.silent
-        self._require([id for id, ok in zip(self._ids, heard, strict=True) if ok], "went silent")
-        lost = [id for id, on in zip(self._ids, self.senses.enabled, strict=True) if on is False]
+            sent = self._send_hold(interface, hold, sent)
+        seen &= ~self.feedback.freshness.missing
+        self._require(
+            [id for id, ok in zip(self._ids, seen, strict=True) if ok], "stopped replying"
+        )
+        lost = [id for id, on in zip(self._ids, self.feedback.enabled, strict=True) if on is False]
         self._require(set(self._ids) - set(lost), "has no torque")
 
-    def _hold(self, interface: str, hold: StopMotion, before: float) -> float:
-        """Goals that keep the arm where it is, after those of ``before``; when they were sent."""
-        now, (q, v, _, warm, _) = self.bus.now(), self.senses.table
-        wanted = hold.command(self._state()).value
-        self._send(interface, self.limits.apply(interface, wanted, q, v, warm, now - before))
+    def _send_hold(self, interface: str, hold: StopMotion, sent: float) -> float:
+        """Send commands that hold the arm, the last ones at ``sent`` [s]; return the time [s]."""
+        now, (q, v, _, temperature, _) = self.bus.now(), self.feedback.table
+        value = hold.command(self._state()).value
+        value = self.limiter.apply(interface, value, q, v, temperature, now - sent)
+        self._send(interface, value)
         return now
 
     def _state(self) -> State:
-        q, v = self.senses.table[Q], self.senses.table[V]
-        return State(self.bus.now(), q, v, self.limits.last)
+        q, v = self.feedback.table[Q], self.feedback.table[V]
+        return State(self.bus.now(), q, v, self.limiter.last)
 
     def _require_still(self, interface: str, start: Vector) -> None:
-        """A position servo that is not told the weight gives way until its spring carries it."""
-        moved, limit = np.abs(self.senses.table[Q] - start), self.settings.activation_max_motion
-        if interface == "position" and not self.senses.shafts.feeds:
+        """Require no motion; a position servo without feedforward sags until its spring holds."""
+        moved, limit = np.abs(self.feedback.table[Q] - start), self.settings.activation_max_motion
+        if interface == "position" and not self.transmission.accepts_feedforward:
             limit += SAG
         if not (moved <= limit).all():
             i = int(np.argmax(moved))
-            said = f"joint '{self._name(i)}' moved by {moved[i]:.4g} rad, limit {limit:g}"
-            raise DriverFault(f"not activated: {said}")
+            joint, unit = self._name(i), self.arm.joints[i].unit
+            raise DriverFault(
+                f"not activated: joint '{joint}': motion = {moved[i]:.4g} {unit};"
+                f" expected at most {limit:g}"
+            )
 
-    def _require_unpressed(self) -> None:
-        if self.button.engaged:
-            raise DriverFault(f"not activated: emergency stop by {self.button.source}")
+    def _require_no_emergency_stop(self) -> None:
+        if self.emergency_stop.engaged:
+            raise DriverFault(f"not activated: emergency stop by {self.emergency_stop.source}")
 
-    def _require(self, ids: Collection[int], said: str) -> None:
+    def _require(self, ids: Collection[int], cause: str) -> None:
         for i, id in enumerate(self._ids):
             if id not in ids:
-                raise DriverFault(f"not activated: joint '{self._name(i)}' (motor {id}) {said}")
+                raise DriverFault(f"not activated: joint '{self._name(i)}' (motor {id}) {cause}")
 
     def _name(self, i: int) -> str:
         return self.arm.joint_names[i]

@@ -1,4 +1,4 @@
-"""A driver by its registered name: a bus of motors becomes an arm, a driver is what it is."""
+"""Drivers by name: a motor bus becomes a ``MotorBusDriver``, a ``Driver`` is used as it is."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
-UNWATCHED = "unwatched"
-"""Setting of every driver: "accept" goes without motors' watchdogs."""
+ALLOW_MISSING_WATCHDOG = "allow_missing_watchdog"
+"""Setting of every driver: "true" activates motors without a watchdog."""
 WITHOUT_MOTORS = ("simulated", "topic")
 
 
@@ -32,12 +32,39 @@ def build_driver(
     period: float = 0.0,
     events: Events | None = None,
 ) -> Driver:
-    """The driver registered as ``name``, unconfigured: nothing is opened yet.
+    """Create the driver registered as ``name``, unconfigured: nothing is opened yet.
 
-    ``period`` [s] is the host's configured control period; 0: measured only.
-    ``settings`` (port, baud ...) go over those of the URDF's <ros2_control> block. Raises
-    UnknownName for another name, PluginError for a plugin that cannot be imported, ConfigError
-    for a URDF without the motors' wiring and for motors that do not take ``interface``.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm; for motors its URDF has a <ros2_control> block.
+    name : str
+        Registered name, for example "dynamixel" or "simulated".
+    settings : Mapping[str, str]
+        Settings (port, baud ...) that override those of the <ros2_control> block.
+    safety : SafetySettings
+        Time-outs, limits and the stop policy.
+    interface : str
+        Command interface: "effort", "voltage", "position" or "velocity".
+    period : float
+        Configured control period [s]; 0 uses the measured one only.
+    events : Events, optional
+        Receives every trip and event.
+
+    Returns
+    -------
+    Driver
+        A ``MotorBusDriver`` for motors.
+
+    Raises
+    ------
+    UnknownName
+        No driver or setting has this name.
+    PluginError
+        A plugin cannot be imported.
+    ConfigError
+        The URDF names no motors, or they do not accept ``interface``.
+
     """
     kind = plugins.load_class("drivers", name)
     if isinstance(kind, type) and issubclass(kind, MotorBus):
@@ -48,30 +75,32 @@ def build_driver(
     if isinstance(kind, type) and issubclass(kind, Driver):
         with plugins.guarded("drivers", name):
             return kind(arm)
-    raise ConfigError(f"driver '{name}' is {kind!r}: a MotorBus or a Driver is expected")
+    raise ConfigError(f"driver '{name}': class = {kind!r}; expected a MotorBus or a Driver")
 
 
 def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTINGS) -> MotorBus:
-    """The arm's motors alone, without safety; errors as of ``build_driver``.
+    """Create the bus of the arm's motors, without safety functions; errors as ``build_driver``.
 
-    Raises ConfigError for a driver that has no motors.
+    Raises ConfigError for a driver without motors.
     """
-    kind, wiring = bus_class(name, settings), read_hardware_info(arm)
+    kind, info = bus_class(name, settings), read_hardware_info(arm)
     with plugins.guarded("drivers", name):
-        return kind(wiring.motors, {**wiring.settings, **settings})
+        return kind(info.motors, {**info.settings, **settings})
 
 
 def bus_class(name: str, settings: Mapping[str, str] = NO_SETTINGS) -> type[MotorBus]:
-    """The kind of motors that the driver ``name`` speaks to; errors as of ``build_bus``.
+    """Return the bus class of the driver ``name``; errors as ``build_bus``.
 
-    Raises UnknownName for a setting that it does not know.
+    Raises UnknownName for a setting that the class does not have.
     """
     kind = None if name in WITHOUT_MOTORS else plugins.load_class("drivers", name)
     if not (isinstance(kind, type) and issubclass(kind, MotorBus)):
-        known = ", ".join(n for n in plugins.registered_names("drivers") if n not in WITHOUT_MOTORS)
-        raise ConfigError(f"driver '{name}' has no motors; known with motors: {known}")
-    known_names = (*kind.setting_names, "port", "baud", UNWATCHED)
-    for given in settings if kind.setting_names else ():
-        if re.sub(r"_\d+$", "", given) not in known_names:
-            raise UnknownName(f"setting of driver '{name}'", given, known_names)
+        with_motors = [n for n in plugins.registered_names("drivers") if n not in WITHOUT_MOTORS]
+        raise ConfigError(
+            f"driver = '{name}' has no motors; expected one of {', '.join(with_motors)}"
+        )
+    setting_names = (*kind.setting_names, "port", "baud", ALLOW_MISSING_WATCHDOG)
+    for setting in settings if kind.setting_names else ():
+        if re.sub(r"_\d+$", "", setting) not in setting_names:
+            raise UnknownName(f"setting of driver '{name}'", setting, setting_names)
     return kind

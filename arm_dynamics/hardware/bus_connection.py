@@ -1,4 +1,4 @@
-"""A bus that may be gone and come back: opened again now and then, never waited for."""
+"""Connection to a motor bus that may be lost and restored; nothing waits for it."""
 
 from __future__ import annotations
 
@@ -14,41 +14,49 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CLOSE_TIMEOUT = 2.0
-"""Longest that a close waits for what another thread does on the bus [s]."""
+"""Longest time [s] that a close waits for another thread on the bus."""
 
 
 class BusConnection:
-    """Opens a bus whole or not at all; ``lost_reason`` says why it is lost, "" while it is not.
+    """Open a bus completely or not at all.
 
-    ``lock`` is held by the one thread that talks on the bus: no goal may follow a torque off, no
-    answer be taken for that to another question.
+    The thread that uses the bus holds ``lock``: no command may follow a torque off, and no reply be
+    taken for that to another request.
+
+    Attributes
+    ----------
+    lost_reason : str
+        Why the connection is lost; "" while it is not.
+    opened : bool
+        Whether motors may receive what is sent.
+
     """
 
-    def __init__(self, bus: MotorBus, interface: str, period: float) -> None:
+    def __init__(self, bus: MotorBus, interface: str, reconnect_period: float) -> None:
         self.bus = bus
         self.interface = interface
-        self.period = period
+        self.reconnect_period = reconnect_period
         self.lost_reason = ""
         self.opened = False
-        """Whether motors may hear what is sent."""
-        self._next = 0.0
-        self.lock = RLock()  # a signal's handler may interrupt its own thread
+        self._next_attempt = 0.0
+        self.lock = RLock()  # reentrant: a signal handler may interrupt its own thread
 
     @contextmanager
     def final_lock(self) -> Iterator[None]:
-        """As ``lock``; after PATIENCE without regard to a thread that hangs."""
-        mine = self.lock.acquire(timeout=CLOSE_TIMEOUT)
+        """Hold ``lock``; after CLOSE_TIMEOUT continue without it, in case a thread hangs."""
+        acquired = self.lock.acquire(timeout=CLOSE_TIMEOUT)
         try:
             yield
         finally:
-            if mine:
+            if acquired:
                 self.lock.release()
 
     def open(self, torque_on_ids: Collection[int] = ()) -> None:
-        """Open, check every motor, torque off; raises DriverFault with the port closed again.
+        """Open the bus, check every motor, disable torque.
 
-        Motors that are ``torque_on_ids`` had torque when they were heard last: they are told to switch it
-        off before anything is checked, so that one that is missing does not keep the others on.
+        Motors of ``torque_on_ids`` had torque when the connection was lost. Their torque is
+        disabled before anything is checked, so that a missing motor does not keep the others on.
+        Raises DriverFault, with the port closed again.
         """
         try:
             self.bus.open()
@@ -63,7 +71,7 @@ class BusConnection:
         self.lost_reason = ""
 
     def call(self, method: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """A method's answer; an error, raised on as a DriverFault, means that the bus is lost."""
+        """Return what the method returns; any error means a lost connection: DriverFault."""
         try:
             return method(*args, **named)
         except Exception as error:
@@ -71,17 +79,17 @@ class BusConnection:
             raise as_driver_fault(error) from error
 
     def mark_lost(self, error: Exception) -> None:
-        """Close what failed; the next try to open is a period away."""
+        """Close the bus; the next attempt is ``reconnect_period`` away."""
         self.lost_reason = str(error) or type(error).__name__
-        self._next = self.bus.now() + self.period
+        self._next_attempt = self.bus.now() + self.reconnect_period
         self.close()
 
-    def reconnect(self, loose: Collection[int]) -> None:
-        """Try once if it is time to; raises DriverFault while the bus stays lost."""
-        if self.bus.now() < self._next:
-            raise DriverFault(f"lost: {self.lost_reason}")
-        self._next = self.bus.now() + self.period
-        self.open(loose)
+    def reconnect(self, torque_on_ids: Collection[int]) -> None:
+        """Open once if an attempt is due; raises DriverFault while the connection is lost."""
+        if self.bus.now() < self._next_attempt:
+            raise DriverFault(f"connection lost: {self.lost_reason}")
+        self._next_attempt = self.bus.now() + self.reconnect_period
+        self.open(torque_on_ids)
 
     def close(self) -> None:
         """Release the port; never raises."""
@@ -91,7 +99,7 @@ class BusConnection:
 
 
 def as_driver_fault(error: Exception) -> DriverFault:
-    """The error itself when it is a DriverFault, else one that names it."""
+    """Return the error itself if it is a DriverFault, else one with its name."""
     if isinstance(error, DriverFault):
         return error
     return DriverFault(f"{type(error).__name__}: {error}")

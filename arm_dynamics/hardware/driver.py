@@ -1,10 +1,6 @@
-"""The states of life of a physical arm.
+"""Interface of every arm, simulated or physical, and what a driver reports.
 
-What an arm's motors told last, joint by joint, and how old that is.
-
-What one joint's motor takes and tells.
-
-The seam of every arm, simulated or physical; the life cycle is ros2_control's.
+The lifecycle is that of ros2_control: configure, activate, read and write, deactivate, close.
 """
 
 from __future__ import annotations
@@ -22,33 +18,44 @@ from arm_dynamics.model.arm_model import ArmModel
 
 
 class DriverState(Enum):
-    """What a physical arm does now."""
+    """Lifecycle state of a physical arm."""
 
     UNCONFIGURED = "unconfigured"
-    """Nothing is open."""
+    """No connection."""
     INACTIVE = "inactive"
-    """Reading only: torque is off."""
+    """Feedback is read, torque is disabled."""
     ACTIVE = "active"
-    """Torque is on and commands are obeyed."""
+    """Torque is enabled, commands are executed."""
     STOPPED = "stopped"
-    """Torque is on, commands are not obeyed: the stop policy acts because of a trip."""
+    """Torque is enabled, commands are not executed: a trip started the stop policy."""
     ERROR = "error"
-    """The port is gone; it is tried again."""
+    """The connection is lost; a new one is tried periodically."""
 
     @property
     def torque_enabled(self) -> bool:
-        """Whether torque is on."""
+        """Whether torque is enabled."""
         return self is DriverState.ACTIVE or self is DriverState.STOPPED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmFeedback:
-    """Time [s] of the newest reading; q [rad], v [rad/s], tau [N·m] at the joint, each (nv,).
+    """Feedback of all joints; NaN for what a motor does not report and for missing joints.
 
-    ``temperature`` [°C], ``supply`` [V] and ``age`` [s] are (nv,) too. What a motor does not
-    tell is NaN, and so is everything of a joint that is silent for too long; a joint that never
-    answered has an infinite age. ``fault`` is each motor's own word, "" for none; ``enabled``
-    whether it applies torque, None where that is not known.
+    Attributes
+    ----------
+    time : float
+        Time [s] of the newest reading.
+    q, v, tau : Vector, shape (nv,)
+        Position [rad or m], velocity [rad/s or m/s] and effort [N·m or N] at the joint.
+    temperature, supply : Vector, shape (nv,)
+        Motor temperature [°C] and supply voltage [V].
+    age : Vector, shape (nv,)
+        Age [s] of the last reading; infinite before the first.
+    fault : tuple of str
+        Fault reported by each motor; "" for none.
+    enabled : tuple of bool or None
+        Whether each motor applies torque; None if it is not reported.
+
     """
 
     time: float
@@ -67,10 +74,18 @@ MEASURED, ESTIMATED, NONE = "measured", "estimated", "none"
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Command ``interfaces`` of one joint, and how its effort is known.
+    """Command interfaces of one joint and the source of its effort.
 
-    ``effort_source`` is "measured" (from a current with a known constant), "estimated" (by the motor's
-    law from its voltage) or "none".
+    Attributes
+    ----------
+    joint : str
+        Name of the joint.
+    interfaces : tuple of str
+        Command interfaces.
+    effort_source : str
+        "measured" (from a current with a known constant), "estimated" (from the voltage by the
+        motor model) or "none".
+
     """
 
     joint: str
@@ -79,50 +94,57 @@ class Capability:
 
 
 class Driver(ABC):
-    """Reads states from an arm and writes commands to it: rad, rad/s, N·m at the joint."""
+    """Read states from an arm and write commands to it, in joint coordinates.
+
+    Attributes
+    ----------
+    extra_interfaces : tuple of str
+        Command interfaces accepted in addition to those of the arm's actuators.
+    fit : callable or None
+        Checks a controller's gains at positions (nv,) before torque is enabled. If it raises
+        InvalidValue, the gains are unstable and the driver is not configured or activated.
+    command_epoch : int
+        Number of times that commands began to be executed: after each activation and each stop. The
+        controller restarts from the measured state when it changes.
+
+    """
 
     extra_interfaces: tuple[str, ...] = ()
-    """Command interfaces that may be taken beside those of the arm's actuators."""
     fit: Callable[[Vector], None] | None = None
-    """Checks the gains of whoever commands the arm at the positions (nv,), before torque is on.
-
-    Raises InvalidValue where they are unstable: the driver is then not configured or activated."""
     command_epoch: int = 0
-    """How often commands began to be obeyed: with torque on, and after every stop. Whoever
-    commands the arm then begins anew from where it is."""
 
     def __init__(self, arm: ArmModel) -> None:
         self.arm = check_arm(arm)
 
     @property
     def held(self) -> Vector | None:
-        """Position goals (nv,) [rad or m] that hold the arm now; None where that is not known."""
+        """Position commands (nv,) [rad or m] that hold the arm now; None if not known."""
         return None
 
     @property
     def timing(self) -> LoopTiming | None:
-        """Control period and delay of the loop that commands the arm; None: not known."""
+        """Control period and delay of the loop that commands the arm; None if not known."""
         return None
 
     def configure(self) -> None:
-        """Open and check what is connected; nothing moves."""
+        """Connect and check what is connected; nothing moves."""
 
     def activate(self) -> None:
-        """Take control of the arm where it stands; nothing moves."""
+        """Enable commands at the measured configuration; nothing moves."""
 
     @abstractmethod
     def read(self) -> State:
-        """The newest measured state; raises DriverFault when there is none."""
+        """Return the newest measured state; raises DriverFault if none exists."""
 
     @abstractmethod
     def write(self, command: Command) -> None:
-        """Send a command that the guard has passed."""
+        """Send a command that the guard has accepted."""
 
     def idle(self) -> None:
-        """No command this time: the arm's own watch decides what follows."""
+        """Complete a control cycle without a command; the arm's command watchdog acts."""
 
     def deactivate(self) -> None:
-        """Give up control; reading goes on."""
+        """Disable commands; reading continues."""
 
     def controlled_stop(self) -> None:
         """Bring the arm to rest without further commands."""

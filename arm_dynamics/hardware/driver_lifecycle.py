@@ -1,175 +1,223 @@
-"""The life of a physical arm: opened, reading, active, stopped, lost and back."""
+"""Lifecycle of a physical arm: its state, its bus connection and the torque of its motors."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from threading import RLock
+from typing import TypeVar
 
-from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import DriverFault
-from arm_dynamics.core.state import State
 from arm_dynamics.hardware.activation import MAX_ATTEMPTS, Activation
-from arm_dynamics.hardware.bus_connection import as_driver_fault
+from arm_dynamics.hardware.bus_connection import BusConnection, as_driver_fault
 from arm_dynamics.hardware.driver import DriverState
-from arm_dynamics.hardware.driver_components import CLOSED, DriverComponents
-from arm_dynamics.hardware.feedback_buffer import Q
-from arm_dynamics.safety.events import Trip
+from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer
+from arm_dynamics.hardware.motor_bus import MotorBus
+from arm_dynamics.hardware.stop_controller import PeriodMeter
+from arm_dynamics.hardware.transmission import Transmission
+from arm_dynamics.safety.command_limiter import CommandLimiter
+from arm_dynamics.safety.emergency_stop import (
+    EmergencyStopLatch,
+    TorqueOffRequest,
+    motors_with_torque,
+)
+from arm_dynamics.safety.events import Events, Trip, Trips
 
-MAX_RESET_READINGS = 5
-"""Readings that a reset waits for good news: a motor may miss a cycle, and tell its old fault."""
+T = TypeVar("T")
 MAX_TORQUE_OFF_ATTEMPTS = 10
-"""How often torque off is asked for before a port is released; watchdogs do the rest."""
+"""Requests to disable torque before the port is released; then watchdogs must do it."""
+CLOSED = (DriverState.UNCONFIGURED, DriverState.ERROR)
 
 
-class DriverLifecycle(DriverComponents):
-    """Every change of life, around the cycle that ``MotorBusDriver`` adds."""
+class DriverLifecycle:
+    """State transitions of the motors on one bus.
 
-    def configure(self) -> None:
-        """Open the port, check every motor, torque off; nothing moves."""
-        with self._link.lock:
-            if self.status is DriverState.UNCONFIGURED:
-                self._closed = False
-                warm_up()  # up to a minute on a new machine: long before torque
-                if self.timing is not None:
-                    self._fit_gains()
-                self._link.open(self._ids if self.emergency_stopped else ())
-                self._begin_reading()
+    ==============  =====================================  =================================
+    transition      from -> to                             method
+    ==============  =====================================  =================================
+    configure       UNCONFIGURED -> INACTIVE               ``open``
+    activate        INACTIVE -> ACTIVE                     ``enable_torque``
+    trip            ACTIVE -> STOPPED                      ``stop``
+    recovery        STOPPED -> ACTIVE                      ``execute_commands``
+    deactivate      ACTIVE, STOPPED -> INACTIVE            ``confirm_torque_off``
+    loss            any but UNCONFIGURED -> ERROR          ``call``
+    reconnection    ERROR -> INACTIVE                      ``require_open``
+    close           any -> UNCONFIGURED                    ``close``
+    ==============  =====================================  =================================
 
-    def activate(self) -> None:
-        """Torque on where the arm stands; raises DriverFault, torque off, saying why not."""
-        with self._link.lock:
-            if self.status is not DriverState.ACTIVE:
-                self._require_free()
-                self._fit_gains()
-                self._take_up()
+    Attributes
+    ----------
+    state : DriverState
+        The present state.
+    emergency_stop : EmergencyStopLatch
+        Latched from any thread.
+    torque_off : TorqueOffRequest
+        Motors that have not confirmed yet that torque is disabled.
+    closing : bool
+        Whether ``close`` was called, perhaps by another thread.
 
-    def deactivate(self) -> None:
-        """Torque off; reading goes on.
+    """
 
-        Raises DriverFault naming motors that have not confirmed it; they go on being asked.
+    def __init__(
+        self, transmission: Transmission, bus: MotorBus, reconnect_period: float,
+        feedback: FeedbackBuffer, period: PeriodMeter, trips: Trips, events: Events,
+    ) -> None:  # fmt: skip
+        self.bus = bus
+        self.connection = BusConnection(bus, transmission.interface, reconnect_period)
+        self._transmission, self._ids = transmission, transmission.ids
+        self._feedback, self._period = feedback, period
+        self._trips, self._events = trips, events
+        self.state = DriverState.UNCONFIGURED
+        self.emergency_stop, self.torque_off = EmergencyStopLatch(), TorqueOffRequest()
+        self.closing = False
+
+    @property
+    def lock(self) -> RLock:
+        """Lock of the bus, held for each control cycle and each transition."""
+        return self.connection.lock
+
+    def call(self, method: Callable[..., T], *args: object) -> T:
+        """Return what a method of the bus returns; on an error the state becomes ERROR.
+
+        Raises
+        ------
+        DriverFault
+            The connection is lost.
+
         """
-        with self._link.lock:
-            if self.status not in CLOSED:
-                self._confirm_off()
+        try:
+            return self.connection.call(method, *args)
+        except DriverFault as error:
+            if self.closing:  # closed by another thread: no fault
+                self.state = DriverState.UNCONFIGURED
+                raise
+            self.state = DriverState.ERROR
+            self._discard_measurements()
+            self._trips.add(Trip("connection_lost", "", 0, 0, "", self.bus.now(), str(error)))
+            raise
 
-    def controlled_stop(self) -> None:
-        """Let the stop policy act until ``reset``."""
-        if self.status.torque_enabled:
-            self._trip(Trip("controlled_stop", "", 0, 0, "", self.bus.now()))
+    def open(self) -> None:
+        """Open the port, check every motor and disable torque; raises DriverFault."""
+        # after an emergency stop torque is disabled first: a motor may be missing
+        self.connection.open(self._ids if self.emergency_stop.engaged else ())
+        self._start_reading()
 
-    def emergency_stop(self, source: str) -> None:
-        """Latch: torque off from the next cycle on, until ``reset``; from any thread."""
-        self._button.engage(source)
+    def require_open(self) -> None:
+        """Reconnect if that is due; raises DriverFault while nothing is open."""
+        if self.state is DriverState.UNCONFIGURED:
+            raise DriverFault("driver: state = unconfigured; expected configured; call configure")
+        if self.state is DriverState.ERROR:
+            self.connection.reconnect(self._ids)
+            self._start_reading()
+            self._events.report(
+                "reconnected", "connection restored; torque is disabled until the next activation"
+            )
 
-    def reset(self) -> None:
-        """Release what is latched, torque off; raises DriverFault naming what still holds.
+    def require_inactive(self) -> None:
+        """Raise DriverFault with the reason why the arm cannot be activated."""
+        if self.state is not DriverState.INACTIVE:
+            raise DriverFault(f"not activated: the arm is {self._description}")
+        latched = "; ".join(str(trip) for trip in self._trips.latched)
+        if latched or self.emergency_stop.engaged:
+            source = self.emergency_stop.source
+            raise DriverFault(f"not activated before a reset: {latched or source}")
+        if self.torque_off.pending:
+            raise DriverFault(f"not activated: {self._unconfirmed}")
 
-        An active arm has nothing to release: it keeps its torque.
-        """
-        with self._link.lock:
-            if self.status is not DriverState.ACTIVE or self.emergency_stopped:
-                self._reset()
+    def enable_torque(self, limiter: CommandLimiter, interface: str) -> None:
+        """Enable torque at the measured configuration; raises DriverFault, torque disabled."""
+        latches = self.torque_off, self.emergency_stop
+        try:
+            Activation(self.bus, self._transmission, self._feedback, limiter, *latches).run(
+                interface
+            )
+        except Exception as error:
+            self._events.report("activation_rejected", str(error))
+            raise as_driver_fault(error) from error
 
-    def _reset(self) -> None:
-        if self.status in CLOSED:
-            raise DriverFault(f"not reset: the arm is {self.status.value} {self._link.lost_reason}")
-        press = self._button.press
-        self._obey_button()
-        self._confirm_off()
-        cleared = set[int]()
-        for _ in range(MAX_RESET_READINGS):
-            still = self._still_wrong()
-            said = zip(self._ids, self.feedback.fault, strict=True)
-            tripped = {id for id, word in said if word} - cleared
-            if tripped:
-                self._call(self.bus.clear_faults, sorted(tripped))
-                cleared |= tripped
-            elif not still:
-                break
-        if still:
-            raise DriverFault("not reset: " + "; ".join(str(trip) for trip in still))
-        if not self._button.release(press):
-            raise DriverFault("not reset: the emergency stop was pressed again")
-        self._trips.clear()
+    def execute_commands(self) -> None:
+        """Execute commands from now on."""
+        self.state = DriverState.UNCONFIGURED if self.closing else DriverState.ACTIVE
 
-    def _still_wrong(self) -> list[Trip]:
-        """What one more reading says that no reset can clear."""
-        self._read()
-        now, told = self.bus.now(), self.feedback
-        found = self._judgement.check_limits(now, told.q, told.v, told.temperature)
-        hot = [trip for trip in found if trip.kind == "temperature"]
-        return self._judgement.check_faults(now, told.fault) + hot
+    def stop(self) -> bool:
+        """Stop executing commands; return whether they were executed."""
+        active = self.state is DriverState.ACTIVE
+        if active:
+            self.state = DriverState.STOPPED
+        return active
 
-    @abstractmethod
-    def _read(self) -> State:
-        """Read every motor once; unlike ``read`` it is no cycle of the host."""
+    def request_torque_off(self, enabled: Iterable[bool | None] | None = None) -> None:
+        """Request to disable the torque of all motors, or of those that report torque."""
+        if enabled is None:
+            self.torque_off.request(self._ids)
+        else:
+            by_id = dict(zip(self._ids, enabled, strict=True))
+            self.torque_off.request(motors_with_torque(by_id))
+
+    def send_torque_off(self) -> None:
+        """Send the pending request once; the state becomes INACTIVE when all have confirmed."""
+        if self.state not in CLOSED:  # opening the port disables torque first
+            self.call(self.torque_off.send, self.bus.disable)
+            if not self.torque_off.pending:
+                self.state = DriverState.INACTIVE
+
+    def confirm_torque_off(self) -> None:
+        """Disable torque; raises DriverFault naming the motors that do not confirm."""
+        self.request_torque_off()
+        self.call(self.torque_off.until_confirmed, self.bus.disable, MAX_ATTEMPTS)
+        if self.torque_off.pending:
+            raise DriverFault(f"{self._unconfirmed}; {self.bus.remedies}")
+        self.state = DriverState.INACTIVE
+
+    def require_not_closed(self) -> None:
+        """Raise DriverFault if nothing is open that could be reset."""
+        if self.state in CLOSED:
+            raise DriverFault(f"not reset: the arm is {self._description}")
+
+    def clear_faults(self, ids: Collection[int]) -> None:
+        """Clear the faults of motors."""
+        self.call(self.bus.clear_faults, sorted(ids))
 
     def close(self) -> None:
-        """Torque off as far as the port lets, then release it; counts what is not confirmed."""
-        self._closed = True
-        with self._link.final_lock():
+        """Disable torque as far as possible and release the port; from any thread."""
+        self.closing = True
+        with self.connection.final_lock():
             try:
-                self._let_go()
+                self._disable_before_close()
             except Exception as error:
-                self.events.report("close_failed", f"torque may be on: {error}")
-            self._link.close()
-            self._lose_sight()
-            self.status = DriverState.UNCONFIGURED
+                self._events.report("close_failed", f"torque may be enabled: {error}")
+            self.connection.close()
+            self._discard_measurements()
+            self.state = DriverState.UNCONFIGURED
 
-    def _let_go(self) -> None:
-        """The last words to the motors: torque off, over a port that may be back again too."""
-        if self.status is DriverState.ERROR:
-            self.bus.open()
-        elif not self._link.opened:
+    def _disable_before_close(self) -> None:
+        if self.state is DriverState.ERROR:
+            self.bus.open()  # the port may be back
+        elif not self.connection.opened:
             return
-        self._off.request(self._ids)
-        self._off.until_confirmed(self.bus.disable, MAX_TORQUE_OFF_ATTEMPTS)
-        if self._off.pending:
-            raise DriverFault(f"torque off is not confirmed by {self._unconfirmed()}")
+        self.request_torque_off()
+        self.torque_off.until_confirmed(self.bus.disable, MAX_TORQUE_OFF_ATTEMPTS)
+        if self.torque_off.pending:
+            raise DriverFault(self._unconfirmed)
 
-    def _take_up(self) -> None:
-        """Torque on, and every part begins anew."""
-        parts = (self.bus, self._senses, self._limits, self._off, self._button)
-        try:
-            Activation(*parts).run(self._asked)
-        except Exception as error:
-            self.events.report("activation_refused", str(error))
-            raise as_driver_fault(error) from error
-        self._trips.clear()
-        self._judgement.restart(self._senses.table[Q])
-        self._good, self._sent = 0, self.bus.now()
-        self._swinging.restart(self._sent)
-        self._settling.restart(self._sent)
-        self._obey_anew()
+    def _start_reading(self) -> None:
+        if self.closing:  # closed by another thread while the port was being opened
+            self.connection.close()
+            self.state = DriverState.UNCONFIGURED
+            raise DriverFault("driver closed while it was being opened")
+        self._discard_measurements()
+        self._trips.clear_self_clearing()
+        self.state = DriverState.INACTIVE
 
-    def _obey_anew(self) -> None:
-        """Hold the arm where it is until the first command of whoever begins anew."""
-        self._watch.restart()
-        self._stop = None
-        self.command_epoch += 1
-        self.status = DriverState.UNCONFIGURED if self._closed else DriverState.ACTIVE
+    def _discard_measurements(self) -> None:
+        self._period.reset()
+        self._feedback.reset()
 
-    def _confirm_off(self) -> None:
-        self._off.request(self._ids)
-        self._call(self._off.until_confirmed, self.bus.disable, MAX_ATTEMPTS)
-        if self._off.pending:
-            said = f"torque off is not confirmed by {self._unconfirmed()}"
-            raise DriverFault(f"{said}; {self.bus.remedies}")
-        self.status, self._stop = DriverState.INACTIVE, None
+    @property
+    def _description(self) -> str:
+        return f"{self.state.value} {self.connection.lost_reason}".strip()
 
-    def _require_free(self) -> None:
-        """Raises DriverFault saying what stands against an activation."""
-        if self.status is not DriverState.INACTIVE:
-            raise DriverFault(
-                f"not activated: the arm is {self.status.value} {self._link.lost_reason}"
-            )
-        latched = "; ".join(str(trip) for trip in self._trips.latched)
-        if latched or self.emergency_stopped:
-            raise DriverFault(f"not activated before a reset: {latched or self._button.source}")
-        if self._off.pending:
-            raise DriverFault(
-                f"not activated: torque off is not confirmed by {self._unconfirmed()}"
-            )
-
+    @property
     def _unconfirmed(self) -> str:
-        names = [motor.joint for motor in self.wiring if motor.id in self._off.pending]
-        return f"joints {', '.join(names)}"
+        pending = self.torque_off.pending
+        names = [motor.joint for motor in self._transmission.motors if motor.id in pending]
+        return f"torque off is not confirmed by joints {', '.join(names)}"

@@ -1,93 +1,298 @@
-"""What an arm knows of its joints: the newest reading of each, with its age."""
+"""Feedback of an arm's joints: which readings are new and plausible, and how old the last one is.
+
+Three steps in each control cycle: a reading must be finite and plausible (``PlausibilityFilter``),
+newer than the last one (``Freshness``), and is then kept as joint values (``FeedbackBuffer``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import nan
+from math import isfinite, nan
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
+from arm_dynamics.core.compiled_math import (
+    COUNT,
+    COUNTS_OUT,
+    FLAGS_OUT,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    compiled_for,
+)
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import ArmFeedback
 from arm_dynamics.hardware.motor_bus import Reading
 from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.safety.command_limiter import MAX_VELOCITY
-from arm_dynamics.safety.feedback_checks import Flags, Freshness, PlausibilityFilter
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 NO_READING = (nan,) * 6
-Q, V, TAU, WARM, SUPPLY = range(5)
+Q, V, TAU, TEMPERATURE, SUPPLY = range(5)
+"""Rows of ``FeedbackBuffer.table``."""
+FADE_AGE = 0.5
+"""Age [s] from which the effort of a joint without feedback fades; zero at twice this age."""
+MAX_VELOCITY_RATIO = 3.0
+"""Velocity, as a multiple of the velocity limit, above which a reading is implausible."""
+POSITION_TOLERANCE = 0.05
+"""Change of position [rad or m] that is plausible after any time."""
 
 
 class FeedbackBuffer:
-    """Readings of motors by id become joints' values; the last ones are kept, never shown as new.
+    """Convert readings of motors to joint values and keep the last valid one of each joint.
 
-    ``table`` (5, nv) has q, v, tau, temperature and supply of the last reading of every joint.
+    Attributes
+    ----------
+    table : Matrix, shape (5, nv)
+        Last valid q [rad or m], v [rad/s or m/s], tau [N·m or N], temperature [°C] and supply [V]
+        of each joint; NaN before the first.
+    freshness : Freshness
+        Age of each joint's last valid reading.
+    plausibility : PlausibilityFilter
+        Readings that wait for a confirmation.
+    latest : ArmFeedback
+        Feedback at the last ``publish``.
+
     """
 
-    def __init__(self, shafts: Transmission, safety: SafetySettings) -> None:
-        size = len(shafts.ids)
-        self.shafts = shafts
+    def __init__(self, transmission: Transmission, safety: SafetySettings) -> None:
+        self._transmission, self._safety = transmission, safety
+        self.reset()
+
+    def reset(self) -> None:
+        """Discard all readings, for example after the connection was lost."""
+        safety, size = self._safety, len(self._transmission.ids)
         self.freshness = Freshness(size, safety.max_missed_cycles, safety.feedback_timeout)
-        speed = np.minimum(shafts.arm.velocity_limit, MAX_VELOCITY)
-        self.plausibility = PlausibilityFilter(speed)
-        self.table: Vector = np.full((5, size), nan)
+        velocity_limit = self._transmission.arm.velocity_limit
+        self.plausibility = PlausibilityFilter(np.minimum(velocity_limit, MAX_VELOCITY))
+        self.table: Matrix = np.full((5, size), nan)
         self.fault = [""] * size
         self.enabled: list[bool | None] = [None] * size
+        self.latest = self.publish(0.0)
 
     @property
-    def complete(self) -> bool:
-        """Whether every joint has been heard at least once."""
-        return bool(np.isfinite(self.freshness.time).all())
-
-    def update(self, readings: Mapping[int, Reading], now: float) -> Flags:
-        """One cycle's answers at ``now`` [s]; which joints (nv,) told something new."""
-        found = [readings.get(id) for id in self.shafts.ids]
-        rows = np.array([NO_READING if r is None else _row(r) for r in found])
-        self.shafts.to_joints(rows)
-        times, *told = columns = rows.T.copy()
-        usable = np.isfinite(told[Q] + told[V])
-        times = np.where(usable, times, nan)
-        before, fresh = self.table[Q], self.freshness
-        times = self.plausibility.filter(times, told[Q], told[V], fresh.time, before)
-        new = fresh.update(times, now)
-        self.table = np.where(new, columns[1:], self.table)
-        for i, r in enumerate(found):
-            if r is not None and not self.plausibility.doubted[i]:
-                self.fault[i], self.enabled[i] = r.fault, r.enabled
-        if self.shafts.uses_voltage:
-            self._estimate()
-        return new
-
     def state(self) -> State:
-        """The newest state; NaN for joints that are silent for too long."""
-        shown = self._shown()
+        """Latest measured state; NaN for joints whose feedback is missing."""
+        shown = self._visible_table()
         return State(self.freshness.newest, shown[Q], shown[V], shown[TAU])
 
-    def feedback(self, now: float) -> ArmFeedback:
-        """Everything that is known at ``now`` [s]."""
+    def update(self, readings: Mapping[int, Reading], now: float) -> BoolArray:
+        """Take the readings of one control cycle.
+
+        Parameters
+        ----------
+        readings : Mapping[int, Reading]
+            Replies by motor id.
+        now : float
+            Time [s] on the port's clock.
+
+        Returns
+        -------
+        BoolArray, shape (nv,)
+            Joints with a new, plausible reading.
+
+        """
+        by_joint = [readings.get(id) for id in self._transmission.ids]
+        rows = np.array([NO_READING if r is None else _row(r) for r in by_joint])
+        self._transmission.to_joints(rows)
+        times, *values = columns = rows.T.copy()
+        times = np.where(np.isfinite(values[Q] + values[V]), times, nan)
+        times = self.plausibility.filter(
+            times, values[Q], values[V], self.freshness.time, self.table[Q]
+        )
+        new = self.freshness.update(times, now)
+        self.table = np.where(new, columns[1:], self.table)
+        for i, r in enumerate(by_joint):
+            if r is not None and not self.plausibility.implausible[i]:
+                self.fault[i], self.enabled[i] = r.fault, r.enabled
+        if self._transmission.uses_voltage:
+            self._estimate_efforts()
+        return new
+
+    def publish(self, now: float) -> ArmFeedback:
+        """Return the feedback at ``now`` [s] and keep it as ``latest``."""
         age = self.freshness.age(now)
         age.setflags(write=False)
-        q, v, tau, temperature, supply = self._shown()
-        fault, enabled = tuple(self.fault), tuple(self.enabled)
-        time = self.freshness.newest
-        return ArmFeedback(time, q, v, tau, temperature, supply, age, fault, enabled)
+        q, v, tau, temperature, supply = self._visible_table()
+        self.latest = ArmFeedback(
+            self.freshness.newest, q, v, tau, temperature, supply, age,
+            tuple(self.fault), tuple(self.enabled),
+        )  # fmt: skip
+        return self.latest
 
-    def _shown(self) -> tuple[Vector, ...]:
+    def implausible_messages(self) -> list[str]:
+        """Return one message for each reading of the last cycle that was held back."""
+        if not self.plausibility.any:
+            return []
+        names, held = self._transmission.arm.joint_names, self.plausibility.held
+        return [
+            f"joint '{names[i]}': position = {held[i]:.4g} is implausible; held back until the"
+            " next reading confirms it"
+            for i in np.flatnonzero(self.plausibility.implausible).tolist()
+        ]
+
+    def _visible_table(self) -> tuple[Vector, ...]:
         table = self.table.copy()
         if not self.freshness.complete:
-            table[:, self.freshness.silent] = nan
+            table[:, self.freshness.missing] = nan
         table.setflags(write=False)
         return tuple(table)
 
-    def _estimate(self) -> None:
-        """Efforts that a motor does not tell, from the voltages sent last."""
+    def _estimate_efforts(self) -> None:
+        """Estimate the efforts that motors do not report from the voltages sent last."""
         unknown = np.isnan(self.table[TAU])
         if unknown.any():
-            guess = self.shafts.estimated(self.table[V], self.table[WARM])
-            self.table[TAU, unknown] = guess[unknown]
+            estimate = self._transmission.estimated(self.table[V], self.table[TEMPERATURE])
+            self.table[TAU, unknown] = estimate[unknown]
 
 
 def _row(r: Reading) -> tuple[float, ...]:
     return r.time, r.q, r.v, r.tau, r.temperature, r.supply
+
+
+class Freshness:
+    """Time of each joint's last new reading and the number of cycles since.
+
+    A reading is new if its time is later than that of the last one, not in the future, and not
+    older than ``feedback_timeout``.
+
+    Attributes
+    ----------
+    time : Vector, shape (nv,)
+        Time [s] of the last new reading; -inf before the first.
+    missed : ndarray of int, shape (nv,)
+        Cycles since.
+    stale : BoolArray, shape (nv,)
+        Joints whose reply in the last cycle was an old reading.
+    missing : BoolArray, shape (nv,)
+        Joints whose last reading is too old to be used.
+    complete : bool
+        Whether no joint is missing.
+
+    """
+
+    def __init__(self, size: int, max_missed_cycles: int, feedback_timeout: float = np.inf) -> None:
+        """Treat joints as missing after ``max_missed_cycles`` or ``feedback_timeout`` [s]."""
+        self.max_missed_cycles = max_missed_cycles
+        self.feedback_timeout = float(feedback_timeout)
+        self.time: Vector = np.full(size, -np.inf)
+        self.missed = np.full(size, max_missed_cycles + 1)
+        self.stale: BoolArray = np.zeros(size, bool)
+        self.missing: BoolArray = np.ones(size, bool)
+        self.complete = False
+
+    def update(self, times: Vector, now: float) -> BoolArray:
+        """Take one cycle's ``times`` (nv,) [s], NaN without a reading; return which are new."""
+        new = np.empty(times.size, np.bool_)
+        self.complete = update_freshness(
+            times, now, self.feedback_timeout, self.max_missed_cycles, self.time, self.missed,
+            new, self.stale, self.missing,
+        )  # fmt: skip
+        return new
+
+    @property
+    def newest(self) -> float:
+        """Time [s] of the newest reading; -inf before any."""
+        return float(self.time.max())
+
+    def age(self, now: float) -> Vector:
+        """Return now - time (nv,) [s]; infinite before the first reading."""
+        return now - self.time
+
+    def confidence(self, now: float) -> Vector:
+        """Return clip(2 - age / FADE_AGE, 0, 1) (nv,), the factor on efforts of missing joints."""
+        confidence: Vector = np.minimum(np.maximum(2 - self.age(now) / FADE_AGE, 0), 1)
+        return confidence
+
+
+@compiled_for(VECTOR, NUMBER, NUMBER, COUNT, VECTOR_OUT, COUNTS_OUT, *[FLAGS_OUT] * 3)
+def update_freshness(
+    times: Vector, now: float, timeout: float, cycles: int, time: Vector, missed: Vector,
+    new: BoolArray, stale: BoolArray, missing: BoolArray,
+) -> bool:  # fmt: skip
+    """Advance ``Freshness`` by one cycle, in place; return whether no joint is missing."""
+    count = 0
+    for i in range(times.size):
+        t = times[i]
+        new[i] = t > time[i] and t <= now and now - t <= timeout
+        stale[i] = isfinite(t) and not new[i]
+        time[i] = t if new[i] else time[i]
+        missed[i] = 0 if new[i] else missed[i] + 1
+        # by time as well: a host that was suspended has missed no cycle
+        missing[i] = missed[i] > cycles or now - time[i] > timeout
+        count += missing[i]
+    return count == 0
+
+
+class PlausibilityFilter:
+    """Hold back readings that no joint can have reached until the next reading confirms them.
+
+    A reading is implausible if |q - q'| > 3 V (t - t') + POSITION_TOLERANCE or |v| > 3 V, with the
+    last valid position q' at time t' and the velocity limit V. Checksums of 8 bits accept one
+    corrupt reply in 256; such a position would trip or move the arm. A real motion of that speed is
+    accepted one cycle later.
+
+    Attributes
+    ----------
+    held : Vector, shape (nv,)
+        Positions held back in the last cycle [rad or m]; NaN for none.
+    implausible : BoolArray, shape (nv,)
+        Joints whose reading was held back in the last cycle.
+    any : bool
+        Whether any was.
+
+    """
+
+    def __init__(self, velocity_limit: Vector) -> None:
+        """Use the velocity limits V (nv,) [rad/s or m/s]."""
+        size = velocity_limit.size
+        self._max_velocity: Vector = MAX_VELOCITY_RATIO * velocity_limit
+        self.held: Vector = np.full(size, nan)
+        self.implausible: BoolArray = np.zeros(size, bool)
+        self.any = False
+
+    def filter(self, time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector) -> Vector:
+        """Return the times of plausible readings.
+
+        Parameters
+        ----------
+        time, q, v : Vector, shape (nv,)
+            Time [s], position and velocity of the readings; NaN for none.
+        last_time, last : Vector, shape (nv,)
+            Time [s] and position of the last valid readings.
+
+        Returns
+        -------
+        Vector, shape (nv,)
+            ``time``, NaN where a reading was held back.
+
+        """
+        self.any = find_implausible(
+            time, q, v, last_time, last, self.held, self._max_velocity, self.implausible
+        )
+        plausible: Vector = np.where(self.implausible, nan, time) if self.any else time
+        return plausible
+
+
+@compiled_for(*[VECTOR] * 5, VECTOR_OUT, VECTOR, FLAGS_OUT)
+def find_implausible(
+    time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, held: Vector,
+    max_velocity: Vector, out: BoolArray,
+) -> bool:  # fmt: skip
+    """Mark implausible readings in ``out`` and put their positions into ``held``; whether any.
+
+    NaN stands for no reading. ``held`` contains the positions held back in the cycle before.
+    """
+    count = 0
+    for i in range(q.size):
+        out[i] = False
+        if isfinite(time[i]):
+            distance = abs(q[i] - last[i])
+            reachable = max_velocity[i] * max(time[i] - last_time[i], 0.0) + POSITION_TOLERANCE
+            fast = distance > reachable or abs(v[i]) > max_velocity[i]
+            confirmed = abs(q[i] - held[i]) <= distance  # nearer to the position held back
+            out[i] = fast and isfinite(last[i]) and not confirmed
+            held[i] = q[i] if out[i] else nan
+            count += out[i]
+    return count > 0

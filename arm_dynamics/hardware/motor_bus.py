@@ -1,4 +1,4 @@
-"""The seam of every motor's protocol: motors by id on one port, each with a result of its own."""
+"""Interface of every motor protocol: motors by id on one port, with a separate result for each."""
 
 from __future__ import annotations
 
@@ -11,17 +11,27 @@ from typing import ClassVar
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.model.hardware_info import JointMotor
 
-CORRUPT = "garbled"
-"""Model of what answers in pieces: two motors with one id talking at once."""
+CORRUPT = "corrupt"
+"""Model of a motor whose replies are corrupt: two motors with one id reply at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one motor answered, at its output shaft: rad, rad/s, N·m.
+    """Reply of one motor, at its output shaft; NaN for what it does not report.
 
-    ``time`` [s] is when the answer arrived, on the port's clock. NaN where the motor does not
-    tell. ``fault`` is the motor's own word for what tripped it, "" for none; ``enabled`` whether
-    it applies torque, None where it does not tell.
+    Attributes
+    ----------
+    time : float
+        Arrival [s] of the reply on the port's clock.
+    q, v, tau : float
+        Position [rad], velocity [rad/s] and torque [N·m].
+    temperature, supply : float
+        Motor temperature [°C] and supply voltage [V].
+    fault : str
+        Fault in the manufacturer's words; "" for none.
+    enabled : bool or None
+        Whether the motor applies torque; None if it does not report that.
+
     """
 
     time: float
@@ -36,9 +46,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MotorCommand:
-    """What one motor is asked at its output shaft: N·m, rad, rad/s or V by ``interface``.
+    """Command of one motor at its output shaft.
 
-    ``feedforward_effort`` [N·m] carries the load of a position or a velocity where a bus ``feeds_effort``.
+    Attributes
+    ----------
+    interface : str
+        "effort", "position", "velocity" or "voltage".
+    value : float
+        In N·m, rad, rad/s or V.
+    feedforward_effort : float
+        Torque [N·m] in addition to a position or velocity, if the bus
+        ``accepts_feedforward_effort``.
+
     """
 
     interface: str
@@ -48,10 +67,10 @@ class MotorCommand:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredMotor:
-    """A motor that a scan met: its id, what it says it is, and on which rate it answered.
+    """Motor found by a scan.
 
-    Two motors with one id are two of these, or one whose ``model`` is GARBLED; an id of -1 is one
-    that could not be made out.
+    Two motors with one id are two of these, or one whose ``model`` is CORRUPT. An ``id`` of -1
+    could not be decoded. ``baud`` [bit/s] is the rate of the reply.
     """
 
     id: int
@@ -61,96 +80,103 @@ class DiscoveredMotor:
 
 
 class MotorBus(ABC):
-    """Speaks one vendor's protocol. One bad motor never costs the others their answers.
+    """One vendor's protocol. One bad motor never costs the others their replies.
 
-    Every method raises DriverFault where the port is gone, and then until ``open`` succeeds.
-    Nothing here moves a motor but ``write`` after ``enable``; nothing blocks for longer than
-    ``timeout`` a call.
+    Every method raises DriverFault if the connection is lost, and then until ``open`` succeeds.
+    Only ``write`` after ``enable`` moves a motor. No call blocks for longer than its time-out.
+
+    Attributes
+    ----------
+    estimates_effort : bool
+        Whether ``Reading.tau`` is computed by a motor model instead of measured.
+    feedback_delay : float
+        Age [control periods] of the readings of one ``read``: 1 if they reply to the last commands.
+    accepts_feedforward_effort : bool
+        Whether position and velocity commands carry an additional effort; others ignore it.
+    setting_names : tuple of str
+        Names of settings, NAME_3 for motor 3; empty if any name is accepted.
+    bauds : tuple of int
+        Rates [bit/s] for a scan, the most common first; empty if the rate does not matter.
+
     """
 
     estimates_effort: ClassVar[bool] = False
-    """Whether a Reading's tau is reckoned from a motor model instead of measured."""
     feedback_delay: ClassVar[float] = 0.0
-    """Age [control periods] of the Readings of one ``read``: 1 where they answer the last goals."""
     accepts_feedforward_effort: ClassVar[bool] = False
-    """Whether goals of position and velocity take an effort beside; others ignore it."""
     setting_names: ClassVar[tuple[str, ...]] = ()
-    """Names of settings, NAME_3 meaning motor 3; empty where any name is taken."""
     bauds: ClassVar[tuple[int, ...]] = ()
-    """Rates [bit/s] at which a scan looks, the most usual first; empty where it is no matter."""
 
     def __init__(self, motors: Sequence[JointMotor], settings: Mapping[str, str]) -> None:
-        """``settings`` are the URDF's hardware params (port, baud ...), a user's own over them."""
+        """Store ``motors`` by id and the ``settings`` (port, baud ...) of the URDF and the user."""
         self.motors = {motor.id: motor for motor in motors}
         self.settings = dict(settings)
 
     @property
     def remedies(self) -> str:
-        """What to do where motors do not answer: the likely causes, settings with their values."""
+        """Remedies if motors do not reply: the likely causes, settings with their values."""
         return "check power, cable and motor ids"
 
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> Sequence[DiscoveredMotor]:
-        """Every motor that answers on the line of ``settings``, at its one rate; reads only.
+        """Return every motor that replies on the port of ``settings``, at its one rate; reads only.
 
-        Raises ConfigError where this kind of motor cannot be looked for, DriverFault where the
-        port cannot be opened.
+        Raises ConfigError if this protocol has no scan, DriverFault if the port cannot be opened.
         """
-        raise ConfigError(f"{cls.__name__}: this driver cannot look for motors")
+        raise ConfigError(f"{cls.__name__}: scan is not supported by this driver")
 
     def has_watchdog(self, id: int) -> bool | None:
-        """Whether the motor is able to stop by itself when it hears nothing; None: not told."""
+        """Return whether the motor can stop automatically without commands; None if not known."""
         return None
 
     def missing_watchdog_reason(self, id: int) -> str:
-        """Why it is not, and what would help; "" where there is nothing to say."""
+        """Return why the motor has no watchdog, and a remedy; "" if there is nothing to report."""
         return ""
 
     @abstractmethod
     def now(self) -> float:
-        """The port's clock [s], monotonic: that of every Reading."""
+        """Return the time [s] on the port's monotonic clock, that of every Reading."""
 
     @abstractmethod
     def open(self) -> None:
-        """Open the port for this program alone."""
+        """Open the port for this program exclusively."""
 
     @abstractmethod
     def identify(self) -> None:
-        """Check that every motor answers, once, as the model that it should be.
+        """Check that every motor replies, once, with the configured model; reads only.
 
-        Raises DriverFault naming all that are missing, doubled or of another model; reads only.
+        Raises DriverFault naming all that are missing, duplicated or of another model.
         """
 
     @abstractmethod
     def prepare(self, interface: str) -> None:
-        """Set up every motor, torque off, for ``interface``; raises DriverFault if it cannot."""
+        """Set up every motor for ``interface``, torque disabled; raises DriverFault on failure."""
 
     @abstractmethod
     def interfaces(self, id: int) -> tuple[str, ...]:
-        """What the motor takes: some of "effort", "position", "velocity", "voltage"."""
+        """Return the motor's command interfaces, of "effort", "position", "velocity", "voltage"."""
 
     @abstractmethod
     def read(self) -> Mapping[int, Reading]:
-        """The motors that answered now, by id; those that did not are left out."""
+        """Return the readings of the motors that replied now, by id."""
 
     @abstractmethod
     def write(self, goals: Mapping[int, MotorCommand]) -> None:
-        """Send goals to motors that are enabled."""
+        """Send commands to enabled motors, by id."""
 
     @abstractmethod
     def enable_watchdog(self, timeout: float) -> Collection[int]:
-        """Have motors stop by themselves after ``timeout`` [s] of silence; those that will."""
+        """Let motors stop automatically after ``timeout`` [s] without commands; ids that will."""
 
     @abstractmethod
     def enable(self, ids: Collection[int]) -> Collection[int]:
-        """Torque on; the ids that confirmed it."""
+        """Enable torque; return the ids that confirmed it."""
 
     @abstractmethod
     def disable(self, ids: Collection[int]) -> Collection[int]:
-        """Torque off; the ids that confirmed it by reading it back."""
+        """Disable torque; return the ids that confirmed it when read back."""
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
-        """Reset tripped motors, torque off; the ids that are free of faults now."""
+        """Reset motors with faults, torque disabled; return the ids without a fault now."""
         return ()
 
     @abstractmethod

@@ -1,185 +1,304 @@
-"""A physical arm: joints from motors on a bus, and what safety makes of every command."""
+"""Driver of a physical arm: motors on a bus, with safety functions between command and motor."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
-from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.compiled_math import warm_up
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.hardware.driver import DriverState
-from arm_dynamics.hardware.driver_lifecycle import DriverLifecycle
-from arm_dynamics.hardware.feedback_buffer import WARM, V
-from arm_dynamics.safety.emergency_stop import motors_with_torque
-from arm_dynamics.safety.events import Trip
+from arm_dynamics.core.timing import LoopTiming
+from arm_dynamics.hardware.bus_connection import as_driver_fault
+from arm_dynamics.hardware.driver import ArmFeedback, Driver, DriverState
+from arm_dynamics.hardware.driver_lifecycle import CLOSED, DriverLifecycle
+from arm_dynamics.hardware.feedback_buffer import TEMPERATURE, FeedbackBuffer, Q
+from arm_dynamics.hardware.motor_bus import MotorBus
+from arm_dynamics.hardware.safety_supervisor import SafetySupervisor
+from arm_dynamics.hardware.stop_controller import PeriodMeter
+from arm_dynamics.hardware.transmission import Transmission
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
+from arm_dynamics.safety.command_limiter import CommandLimiter
+from arm_dynamics.safety.events import Events, Trip, Trips
+from arm_dynamics.safety.safety_settings import SafetySettings
+
+MAX_RESET_READINGS = 5
+"""Readings until a reset fails: a motor may miss a cycle and report its old fault."""
 
 
-class MotorBusDriver(DriverLifecycle):
-    """Drives an arm's motors through one bus; the only place that decides what they get.
+class MotorBusDriver(Driver):
+    """Drive an arm's motors on one bus; the only place that decides what motors receive.
 
-    One cycle is ``read`` and then ``write`` or ``idle``, which follows by itself after some reads
-    without one. Nothing but DriverFault leaves ``read``
-    and the changes of life; ``write``, ``idle`` and ``close`` raise nothing for a bus that fails.
-    All calls come from one thread, but for ``emergency_stop`` and ``close``.
-    Raises ConfigError for motors that do not take ``interface`` or the stop policy.
+    A control cycle is ``read``, then ``write`` or ``idle``. ``read`` calls ``idle`` after some
+    reads without one. ``read`` and the lifecycle transitions raise DriverFault only; ``write``,
+    ``idle`` and ``close`` raise nothing if the bus fails. Call all methods from one thread, except
+    ``emergency_stop`` and ``close``.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm with its joint limits and actuators.
+    bus : MotorBus
+        The motors.
+    wiring : Sequence[JointMotor], optional
+        Motor of each joint; by default that of the URDF's <ros2_control> block.
+    interface : str
+        Command interface: "effort", "voltage", "position" or "velocity".
+    safety : SafetySettings
+        Time-outs, limits and the stop policy.
+    events : Events, optional
+        Receives every trip and event; by default they are logged.
+    period : float
+        Configured control period [s]; 0 uses the measured one only.
+
+    Raises
+    ------
+    ConfigError
+        Motors do not accept ``interface`` or the stop policy.
+
     """
 
-    def read(self) -> State:
-        """One cycle of the bus; joints that are silent for too long are NaN.
+    def __init__(
+        self,
+        arm: ArmModel,
+        bus: MotorBus,
+        *,
+        wiring: Sequence[JointMotor] | None = None,
+        interface: str = "effort",
+        safety: SafetySettings = SafetySettings(),  # noqa: B008  # frozen
+        events: Events | None = None,
+        period: float = 0.0,
+    ) -> None:
+        super().__init__(arm)
+        self.bus, self.interface, self.safety = bus, interface, safety
+        self.wiring = tuple(read_hardware_info(arm).motors if wiring is None else wiring)
+        self.events = events or Events()
+        self.extra_interfaces = (interface,)
+        self._joint_interface = "effort" if interface == "voltage" else interface
+        self._transmission = Transmission(arm, self.wiring, bus, interface)
+        self.capabilities = self._transmission.capabilities
+        """Command interfaces of each joint, and the source of its effort."""
+        self._period = PeriodMeter(period, bus.feedback_delay)
+        self._feedback = FeedbackBuffer(self._transmission, safety)
+        self._limiter = CommandLimiter(arm, safety, bus.feedback_delay)
+        self._trips = Trips(self.events)
+        self._lifecycle = DriverLifecycle(
+            self._transmission, bus, safety.reconnect_period,
+            self._feedback, self._period, self._trips, self.events,
+        )  # fmt: skip
+        self._supervisor = SafetySupervisor(
+            arm, safety, interface, self._joint_interface,
+            feedback=self._feedback, limiter=self._limiter, period=self._period,
+            lifecycle=self._lifecycle, trips=self._trips, events=self.events,
+        )  # fmt: skip
+        _require_effort(arm, self._joint_interface)
+        self._sent_time = 0.0
+        self._reads_without_command = 0
 
-        Raises DriverFault where nothing is known: before ``configure``, while the port is gone
-        (it is tried again now and then), and when every joint is silent.
+    def read(self) -> State:
+        """Read all motors once; NaN for joints whose feedback is missing.
+
+        Raises
+        ------
+        DriverFault
+            No state is known: before ``configure``, while the connection is lost (a new connection
+            is tried every ``reconnect_period``), and if feedback of all joints is missing.
+
         """
-        with self._link.lock:
-            self._require_open()
-            self._reads.append(self.bus.now())
+        with self._lifecycle.lock:
+            self._lifecycle.require_open()
+            self._period.start_cycle(self.bus.now())
             return self._read()
 
-    def _read(self) -> State:
-        begun = self.bus.now()
-        readings = self._call(self.bus.read)
-        now = self.bus.now()
-        self._reading = now - begun
-        self._senses.update(readings, now)
-        if self._senses.plausibility.any:
-            self._tell_doubts()
-        self.feedback = self._senses.feedback(now)
-        self._judge_or_let_go(now)
-        self._unanswered += 1
-        if self._unanswered > max(1, self.safety.max_missed_cycles):
-            self.idle()  # reading alone keeps watchdogs fed: the last goal would stay for ever
-        if self._senses.freshness.silent.all():
-            raise DriverFault(f"no motor answers; {self.bus.remedies}")
-        told = self.feedback
-        return State(told.time, told.q, told.v, told.tau)
-
     def write(self, command: Command) -> None:
-        """Offer a command, and send what safety makes of it."""
-        try:
-            if self.status.torque_enabled and self._is_taken(command):
-                self._watch.submit(command, self.bus.now())
-        except Exception as error:  # a command of a kind of its own
-            self._watch.reject(f"{type(error).__name__}: {error}")
+        """Submit a command and send what the safety functions make of it."""
+        if self.status.torque_enabled:
+            self._supervisor.submit(command, self.bus.now())
         self.idle()
 
     def idle(self) -> None:
-        """Send what safety says: the command in force, a stop, or torque off."""
-        with self._link.lock:
-            self._unanswered = 0
+        """Send the active command, a stop motion, or the request to disable torque."""
+        lifecycle, supervisor = self._lifecycle, self._supervisor
+        with lifecycle.lock:
+            self._reads_without_command = 0
             try:
-                self._obey_button()
-                if self._off.pending:
-                    self._switch_off()
-                elif self.status.torque_enabled:
-                    self._drive(self.bus.now())
+                supervisor.trip_on_emergency_stop(self.bus.now())
+                if lifecycle.torque_off.pending:
+                    lifecycle.send_torque_off()
+                elif lifecycle.state.torque_enabled:
+                    self._send(self.bus.now())
             except DriverFault:
-                pass  # the bus is lost, which has been counted
+                pass  # the connection is lost, which has been reported
             except Exception as error:
-                self._give_up(error)
+                supervisor.trip_on_error(error, self.bus.now())
 
-    def _drive(self, now: float) -> None:
-        """Command or stop -> limits -> goals of the motors."""
-        for trip in self._late(now):
-            self._trip(trip)
-        state, warm = self._believed(now), self._senses.table[WARM]
-        command = (self._stop or self._watch).command(state)
-        wanted = self._as_asked(command, state.v, warm, now)
-        dt, self._sent = now - self._sent, now
-        value = self._limits.apply(self._asked, wanted, state.q, state.v, warm, dt)
-        fed = self._limits.gravity_effort(state.q, warm) if self._shafts.feeds else None
-        self._call(
-            self.bus.write, self._shafts.motor_commands(self._asked, value, state.v, warm, fed)
-        )
-
-    def _judge_or_let_go(self, now: float) -> None:
+    def _read(self) -> State:
+        """Read and check; unlike ``read`` not a control cycle of the host."""
+        start = self.bus.now()
+        readings = self._lifecycle.call(self.bus.read)
+        now = self.bus.now()
+        self._period.read_time = now - start
+        self._feedback.update(readings, now)
+        for message in self._feedback.implausible_messages():
+            self.events.report("implausible_reading", message)
+        feedback = self._feedback.publish(now)
         try:
-            self._judge(now)
+            self._supervisor.check(now, feedback)
         except Exception as error:
-            self._give_up(error)
+            self._supervisor.trip_on_error(error, now)
+        self.command_epoch = self._supervisor.command_epoch
+        self._reads_without_command += 1
+        if self._reads_without_command > max(1, self.safety.max_missed_cycles):
+            self.idle()  # reads alone reset watchdogs: the last command would stay active
+        if self._feedback.freshness.missing.all():
+            raise DriverFault(f"no motor replies; {self.bus.remedies}")
+        return State(feedback.time, feedback.q, feedback.v, feedback.tau)
 
-    def _judge(self, now: float) -> None:
-        """What trips on what has been read; once a link is good again, the arm goes on."""
-        if self._button.engaged:
-            self._off.request(
-                motors_with_torque(dict(zip(self._ids, self.feedback.enabled, strict=True)))
-            )
-        if not self.status.torque_enabled or self._off.pending:
-            return
-        link = self._link_trips(now)
-        for trip in (*self._found(now), *link):
-            self._trip(trip)
-        self._require_settling(now)
-        if not any(on is not False for on in self.feedback.enabled):
-            self._off.request(self._ids)  # nothing is left to hold the arm with
-        self._good = 0 if link else self._good + 1
-        stopped = self.status is DriverState.STOPPED and not self._trips.latched
-        if stopped and self._good >= self.safety.recovery_cycles and self._rests():
-            self._go_on()
-
-    def _require_settling(self, now: float) -> None:
-        """A softer stop for an arm that oscillates while it is held or stopped."""
-        if self._stop is not None or self._watch.stopping:
-            found = self._settling.look(now, self.feedback.v)
-            for trip in found:
-                self._trip(trip)
-            if found:
-                self._soften(now)
-
-    def _found(self, now: float) -> list[Trip]:
-        told, judge = self.feedback, self._judgement
-        found = judge.check_faults(now, told.fault, told.enabled)
-        found += judge.check_limits(now, told.q, told.v, told.temperature)
-        if self._asked == "position":
-            found += judge.check_following_error(now, told.q, self._limits.last)
-        elif self._asked == "effort":
-            swinging = self._swinging.update(now, self._limits.last)
-            self._settling.stage = max(self._settling.stage, int(bool(swinging)))
-            found += swinging
-        return found
-
-    def _link_trips(self, now: float) -> list[Trip]:
-        """Joints that are silent for too long, and a command that is too old."""
-        fresh, found = self._senses.freshness, list[Trip]()
-        for i in [] if fresh.complete else np.flatnonzero(fresh.silent).tolist():
-            kind, told = "stale" if fresh.stale[i] else "silent", int(fresh.missed[i])
-            heard = f"last heard {now - fresh.time[i]:.3f} s ago"
-            name, allowed = self.arm.joint_names[i], self.safety.max_missed_cycles
-            found.append(Trip(kind, name, told, allowed, "cycles", now, heard))
-        return found + self._late(now)
-
-    def _late(self, now: float) -> list[Trip]:
-        """A command that is too old, while one is obeyed or its lack holds the arm."""
-        age, limit = self._watch.age(now), self.safety.command_timeout
-        counts = self._stop is None or self._trips.is_active("command_timeout")
-        return [Trip("command_timeout", "", age, limit, "s", now)] if counts and age > limit else []
-
-    def _rests(self) -> bool:
-        """Whether every joint is as slow as one that is taken up."""
-        return bool((np.abs(self._senses.table[V]) <= self.safety.activation_max_velocity).all())
-
-    def _go_on(self) -> None:
-        """The stop is over; it may have left the arm far from where a trajectory is by now.
-
-        Goals of positions get there no faster than the velocity limits; anew from where the weight
-        has bent the servos, the arm would sink with every stop.
-        """
-        self._trips.clear_self_clearing()
-        if self._asked == "position":
-            self._stop, self.status = None, DriverState.ACTIVE
-        else:
-            self._obey_anew()
-
-    def _as_asked(self, command: Command, v: Vector, warm: Vector, now: float) -> Vector:
-        """The command's values (nv,): volts as efforts, efforts of joints long unseen fading."""
-        value = np.array(command.value)
+    def _send(self, now: float) -> None:
+        """Send command or stop motion -> limits -> transmission -> motors."""
+        freshness, temperature = self._feedback.freshness, self._feedback.table[TEMPERATURE]
+        command, state = self._supervisor.command(now)
+        value: Vector = command.value.copy()
         if command.interface == "voltage":
-            value = self._shafts.efforts(value, v, warm)
-        unseen = self._asked == "effort" and not self._senses.freshness.complete
-        return value * self._senses.freshness.confidence(now) if unseen else value
+            value = self._transmission.efforts(value, state.v, temperature)
+        if self._joint_interface == "effort" and not freshness.complete:
+            value = value * freshness.confidence(now)
+        dt, self._sent_time = now - self._sent_time, now
+        value = self._limiter.apply(self._joint_interface, value, state.q, state.v, temperature, dt)
+        feeds = self._transmission.accepts_feedforward
+        gravity = self._limiter.gravity_effort(state.q, temperature) if feeds else None
+        commands = self._transmission.motor_commands(
+            self._joint_interface, value, state.v, temperature, gravity
+        )
+        self._lifecycle.call(self.bus.write, commands)
 
-    def _is_taken(self, command: Command) -> bool:
-        interface = getattr(command, "interface", self.interface)
-        if interface != self.interface:
-            allowed = f"allowed: {self.interface}"
-            self._watch.reject(f"command interface '{interface}' is not driven now; {allowed}")
-        return bool(interface == self.interface)
+    def configure(self) -> None:
+        """Open the port, check every motor, disable torque; nothing moves."""
+        with self._lifecycle.lock:
+            if self.status is DriverState.UNCONFIGURED:
+                self._lifecycle.closing = False
+                warm_up()  # up to a minute on a new machine: long before torque
+                if self.timing is not None:
+                    self._check_gains()
+                self._lifecycle.open()
+
+    def activate(self) -> None:
+        """Enable torque at the measured configuration; raises DriverFault, torque disabled."""
+        with self._lifecycle.lock:
+            if self.status is not DriverState.ACTIVE:
+                self._lifecycle.require_inactive()
+                self._check_gains()
+                self._lifecycle.enable_torque(self._limiter, self._joint_interface)
+                self._sent_time = self.bus.now()
+                self._supervisor.restart(self._sent_time)
+                self.command_epoch = self._supervisor.command_epoch
+
+    def deactivate(self) -> None:
+        """Disable torque; reading continues.
+
+        Raises DriverFault naming motors that have not confirmed; further cycles repeat the request.
+        """
+        with self._lifecycle.lock:
+            if self.status not in CLOSED:
+                self._lifecycle.confirm_torque_off()
+
+    def controlled_stop(self) -> None:
+        """Execute the stop policy until ``reset``."""
+        if self.status.torque_enabled:
+            self._supervisor.trip(Trip("controlled_stop", "", 0, 0, "", self.bus.now()))
+
+    def emergency_stop(self, source: str) -> None:
+        """Latch: torque is disabled from the next cycle until ``reset``; from any thread."""
+        self._lifecycle.emergency_stop.engage(source)
+
+    def reset(self) -> None:
+        """Clear latched trips and the emergency stop, torque disabled.
+
+        An active arm is left as it is. Raises DriverFault naming the causes that persist.
+        """
+        with self._lifecycle.lock:
+            if self.status is not DriverState.ACTIVE or self.emergency_stopped:
+                self._reset()
+
+    def _reset(self) -> None:
+        lifecycle = self._lifecycle
+        lifecycle.require_not_closed()
+        press = lifecycle.emergency_stop.press
+        self._supervisor.trip_on_emergency_stop(self.bus.now())
+        lifecycle.confirm_torque_off()
+        cleared = set[int]()
+        for _ in range(MAX_RESET_READINGS):
+            self._read()
+            persisting = self._supervisor.check_reset(self.bus.now(), self.feedback)
+            faults = zip(self._transmission.ids, self.feedback.fault, strict=True)
+            tripped = {id for id, fault in faults if fault} - cleared
+            if tripped:
+                lifecycle.call(self.bus.clear_faults, sorted(tripped))
+                cleared |= tripped
+            elif not persisting:
+                break
+        if persisting:
+            raise DriverFault("not reset: " + "; ".join(str(trip) for trip in persisting))
+        if not lifecycle.emergency_stop.release(press):
+            raise DriverFault("not reset: the emergency stop was pressed again")
+        self._trips.clear()
+
+    def close(self) -> None:
+        """Disable torque as far as the port allows and release it; from any thread."""
+        self._lifecycle.close()
+
+    def _check_gains(self) -> None:
+        """Raise DriverFault if the gains of the controller are unstable."""
+        if self.fit is not None:
+            try:
+                self.fit(self._feedback.table[Q])
+            except ArmDynamicsError as error:
+                self.events.report("activation_rejected", str(error))
+                raise as_driver_fault(error) from error
+
+    @property
+    def status(self) -> DriverState:
+        """Lifecycle state."""
+        return self._lifecycle.state
+
+    @property
+    def feedback(self) -> ArmFeedback:
+        """Last feedback of all joints."""
+        return self._feedback.latest
+
+    @property
+    def trips(self) -> tuple[Trip, ...]:
+        """Active trips, newest last."""
+        return tuple(self._trips)
+
+    @property
+    def held(self) -> Vector | None:
+        """Position commands sent last, while torque is enabled; None on other interfaces."""
+        holds = self._joint_interface == "position" and self.status.torque_enabled
+        return as_readonly(self._limiter.last) if holds else None
+
+    @property
+    def commanded(self) -> bool:
+        """Whether a command is executed."""
+        return self.status is DriverState.ACTIVE and self._supervisor.commanded
+
+    @property
+    def emergency_stopped(self) -> bool:
+        """Whether the emergency stop is latched."""
+        return self._lifecycle.emergency_stop.engaged
+
+    @property
+    def timing(self) -> LoopTiming | None:
+        """Longer of the configured and the measured control period, and the feedback's delay."""
+        return self._period.timing
+
+
+def _require_effort(arm: ArmModel, interface: str) -> None:
+    """Raise ConfigError for efforts on joints with prescribed motion."""
+    for actuator in arm.actuators:
+        if interface == "effort" and actuator.prescribes_motion:
+            raise ConfigError(
+                f"joint '{actuator.joint}': interface = 'effort'; expected"
+                f" {' or '.join(map(repr, actuator.interfaces))} (prescribed motion)"
+            )

@@ -1,4 +1,4 @@
-"""The simulator as a driver: writing a command lets one control period pass."""
+"""The simulation as a driver: each write or idle advances it by one control period."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ from arm_dynamics.simulation.simulation import Simulation
 
 
 class SimulationDriver(Driver):
-    """Lockstep by construction: the plant moves only when it is written to or left idle."""
+    """Drive a simulated arm in lockstep: time advances only by ``write`` and ``idle``.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The controller's model of the arm.
+    simulation : Simulation, optional
+        The simulated arm; by default a simulation of ``arm``.
+
+    """
 
     def __init__(self, arm: ArmModel, simulation: Simulation | None = None) -> None:
         super().__init__(arm)
         self.simulation = simulation or Simulation(arm)
 
     def read(self) -> State:
-        """The present state of the simulation."""
+        """Return the present state of the simulation."""
         return self.simulation.state
 
     def write(self, command: Command) -> None:
@@ -25,11 +34,11 @@ class SimulationDriver(Driver):
         self.simulation.advance()
 
     def idle(self) -> None:
-        """Let one control period pass: the watch stops the arm when no command comes."""
+        """Advance one control period; the command watchdog stops the arm without commands."""
         self.simulation.advance()
 
     def controlled_stop(self) -> None:
-        """Let time pass without commands until the watch has stopped the arm."""
+        """Advance 1 s without commands, until the command watchdog has stopped the arm."""
         self.simulation.watch.restart()
         for _ in range(round(1.0 / self.simulation.period)):
             self.simulation.advance()

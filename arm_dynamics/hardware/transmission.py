@@ -1,13 +1,13 @@
-"""Joints and motor shafts: which motor moves which joint, by which interface, in which units."""
+"""Transmission between joints and motor shafts: which motor, which interface, which units."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, nan
+from math import nan
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import MATRIX_OUT, VECTOR, compiled_for
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.hardware.driver import ESTIMATED, MEASURED, NONE, Capability
@@ -21,123 +21,173 @@ from arm_dynamics.simulation.actuators.dc_motor_equations import (
 )
 
 AMBIENT = 25.0
-"""Temperature [°C] of a winding that does not tell its own."""
+"""Temperature [°C] of a winding that is not measured."""
 INTERFACES = ("effort", "voltage", "position", "velocity")
 
 
 class Transmission:
-    """q = s q_m / N + b, v = s v_m / N, τ = s N τ_m with sign s, ratio N and offset b of a joint.
+    """Convert between joint and motor coordinates.
 
-    An arm of DC motors that take volts takes efforts too: the motor's law turns one into the
-    other, its constants being those at the joint. Raises ConfigError for a joint without a motor
-    and for an interface that a motor does not take, naming those that it does.
+    q = s q_m / N + b,  v = s v_m / N,  τ = s N τ_m
+
+    with sign s, mechanical reduction N and offset b of each joint. Joints with DC motors that
+    accept voltages accept efforts too: the motor model converts between both, with its constants at
+    the joint.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    motors : Sequence[JointMotor]
+        Motor of each joint, in any order.
+    bus : MotorBus
+        The motors' bus, for their interfaces.
+    interface : str
+        Command interface of the joints.
+
+    Raises
+    ------
+    ConfigError
+        A joint has no motor, or a motor does not accept ``interface``.
+
+    Attributes
+    ----------
+    interface : str
+        Command interface of the motors; "voltage" if efforts are converted to voltages.
+    accepts_feedforward : bool
+        Whether commands carry the gravity effort in addition to a position or velocity.
+    capabilities : tuple of Capability
+        Command interfaces and effort source of each joint.
+
     """
 
     def __init__(
-        self, arm: ArmModel, wiring: Sequence[JointMotor], bus: MotorBus, interface: str
+        self, arm: ArmModel, motors: Sequence[JointMotor], bus: MotorBus, interface: str
     ) -> None:
         self.arm = arm
-        self.motors = _in_order(arm, wiring)
+        self.motors = _in_joint_order(arm, motors)
         self.ids = tuple(motor.id for motor in self.motors)
         self._sign = np.array([motor.sign for motor in self.motors])
-        self._ratio = self._sign * [motor.ratio for motor in self.motors]
+        self._reduction = self._sign * [motor.mechanical_reduction for motor in self.motors]
         self._offset = np.array([motor.offset for motor in self.motors])
-        every = [_taken(arm, i, bus.interfaces(id)) for i, id in enumerate(self.ids)]
-        for motor, taken in zip(self.motors, every, strict=True):
-            if interface not in taken:
+        accepted = [_accepted(arm, i, bus.interfaces(id)) for i, id in enumerate(self.ids)]
+        for motor, interfaces in zip(self.motors, accepted, strict=True):
+            if interface not in interfaces:
                 raise ConfigError(
-                    f"joint '{motor.joint}': motor {motor.id} ({motor.motor}) takes no"
-                    f" {interface}; allowed: {', '.join(taken) or 'nothing'}"
+                    f"joint '{motor.joint}': interface = '{interface}'; expected"
+                    f" {' or '.join(map(repr, interfaces)) or 'none'} for motor {motor.id}"
+                    f" ({motor.motor})"
                 )
         direct = all(interface in bus.interfaces(id) for id in self.ids)
         self.interface = interface if direct else "voltage"
-        """What the motors are told, where ``interface`` is what the joints are."""
-        self._laws = [
+        self._motor_constants = [
             np.array(a.kernel_constants()) for a in arm.actuators if isinstance(a, DcMotor)
         ]
-        self._volts: Vector = np.full(arm.nv, nan)
-        self.feeds = bus.accepts_feedforward_effort and interface in ("position", "velocity")
-        """Whether goals take the effort that carries the arm."""
+        self._sent_voltages: Vector = np.full(arm.nv, nan)
+        self.accepts_feedforward = bus.accepts_feedforward_effort and interface in (
+            "position", "velocity",
+        )  # fmt: skip
         self.capabilities = tuple(
-            Capability(motor.joint, taken, self._told(bus, motor.id))
-            for motor, taken in zip(self.motors, every, strict=True)
+            Capability(motor.joint, interfaces, self._effort_source(bus, motor.id))
+            for motor, interfaces in zip(self.motors, accepted, strict=True)
         )
 
-    def _told(self, bus: MotorBus, id: int) -> str:
-        """How the motor's effort is known."""
+    @property
+    def uses_voltage(self) -> bool:
+        """Whether motors receive voltages."""
+        return self.interface == "voltage"
+
+    def to_joints(self, rows: Matrix) -> None:
+        """Convert rows (nv, 6) of readings, time q v τ ..., from shafts to joints in place."""
+        _to_joints(rows, self._reduction, self._offset)
+
+    def motor_commands(
+        self, interface: str, value: Vector, v: Vector, temperature: Vector,
+        feedforward: Vector | None = None,
+    ) -> dict[int, MotorCommand]:  # fmt: skip
+        """Return the command of each motor.
+
+        Parameters
+        ----------
+        interface : str
+            "effort", "position" or "velocity".
+        value : Vector, shape (nv,)
+            Commands of the joints.
+        v, temperature : Vector, shape (nv,)
+            Velocities and winding temperatures [°C], for motors that receive voltages.
+        feedforward : Vector, shape (nv,), optional
+            Efforts [N·m] in addition to positions or velocities.
+
+        Returns
+        -------
+        dict of int to MotorCommand
+            Commands by motor id.
+
+        """
+        if interface == "position":
+            values = (value - self._offset) * self._reduction
+        elif interface == "velocity":
+            values = value * self._reduction
+        elif self.uses_voltage:
+            self._sent_voltages = self.voltages(value, v, temperature)
+            values = self._sent_voltages * self._sign
+        else:
+            values = value / self._reduction
+        efforts = np.zeros(values.size) if feedforward is None else feedforward / self._reduction
+        rows = zip(self.ids, values.tolist(), efforts.tolist(), strict=True)
+        return {id: MotorCommand(self.interface, x, effort) for id, x, effort in rows}
+
+    def voltages(self, effort: Vector, v: Vector, temperature: Vector) -> Vector:
+        """Return the voltages (nv,) [V] that settle at these efforts (nv,) [N·m]."""
+        rows = self._motor_rows(effort, v, temperature)
+        return np.array([voltage_for_effort(tau, x, t, c) for tau, x, t, c in rows])
+
+    def efforts(self, voltage: Vector, v: Vector, temperature: Vector) -> Vector:
+        """Return the efforts (nv,) [N·m] at which these voltages (nv,) [V] settle."""
+        rows = self._motor_rows(voltage, v, temperature)
+        efforts = [effort_of_voltage(u, x, t, c) for u, x, t, c in rows]
+        return np.where(np.isfinite(voltage), efforts, nan)
+
+    def estimated(self, v: Vector, temperature: Vector) -> Vector:
+        """Return the efforts (nv,) [N·m] of the voltages sent last; NaN before any."""
+        return self.efforts(self._sent_voltages, v, temperature)
+
+    def _motor_rows(
+        self, value: Vector, v: Vector, temperature: Vector
+    ) -> list[tuple[float, float, float, Vector]]:
+        known = np.where(np.isfinite(temperature), temperature, AMBIENT)
+        columns = value.tolist(), v.tolist(), known.tolist(), self._motor_constants
+        return list(zip(*columns, strict=True))
+
+    def _effort_source(self, bus: MotorBus, id: int) -> str:
         if bus.estimates_effort or self.uses_voltage:
             return ESTIMATED
         return MEASURED if "effort" in bus.interfaces(id) else NONE
 
-    @property
-    def uses_voltage(self) -> bool:
-        """Whether efforts are made from volts."""
-        return self.interface == "voltage"
-
-    def to_joints(self, rows: Vector) -> None:
-        """Rows (nv, 6) of readings, time q v τ ..., of shafts become those of joints, in place."""
-        _to_joints(rows, self._ratio, self._offset)
-
-    def motor_commands(
-        self, interface: str, value: Vector, v: Vector, warm: Vector, fed: Vector | None = None
-    ) -> dict[int, MotorCommand]:
-        """What each motor is asked for efforts, positions or velocities of the joints (nv,).
-
-        ``fed`` (nv,) [N·m] carries the joints beside a position or a velocity.
-        """
-        if interface == "position":
-            asked = (value - self._offset) * self._ratio
-        elif interface == "velocity":
-            asked = value * self._ratio
-        elif self.uses_voltage:
-            self._volts = self.voltages(value, v, warm)
-            asked = self._volts * self._sign
-        else:
-            asked = value / self._ratio
-        pairs = zip(self.ids, asked.tolist(), strict=True)
-        kind = self.interface
-        if fed is None:
-            return {id: MotorCommand(kind, number) for id, number in pairs}
-        carried = (fed / self._ratio).tolist()
-        return {id: MotorCommand(kind, x, e) for (id, x), e in zip(pairs, carried, strict=True)}
-
-    def voltages(self, effort: Vector, v: Vector, warm: Vector) -> Vector:
-        """Voltages (nv,) [V] that settle at these efforts (nv,) [N·m]."""
-        each = zip(effort.tolist(), v.tolist(), warm.tolist(), self._laws, strict=True)
-        told = [voltage_for_effort(e, x, t if isfinite(t) else AMBIENT, c) for e, x, t, c in each]
-        return np.array(told)
-
-    def efforts(self, volts: Vector, v: Vector, warm: Vector) -> Vector:
-        """Efforts (nv,) [N·m] that these voltages (nv,) [V] settle at."""
-        each = zip(volts.tolist(), v.tolist(), warm.tolist(), self._laws, strict=True)
-        told = [effort_of_voltage(u, x, t if isfinite(t) else AMBIENT, c) for u, x, t, c in each]
-        return np.where(np.isfinite(volts), told, nan)
-
-    def estimated(self, v: Vector, warm: Vector) -> Vector:
-        """Efforts (nv,) [N·m] of the voltages sent last; NaN before any."""
-        return self.efforts(self._volts, v, warm)
-
 
 @compiled_for(MATRIX_OUT, VECTOR, VECTOR)
-def _to_joints(rows: Vector, ratio: Vector, offset: Vector) -> None:
-    for i in range(ratio.size):
-        rows[i, 1] = rows[i, 1] / ratio[i] + offset[i]
-        rows[i, 2] /= ratio[i]
-        rows[i, 3] *= ratio[i]
+def _to_joints(rows: Matrix, reduction: Vector, offset: Vector) -> None:
+    for i in range(reduction.size):
+        rows[i, 1] = rows[i, 1] / reduction[i] + offset[i]
+        rows[i, 2] /= reduction[i]
+        rows[i, 3] *= reduction[i]
 
 
-def _taken(arm: ArmModel, i: int, given: Sequence[str]) -> tuple[str, ...]:
-    """What the joint takes of ``given``: volts, and efforts made of them, need its motor's law."""
-    able = set(given)
-    if "voltage" in able:
-        law = isinstance(arm.actuators[i], DcMotor)
-        able = able | {"effort"} if law else able - {"voltage"}
-    return tuple(name for name in INTERFACES if name in able)
+def _accepted(arm: ArmModel, i: int, interfaces: Sequence[str]) -> tuple[str, ...]:
+    """Return the joint's interfaces: voltages, and efforts made of them, need a motor model."""
+    accepted = set(interfaces)
+    if "voltage" in accepted:
+        has_model = isinstance(arm.actuators[i], DcMotor)
+        accepted = accepted | {"effort"} if has_model else accepted - {"voltage"}
+    return tuple(name for name in INTERFACES if name in accepted)
 
 
-def _in_order(arm: ArmModel, wiring: Sequence[JointMotor]) -> tuple[JointMotor, ...]:
-    by_joint = {motor.joint: motor for motor in wiring}
+def _in_joint_order(arm: ArmModel, motors: Sequence[JointMotor]) -> tuple[JointMotor, ...]:
+    by_joint = {motor.joint: motor for motor in motors}
     for name in arm.joint_names:
         if name not in by_joint:
-            raise ConfigError(f"joint '{name}' has no motor; wired: {', '.join(by_joint)}")
+            raise ConfigError(
+                f"joint '{name}': motor is missing; expected a <joint> in the <ros2_control> block;"
+                f" configured: {', '.join(by_joint)}"
+            )
     return tuple(by_joint[name] for name in arm.joint_names)

@@ -1,7 +1,7 @@
 """Sign and offset of a joint from positions of its motor's shaft at places that are known.
 
-q = s m / N + b  with the shaft at m [rad], the ratio N, the sign s and the offset b. Where the
-shaft stands at m_a and at m_b, with q_a < q_b:  s = sign(m_b - m_a);  b = q_a - s m_a / N.
+q = s m / N + b  with the shaft at m [rad], the mechanical reduction N, the sign s and the offset b.
+Where the shaft stands at m_a and at m_b, with q_a < q_b:  s = sign(m_b - m_a);  b = q_a - s m_a / N.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def calibrate(motor: JointMotor, joint: Joint, marks: CalibrationPoints) -> Join
     """The motor with the sign and the offset that ``marks`` tell; the rest is kept."""
     known = _places(joint, marks)
     sign = _sign(known, marks) or motor.sign
-    offsets = [place - sign * shaft / motor.ratio for place, shaft in known]
+    offsets = [place - sign * shaft / motor.mechanical_reduction for place, shaft in known]
     if marks.zero is not None:
-        offset = -sign * marks.zero / motor.ratio
+        offset = -sign * marks.zero / motor.mechanical_reduction
     else:
         offset = sum(offsets) / len(offsets) if offsets else motor.offset
     return replace(motor, sign=sign, offset=round(offset, 6) + 0.0)
@@ -58,7 +58,7 @@ def calibration_warnings(
             yield f"{name} end at {found:.2f} {joint.unit}, the URDF's limit is {limit:.2f}"
     if marks.zero is not None and marks.lower is not None and marks.upper is not None:
         below, above = sorted((marks.lower, marks.upper))
-        slack = TOLERANCE * motor.ratio
+        slack = TOLERANCE * motor.mechanical_reduction
         if not below - slack <= marks.zero <= above + slack:
             yield "the zero mark is not between the ends: one of the three is wrong"
     told = (marks.zero, marks.lower, marks.upper, marks.positive)

@@ -1,7 +1,7 @@
 """How an arm's joints are wired to motors: read from the URDF's <ros2_control> block.
 
 In ``<hardware>``: params ``driver``, ``port``, ``baud`` ... ; in each ``<joint>``: ``id``,
-``motor`` (the maker's model name), ``sign``, ``offset``, ``ratio``.
+``motor`` (the maker's model name), ``sign``, ``offset``, ``mechanical_reduction``.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ NUMBERS = (
     Parameter("id", None, "1", "number of the motor on its bus", lower=0, upper=2047),
     Parameter("sign", 1.0, "1", "1 where motor and joint turn alike, else -1", lower=-1, upper=1),
     Parameter("offset", 0.0, "rad", "joint position where the motor reads 0", -1e3, 1e3),
-    Parameter("ratio", 1.0, "1", "turns of the motor's shaft a turn of the joint", above=0),
+    Parameter("mechanical_reduction", 1.0, "1", "motor shaft turns per joint turn", above=0),
 )
 NAMES = (*(parameter.name for parameter in NUMBERS), "motor")
 
 
 @dataclass(frozen=True, slots=True)
 class JointMotor:
-    """One joint's motor: q = sign q_m / ratio + offset, τ = sign ratio τ_m; rad, N·m."""
+    """One joint's motor: q = sign q_m / N + offset, τ = sign N τ_m, N the mechanical reduction."""
 
     joint: str
     id: int
     motor: str
     sign: float = 1.0
     offset: float = 0.0
-    ratio: float = 1.0
+    mechanical_reduction: float = 1.0
 
     def position(self, shaft: float) -> float:
         """Joint position [rad] of a shaft's position [rad]."""
-        return self.sign * shaft / self.ratio + self.offset
+        return self.sign * shaft / self.mechanical_reduction + self.offset
 
     def velocity(self, shaft: float) -> float:
         """Joint velocity [rad/s] of a shaft's velocity [rad/s]."""
-        return self.sign * shaft / self.ratio
+        return self.sign * shaft / self.mechanical_reduction
 
     def effort(self, shaft: float) -> float:
         """Joint effort [N·m] of a shaft's effort [N·m]."""
-        return self.sign * shaft * self.ratio
+        return self.sign * shaft * self.mechanical_reduction
 
     def shaft_position(self, joint: float) -> float:
         """Shaft position [rad] of a joint position [rad]."""
-        return self.sign * self.ratio * (joint - self.offset)
+        return self.sign * self.mechanical_reduction * (joint - self.offset)
 
     def shaft_velocity(self, joint: float) -> float:
         """Shaft velocity [rad/s] of a joint velocity [rad/s]."""
-        return self.sign * self.ratio * joint
+        return self.sign * self.mechanical_reduction * joint
 
     def shaft_effort(self, joint: float) -> float:
         """Shaft effort [N·m] of a joint effort [N·m]."""
-        return self.sign * joint / self.ratio
+        return self.sign * joint / self.mechanical_reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,5 @@ def _motor(joint: str, block: Node | None) -> JointMotor:
         raise ConfigError(f"<ros2_control>: {error}") from error
     if not motor:
         raise ConfigError(f"<ros2_control> joint '{joint}': <param name=\"motor\"> is missing")
-    return JointMotor(
-        joint, int(numbers["id"]), motor, numbers["sign"], numbers["offset"], numbers["ratio"]
-    )
+    sign, offset, reduction = (numbers[n] for n in ("sign", "offset", "mechanical_reduction"))
+    return JointMotor(joint, int(numbers["id"]), motor, sign, offset, reduction)

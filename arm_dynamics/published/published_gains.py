@@ -1,102 +1,149 @@
-"""The published gains as a parameter file: the effort law that is the same loop.
-
-Better gains than the published ones, by their own measure: P and I sought together.
-
-The published search fixed P before it tried I. Both at once reach an objective some fifty times
-smaller at the same pose and time step. They hold no other: measure, pose and step are the
-publication's, for comparison alone.
-"""
+"""The gains that AffectiveSilicon published for five_dof: controller, validation, file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
-from arm_dynamics.batch.stability.analyzed_loops import PUBLISHED_DT, PUBLISHED_P
-from arm_dynamics.batch.tuning.gain_optimizer import Budget, GainOptimizer, Generation
+from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
+from arm_dynamics.batch.rollouts.reference_table import MeasurementNoise
+from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
+from arm_dynamics.batch.tuning.validation import ValidationResult, concatenate, evaluate_cases
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.published.baseline import PUBLISHED_I
-from arm_dynamics.published.published_search import Objectives, PublishedSearch, objectives_of
-from arm_dynamics.simulation.dynamechs import (
-    CONTROLLED,
-    KE,
-    KT,
-    RESISTANCE,
-    constants,
-    published_arm,
+from arm_dynamics.simulation.dynamechs import CONTROLLED, KE, KT, RESISTANCE, constants
+
+PUBLISHED_P: Mapping[str, float] = MappingProxyType(
+    {"R2": 1688.61035631972, "R3": 5529.51939064412, "R5": 5578.2466209947}
 )
+"""Proportional gains [V/rad]; R1 and R4 get 0 V."""
+PUBLISHED_I: Mapping[str, float] = MappingProxyType(
+    {"R2": 11.7143467458887, "R3": 4.57248153380727, "R5": 0.451883276796821}
+)
+"""Integral gains [V/rad] on the plain sum of errors, found with PUBLISHED_P."""
+PUBLISHED_DT = 1e-4
+"""Time step and control period [s]."""
+PUBLISHED_INTEGRATOR = "explicit_euler"
+PUBLISHED_DURATION = 3.0
+"""Simulated time [s] of an objective."""
+
+
+def published_policy(names: tuple[str, ...], target: Matrix) -> Callable[..., Matrix]:
+    """Return the policy V = P e + I Σ e [V], e = target - q, Σ the plain sum over the calls.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Joints; those without published gains get 0 V.
+    target : Matrix
+        Reference [rad], shape (batch, nv).
+
+    """
+    p, i = (np.array([g.get(name, 0.0) for name in names]) for g in (PUBLISHED_P, PUBLISHED_I))
+    total = np.zeros_like(target)
+
+    def policy(q: Matrix, v: Matrix, time: float) -> Matrix:
+        del v, time
+        error = target - q
+        total[:] += error
+        with np.errstate(invalid="ignore", over="ignore"):  # diverged arms
+            voltage: Matrix = p * error + i * total
+        return voltage
+
+    return policy
+
+
+def run_published(cases: Cases, integrator: str, *, supply: bool) -> ValidationResult:
+    """Run ``cases`` under the published controller.
+
+    It is called every time step, its voltage acts one call late, the first call has 0 V. Only the
+    joints that it controls are evaluated.
+
+    Parameters
+    ----------
+    cases : Cases
+        Cases.
+    integrator : str
+        Integrator.
+    supply : bool
+        Whether the supply limits the voltage.
+
+    """
+    joints = [cases.arm.index(name) for name in CONTROLLED]
+    arm = cases.arm if supply else cases.arm.with_motors(supply_voltage=np.inf)
+    vary = {n: v for n, v in cases.vary.items() if supply or n != "motor.supply_voltage"}
+    c, parts, order = cases.conditions, [], []
+    for dt in sorted(set(cases.dt.tolist())):
+        rows = np.flatnonzero(cases.dt == dt)
+        start = np.hstack([cases.start, np.zeros_like(cases.start)])[rows]
+        policy = published_policy(cases.arm.joint_names, cases.target[rows])
+        result = rollout_closed_loop(
+            arm, start, policy, cases.target[rows][:, None, :], dt, dt, c.duration,
+            interface="voltage", one_period_delay=True, integrator=integrator,
+            vary={name: values[rows] for name, values in vary.items()},
+            noise=MeasurementNoise(c.noise_q, c.noise_v, cases.seed),
+        )  # fmt: skip
+        parts.append(evaluate_cases(result, joints))
+        order.append(rows)
+    return concatenate(parts, np.concatenate(order))
+
+
+def published_results(cases: Cases) -> dict[str, ValidationResult]:
+    """Return results of the published gains; empty for any arm but five_dof with its motors."""
+    if cases.arm.name != "five_dof" or any(j.actuator != "dc_motor" for j in cases.arm.joints):
+        return {}
+    return {
+        "published, explicit Euler, no supply limit": run_published(
+            cases, "explicit_euler", supply=False
+        ),
+        "published, semi-implicit Euler, supply limit": run_published(
+            cases, "semi_implicit_euler", supply=True
+        ),
+    }
 
 
 def effort_gains(
-    arm: ArmModel, gains: dict[str, tuple[float, float]], dt: float = PUBLISHED_DT
+    arm: ArmModel, gains: Mapping[str, tuple[float, float]], dt: float = PUBLISHED_DT
 ) -> dict[str, dict[str, float]]:
-    """PID gains on efforts with the torque of V = P e + I Σe at steps of ``dt`` [s].
+    """Return PID gains on efforts with the torque of V = P e + I Σ e.
 
-    τ = Kt (V - Ke q̇) / R  =  p e + i ∫e dt - d q̇,   p = Kt P / R,  i = Kt I / (R dt),
-    d = Kt Ke / R; joints without gains are braked by their motors alone.
+    τ = Kt (V - Ke q̇) / R = p e + i ∫ e dt - d q̇, with p = Kt P / R, i = Kt I / (R dt) and
+    d = Kt Ke / R. Joints without gains are damped by their motors only.
 
-    gains: joint → P, I [V/rad]; result: joint → p, i, d in the units of ``Pid``.
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with DC motors.
+    gains : Mapping[str, tuple of float]
+        Joint to P, I [V/rad].
+    dt : float
+        Time between two calls [s].
+
+    Returns
+    -------
+    dict
+        Joint to p, i, d in the units of ``Pid``.
+
     """
-    found, rows = {}, constants(arm)
+    by_joint, rows = {}, constants(arm)
     for k, joint in enumerate(arm.joint_names):
         p, i = gains.get(joint, (0.0, 0.0))
-        share = float(rows[KT, k] / rows[RESISTANCE, k])
-        found[joint] = {"p": share * p, "i": share * i / dt, "d": share * float(rows[KE, k])}
-    return found
+        factor = float(rows[KT, k] / rows[RESISTANCE, k])
+        by_joint[joint] = {"p": factor * p, "i": factor * i / dt, "d": factor * float(rows[KE, k])}
+    return by_joint
 
 
-def published_file(arm: ArmModel, found: PublishedSearch) -> str:
-    """The text of a parameter file with the ``found`` gains for controller pid."""
+def published_file(arm: ArmModel, gains: Mapping[str, tuple[float, float]]) -> str:
+    """Return the text of a parameter file for controller pid with gains P, I [V/rad]."""
     notes = (
-        "five_dof: the gains of the published search, as efforts of the same loop.",
-        f"They hold the initial pose at a control period of {PUBLISHED_DT:g} s, at the edge of",
-        "stability, without limits of effort; not made for an arm, nor for a longer period.",
+        "five_dof: gains of the published search, converted to efforts of the same loop.",
+        f"They hold the initial configuration at a control period of {PUBLISHED_DT:g} s, at the",
+        "stability limit and without effort limits. Not suitable for a physical arm, nor for a",
+        "longer period.",
     )
-    gains = effort_gains(arm, found.gains)
-    return parameter_text(arm.name, "pid", Pid(arm, gains), gains, notes)
-
-
-BEST_P = (54687.282037303085, 12203.909716814382, 4967.256619320427)
-BEST_I = (463.8710389409981, 136.50997742313115, 70.58983719662525)
-"""Gains [V/rad] that ``improve(16000, seed=3)`` found: 0.0066084 rad. All digits count:
-such gains rounded to six digits give 3 % more."""
-BOUND = 6.0
-"""Largest |ln| of a gain against the published one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Improved:
-    """Gains P, I (joints,) [V/rad] and their objective [rad]."""
-
-    p: Vector
-    i: Vector
-    objective: float
-
-
-def improve(
-    budget: int = 6000,
-    *,
-    seed: int = 0,
-    objectives: Objectives | None = None,
-    observe: Callable[[Generation], None] = lambda generation: None,
-) -> Improved:
-    """Least objective over P and I together, ln of each within BOUND of the published one.
-
-    ``budget``: gains that may be tried; ``objectives`` defaults to that of the published arm.
-    Raises InvalidValue for a budget below 1, ArmDynamicsError without the library cma.
-    """
-    judge = objectives_of(published_arm()) if objectives is None else objectives
-    start = np.array([gains[j] for gains in (PUBLISHED_P, PUBLISHED_I) for j in CONTROLLED])
-
-    def costs(x: Vector) -> Vector:
-        p, i = np.hsplit(start * np.exp(x), 2)
-        return np.log(judge(p, i))
-
-    found = GainOptimizer(costs, start.size, BOUND, seed, observe=observe).run(Budget(budget))
-    p, i = np.split(start * np.exp(found.x), 2)
-    return Improved(p, i, float(np.exp(found.cost)))
+    efforts = effort_gains(arm, gains)
+    return parameter_text(arm.name, "pid", Pid(arm, efforts), efforts, notes)

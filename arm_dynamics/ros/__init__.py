@@ -1,4 +1,10 @@
-"""The ROS 2 face: nodes, conversions, parameters. The only place that imports rclpy."""
+"""ROS 2 interface: nodes, topics, services and parameters.
+
+The only package that imports rclpy; it may import every other package, and computes nothing itself.
+Start reading in ``simulator``, ``hardware`` and ``joint_controller``: one module per node.
+``arm_topics`` and ``topic_driver`` hold the joint_states and joint_commands of both sides,
+``ros_parameters``, ``arm_parameters`` and ``controller_parameters`` all parameters.
+"""
 
 import sys
 

@@ -1,9 +1,9 @@
-"""Messages as rosidl has them in C: their sizes are known before Python objects are made of them.
+"""Messages in the C layout of rosidl, whose sizes are readable before conversion to Python.
 
-rclpy offers serialized messages for subscriptions only. A request or goal becomes Python objects
-before anyone sees it, some 10 µs for each part, however many parts a client sends. A type support
-has its conversion from C as a capsule, in which ``guarded`` puts another one that looks at the C
-structure first.
+rclpy provides serialized messages only for subscriptions. It converts a request or goal to Python
+objects first, in about 10 µs for each part, however many parts a client sends. A type support
+holds its conversion from C as a capsule; ``guarded`` replaces it by one that checks the C structure
+first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NUMBERS: dict[str, Any] = {
 
 
 class Run(ctypes.Structure):
-    """A sequence or string of rosidl_runtime_c."""
+    """Sequence or string of rosidl_runtime_c."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -44,7 +44,7 @@ class Run(ctypes.Structure):
 
 
 class Part(NamedTuple):
-    """A string (``element`` is None) or a sequence of ``element``, as a ``Run`` at ``address``."""
+    """String (without ``element``) or sequence of ``element``: a ``Run`` at ``address``."""
 
     name: str
     element: Any
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements or characters."""
+        """Number of elements or characters."""
         return int(Run.from_address(self.address).size)
 
     @property
@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
 
 def parts(message: type, address: int) -> Iterator[Part]:
-    """Yield every string and sequence of a message in C, but those within sequences."""
+    """Yield every string and sequence of a message in C, except those within sequences."""
     layout: Any = structure(message)
     for name, slot in _slots(message):
         yield from _parts_of(name, slot, address + getattr(layout, name).offset)
@@ -85,7 +85,7 @@ def structure(message: type) -> type[ctypes.Structure]:
 
 
 def guarded(message: Any, convert: Callable[[int], Any]) -> Any:
-    """Return a subclass of ``message`` that rclpy makes of C by ``convert`` (address → object)."""
+    """Return a subclass of ``message`` that rclpy converts from C by ``convert``."""
     function = Convert(convert)
     capsule = _python.PyCapsule_New(ctypes.cast(function, ctypes.c_void_p), None, None)
     # The function must live as long as rclpy may call it.
@@ -93,25 +93,25 @@ def guarded(message: Any, convert: Callable[[int], Any]) -> Any:
 
 
 def derived(kind: Any, own: dict[str, Any], of_type: dict[str, Any] | None = None) -> Any:
-    """Return a subclass with its own attributes, and its type's: those of rclpy's are inherited."""
+    """Return a subclass with attributes of the class and of its type; others are inherited."""
     metaclass = type("Limited", (type(kind),), of_type or {})
     return metaclass(kind.__name__, (kind,), own)
 
 
 def from_c(message: Any, address: int) -> Any:
-    """Return the Python object of a message in C, as rclpy makes it."""
+    """Return the Python object of a message in C, converted by rclpy."""
     return Convert(_pointer(message, "_CONVERT_TO_PY"))(address)
 
 
 def to_c(message: Any, address: int) -> None:
-    """Write a message into an empty one in C; raises TypeError where it is no such message."""
+    """Write a message into an empty one in C; raise TypeError for another type."""
     if not ConvertBack(_pointer(type(message), "_CONVERT_FROM_PY"))(message, address):
         raise TypeError(f"{type(message).__name__}: not converted to C")
 
 
 @contextmanager
 def new(message: Any) -> Iterator[int]:
-    """Have an empty message in C; without the interpreter's lock it is made and freed again."""
+    """Allocate and free an empty message in C, without the interpreter's lock."""
     type(message).__import_type_support__()
     address = ctypes.CFUNCTYPE(ctypes.c_void_p)(_pointer(message, "_CREATE_ROS_MESSAGE"))()
     try:
@@ -123,7 +123,7 @@ def new(message: Any) -> Iterator[int]:
 
 @cache
 def is_known(message: Any) -> bool:
-    """Whether sizes stand where ``parts`` looks for them: those of an example are read back."""
+    """Return whether ``parts`` finds the sizes of an example in their places."""
     example, numbers = message(), count(1)
     try:
         sizes = _fill(example, numbers)
@@ -135,7 +135,7 @@ def is_known(message: Any) -> bool:
 
 
 def _pointer(message: Any, name: str) -> int:
-    """Return the C function of a message type that rclpy calls by this name."""
+    """Return the C function of a message type with this name."""
     return int(_python.PyCapsule_GetPointer(getattr(type(message), name), None))
 
 
@@ -145,7 +145,7 @@ def _slots(message: Any) -> list[tuple[str, Any]]:
 
 
 def _named(slot: Any) -> Any:
-    """Return the message type of a nested message; that of an action is found by its name."""
+    """Return the message type of a nested message; that of an action by its name."""
     module, name = import_module(".".join(slot.namespaces)), slot.name
     if hasattr(module, name):
         return getattr(module, name)
@@ -177,7 +177,7 @@ def _parts_of(name: str, slot: Any, address: int) -> Iterator[Part]:
 
 
 def _fill(message: Any, numbers: Iterator[int]) -> list[int]:
-    """Give every string and sequence another size; return them in the order of ``parts``."""
+    """Set every string and sequence to a different size; return them in the order of ``parts``."""
     sizes: list[int] = []
     for name, slot in _slots(message):
         if isinstance(slot, definition.NamespacedType):

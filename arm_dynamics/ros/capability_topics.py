@@ -1,4 +1,4 @@
-"""What an arm's joints take and tell, latched: published by the arm, read by controllers."""
+"""Topic capabilities: command interfaces of an arm's joints, published by the arm's node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.timed_gains import thin_margin
+from arm_dynamics.control.stability_margins import thin_margin
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue
@@ -25,16 +25,16 @@ from arm_dynamics.ros.diagnostics import OK, status
 from arm_dynamics.safety.events import Events
 
 TOPIC = "capabilities"
-TAKES, INTERFACES, EFFORT = "takes", "interfaces", "effort"
-BEGUN, GOAL = "begun", "goal"
-"""How often position servos were taken up; the goal that holds one while nobody commands it."""
+AVAILABLE, SUPPORTED, EFFORT = "available_interfaces", "supported_interfaces", "effort_source"
+EPOCH, HOLD_GOAL = "begun", "goal"
+"""Activation count of position servos; goal that holds a servo without commands."""
 PERIOD, DELAY = "control period [s]", "delay [periods]"
 ANSWER = 2e-3
-"""Time [s] from a state on joint_states to the command that answers it."""
+"""Time [s] from a state on joint_states to the command that replies to it."""
 
 
 class CapabilityPublisher:
-    """One status a joint: what it ``takes`` now, its motor's ``interfaces``, its ``effort``."""
+    """Publishes available interfaces, supported interfaces and effort source of each joint."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -43,43 +43,43 @@ class CapabilityPublisher:
     def publish(
         self,
         capabilities: Sequence[Capability],
-        takes: Sequence[str] = (),
+        available: Sequence[str] = (),
         servos: tuple[int, Vector | None] | None = None,
         timing: LoopTiming | None = None,
         period: float | None = None,
     ) -> None:
-        """``takes`` are the interfaces open now, by default all that a joint has.
+        """``available`` are the available interfaces, by default all that a joint supports.
 
-        ``servos`` are BEGUN and the GOALs (nv,) of position servos. ``timing`` is that of the
-        driver; the answer over the topics comes ANSWER later. A simulator has a ``period`` [s].
+        ``servos`` are EPOCH and the GOALs (nv,) of position servos. ``timing`` is that of the
+        driver; replies over the topics arrive ANSWER later. A simulator has a ``period`` [s].
         """
         shared = {} if period is None else {PERIOD: f"{period:.6g}"}
         shared |= {} if timing is None else _timed(timing)
         extra = [dict(shared) for _ in capabilities]
         if servos is not None:
-            begun, goals = servos
+            epoch, goals = servos
             for values in extra:
-                values[BEGUN] = str(begun)
+                values[EPOCH] = str(epoch)
             for values, goal in zip(extra, [] if goals is None else goals.tolist(), strict=False):
-                values[GOAL] = repr(goal)
+                values[HOLD_GOAL] = repr(goal)
         each = zip(capabilities, extra, strict=True)
-        message = DiagnosticArray(status=[_status(c, takes, more) for c, more in each])
+        message = DiagnosticArray(status=[_status(c, available, more) for c, more in each])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 
 
 def simulated_capabilities(arm: ArmModel) -> tuple[Capability, ...]:
-    """Those of a simulated arm: its actuators' interfaces, and every effort told."""
+    """Return the capabilities of a simulated arm: interfaces of its actuators, measured efforts."""
     return tuple(Capability(a.joint, a.interfaces, MEASURED) for a in arm.actuators)
 
 
-def read_takes(message: DiagnosticArray) -> dict[str, tuple[str, ...]]:
-    """The interfaces that each joint takes."""
+def read_available(message: DiagnosticArray) -> dict[str, tuple[str, ...]]:
+    """Return the available interfaces of each joint."""
     found = {}
     for joint in message.status:
         values = {pair.key: pair.value for pair in joint.values}
-        if TAKES in values:
-            found[joint.name] = tuple(values[TAKES].split(", "))
+        if AVAILABLE in values:
+            found[joint.name] = tuple(values[AVAILABLE].split(", "))
     return found
 
 
@@ -88,19 +88,19 @@ def _timed(timing: LoopTiming) -> dict[str, str]:
     return {PERIOD: f"{timing.period:.6g}", DELAY: f"{late:.4g}"}
 
 
-def _status(capability: Capability, takes: Sequence[str], more: Mapping[str, str]) -> object:
+def _status(capability: Capability, available: Sequence[str], more: Mapping[str, str]) -> object:
     values = {
-        TAKES: ", ".join(takes or capability.interfaces),
-        INTERFACES: ", ".join(capability.interfaces),
+        AVAILABLE: ", ".join(available or capability.interfaces),
+        SUPPORTED: ", ".join(capability.interfaces),
         EFFORT: capability.effort_source,
         **more,
     }
-    words = f"takes {values[TAKES]}; effort: {capability.effort_source}"
+    words = f"available: {values[AVAILABLE]}; effort: {capability.effort_source}"
     return status(capability.joint, OK, words, values)
 
 
 def _timing(period: str, delay: str) -> LoopTiming | None:
-    """The two numbers; None where they are none."""
+    """Return the timing of two numbers; None for invalid ones."""
     try:
         return LoopTiming(float(period), float(delay))
     except (ValueError, InvalidValue):
@@ -108,7 +108,7 @@ def _timing(period: str, delay: str) -> LoopTiming | None:
 
 
 class Capabilities:
-    """What the arm behind the topics takes, once it said so; anything until then."""
+    """Command interfaces of the arm behind the topics; no restriction before they are received."""
 
     def __init__(
         self,
@@ -118,72 +118,73 @@ class Capabilities:
         task_space: bool = False,
         timed: Callable[[LoopTiming | None], None] = lambda _: None,
     ) -> None:
-        """``task_space``: whether laws of the tool or those of the joints are named instead.
+        """``task_space``: whether messages list task-space or joint-space controllers.
 
         ``timed`` is called with the timing of the arm's loop whenever it is published.
         """
-        self._node, self._of_the_tool, self._timed = node, task_space, timed
-        self._takes: Mapping[str, tuple[str, ...]] = {}
+        self._node, self._task_space, self._timed = node, task_space, timed
+        self._available: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
-        """BEGUN and the GOALs [rad or m] by joint as the arm said last; None before."""
+        """Received EPOCH and GOALs [rad or m] by joint; None before."""
         self.period: float | None = None
-        """Control period [s] of the arm; None before it is published."""
-        refuse = partial(events.report, "capabilities_refused")
+        """Control period [s] of the arm; None before it is received."""
+        refuse = partial(events.report, "capabilities_rejected")
         listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
 
     def _note(self, message: DiagnosticArray) -> None:
-        begun, goals = "", dict[str, float]()
+        epoch, goals = "", dict[str, float]()
         timing: LoopTiming | None = None
         for joint in message.status:
             values = {pair.key: pair.value for pair in joint.values}
-            begun = values.get(BEGUN, begun)
+            epoch = values.get(EPOCH, epoch)
             with suppress(ValueError):
-                goals[joint.name] = float(values.get(GOAL, ""))
+                goals[joint.name] = float(values.get(HOLD_GOAL, ""))
             found = _timing(values.get(PERIOD, ""), values.get(DELAY, "0"))
             if found is not None:
                 self.period = found.period
                 timing = found if DELAY in values else timing
-        self._takes = read_takes(message)
+        self._available = read_available(message)
         self._timed(timing)
-        self.servos = (begun, goals)
+        self.servos = (epoch, goals)
 
     @property
     def awaited(self) -> bool:
-        """Whether an arm publishes them, and they have not come yet."""
+        """Whether an arm publishes capabilities that are not received yet."""
         return self.servos is None and self._node.count_publishers(TOPIC) > 0
 
-    def incompatibility(self, law: type[Controller]) -> str:
-        """Why the arm cannot follow ``law``, and the laws that it could; "" where it can."""
-        for joint, takes in self._takes.items():
-            if law.interface not in (*takes, MIXED):
+    def incompatibility(self, controller: type[Controller]) -> str:
+        """Return why the arm does not accept ``controller``, and accepted ones; else ""."""
+        for joint, available in self._available.items():
+            if controller.interface not in (*available, MIXED):
                 return (
-                    f"{law.__name__} commands {law.interface}; joint '{joint}' takes"
-                    f" {', '.join(takes)}: {self._able(takes)}"
+                    f"command interface of {controller.__name__} = {controller.interface};"
+                    f" joint '{joint}' accepts {', '.join(available)}; {self._accepted(available)}"
                 )
         return ""
 
     def check_margins(self, controller: Controller) -> None:
-        """Log a thin stability margin at the published period, which is a simulator's."""
+        """Log a small stability margin at the published period, that of a simulator."""
         thin = thin_margin(controller, controller.arm, self.period) if self.period else ""
         if thin:
             self._node.get_logger().warning(thin)
 
-    def require(self, law: type[Controller]) -> None:
-        """Raise ConfigError where the arm cannot follow ``law``."""
-        refusal = self.incompatibility(law)
-        if refusal:
-            raise ConfigError(refusal)
+    def require(self, controller: type[Controller]) -> None:
+        """Raise ConfigError if the arm does not accept the controller's command interface."""
+        reason = self.incompatibility(controller)
+        if reason:
+            raise ConfigError(reason)
 
-    def _able(self, takes: tuple[str, ...]) -> str:
-        laws = plugins.sound("controllers")
-        able = [
+    def _accepted(self, available: tuple[str, ...]) -> str:
+        controllers = plugins.sound("controllers")
+        accepted = [
             name
-            for name, law in laws.items()
-            if law.interface in takes and issubclass(law, TaskSpaceController) == self._of_the_tool
+            for name, controller in controllers.items()
+            if controller.interface in available
+            and issubclass(controller, TaskSpaceController) == self._task_space
         ]
-        return f"laws that work here: {', '.join(able) or 'none'}"
+        return f"accepted controllers: {', '.join(accepted) or 'none'}"
 
 
 def waiting(capabilities: Capabilities) -> str:
-    """What a controller waits for that has nothing to command yet."""
+    """Return the status of a controller before its first state."""
     return f"waiting for {TOPIC if capabilities.awaited else 'joint_states'}"

@@ -1,27 +1,30 @@
-"""Simulator and controller in one process, under one control loop.
+"""Simulator and joint controller in one process, under one control loop.
 
-The topics are the same, but the controller alone moves the arm: commands of others are not read.
+The topics are the same, but commands of other nodes are not read.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rclpy.node import Node
 
+from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics.ros import conversions
 from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.process import run_nodes
-from arm_dynamics.ros.publishing_driver import PublishingDriver
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulator import SimulatorNode
+from arm_dynamics.ros.topic_driver import CommandPublisher
 
 
 def run_composed(controller: Callable[[Driver], Any]) -> int:
-    """Run a simulator and the node that ``controller`` makes; the exit code."""
+    """Run a simulator and the node that ``controller`` returns; return the exit code."""
 
     def build() -> tuple[list[Node], Callable[[ShutdownFlag], None]]:
         simulator = SimulatorNode(take_commands=False)
@@ -44,3 +47,30 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+class PublishingDriver(Driver):
+    """Forwards all calls to ``driver`` and publishes each command on ``joint_commands``."""
+
+    def __init__(self, driver: Driver, node: Node) -> None:
+        super().__init__(driver.arm)
+        self._driver = driver
+        self._commands = CommandPublisher(node, driver.arm)
+
+    def read(self) -> State:
+        """Return the driver's newest state, with the time that its published stamp has."""
+        state = self._driver.read()
+        return replace(state, time=conversions.to_seconds(conversions.to_time(state.time)))
+
+    def write(self, command: Command) -> None:
+        """Write and publish a command."""
+        self._driver.write(command)
+        self._commands.publish(command)
+
+    def idle(self) -> None:
+        """Write no command in this cycle."""
+        self._driver.idle()
+
+    def controlled_stop(self) -> None:
+        """Stop the arm with torque enabled."""
+        self._driver.controlled_stop()

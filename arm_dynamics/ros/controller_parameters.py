@@ -1,9 +1,4 @@
-"""The model that a law has of its arm: the load that it reckons with, and what it has wrong.
-
-Gains of a control law as parameters ``gains.<group>.<name>``; a group is a joint mostly.
-
-The control law as parameters: which one, its gains, the model it reckons with.
-"""
+"""Parameters of controllers: gains, model, goal constraints, streams and tool limits."""
 
 from __future__ import annotations
 
@@ -18,8 +13,11 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller, Gains
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
+from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
+from arm_dynamics.control.goals.streams import CommandSettings
+from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.core import plugins
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import require_holdable, with_model_error
@@ -35,7 +33,9 @@ from arm_dynamics.ros.ros_parameters import (
 )
 
 ERRORS = tuple(
-    Parameter(f"model_error.{name}", 0.0, "%", f"error of the law's {what}", above=-100, upper=1e3)
+    Parameter(
+        f"model_error.{name}", 0.0, "%", f"error of the controller's {what}", above=-100, upper=1e3
+    )
     for name, what in (
         ("mass", "masses"),
         ("length", "lengths"),
@@ -48,27 +48,27 @@ NO_SEED = -1
 
 
 class ControllerModelParameters:
-    """Live parameters ``payload_mass`` and ``model_error.*``; ``arm`` is the model they make."""
+    """Live parameters ``payload_mass`` and ``model_error.*``; ``arm`` is the resulting model."""
 
     def __init__(self, node: Node, nominal: ArmModel) -> None:
         self._nominal = nominal
         self._values: dict[str, Any] = {
             one.name: declare_number(node, one.name, one, 0.0) for one in (PAYLOAD, *ERRORS)
         }
-        text = f"each link's and joint's errors drawn within ± from this seed; {NO_SEED}: exact"
+        text = f"seed of random errors within ± the given ones; {NO_SEED}: exactly the given ones"
         self._values[SEED] = declare_live(node, SEED, NO_SEED, text)
         self.arm = self._made(self._values)
 
     def changed(self, values: Mapping[str, Any]) -> ArmModel | None:
-        """The model after a change of ``values``, None where they do not concern it.
+        """Return the model after a change of ``values``, None if they do not affect it.
 
-        Raises InvalidValue and ConfigError for values that make none; nothing changes yet.
+        Raise InvalidValue or ConfigError for invalid values. The active model does not change.
         """
         mine = {name: value for name, value in values.items() if name in self._values}
         return self._made({**self._values, **mine}) if mine else None
 
     def take(self, values: Mapping[str, Any]) -> ArmModel | None:
-        """Put ``values`` in force; the model as ``changed`` gives it."""
+        """Apply ``values``; return the model as ``changed`` does."""
         model = self.changed(values)
         if model is not None:
             self._values |= {n: v for n, v in values.items() if n in self._values}
@@ -87,42 +87,45 @@ class ControllerModelParameters:
         return with_model_error(loaded, seed=drawn, **errors)
 
 
-def declare_gains(node: Node, law: Controller) -> Gains:
-    """Declare the law's gains with its own values as defaults; return those in force.
+def declare_gains(node: Node, controller: Controller) -> Gains:
+    """Declare the gains ``gains.<group>.<name>`` of a controller; return their active values.
 
-    Raises ConfigError for gains given at the start that no controller has.
+    Most groups are joints. The controller's values are the defaults. Raise ConfigError for gains
+    given at the start that no controller has.
     """
     declared = {
         group: {
             spec.name: from_ros_bound(
                 declare_number(
-                    node, f"gains.{group}.{spec.name}", spec, law.values[group][spec.name]
+                    node, f"gains.{group}.{spec.name}", spec, controller.values[group][spec.name]
                 )
             )
             for spec in parameters
         }
-        for group, parameters in law.parameter_groups.items()
+        for group, parameters in controller.parameter_groups.items()
     }
-    require_declared(node, "gains")  # before a law compiles for a minute
+    require_declared(node, "gains")  # before a controller compiles for a minute
     return declared
 
 
-def changed_gains(law: Controller, values: Mapping[str, Any]) -> Gains | None:
-    """All given gains with the changed ones among them; None when no gain changed."""
+def changed_gains(controller: Controller, values: Mapping[str, Any]) -> Gains | None:
+    """Return all given gains including the changed ones; None if no gain changed."""
     changed = by_joint(values, "gains")
-    if all(row.items() <= law.values.get(group, {}).items() for group, row in changed.items()):
+    if all(
+        row.items() <= controller.values.get(group, {}).items() for group, row in changed.items()
+    ):
         return None
-    found = {group: dict(row) for group, row in law.given.items()}
+    found = {group: dict(row) for group, row in controller.given.items()}
     for group, row in changed.items():
         found[group] = {**found.get(group, {}), **row}
     return found
 
 
-def show_gains(node: Node, law: Controller) -> None:
-    """Set the parameters to the gains in force, where these have been slowed down."""
+def show_gains(node: Node, controller: Controller) -> None:
+    """Set the parameters to the active gains, where these were reduced."""
     values = {
         f"gains.{group}.{name}": bounded(value)
-        for group, row in law.values.items()
+        for group, row in controller.values.items()
         for name, value in row.items()
     }
     node.set_parameters(
@@ -135,7 +138,7 @@ def show_gains(node: Node, law: Controller) -> None:
 
 
 def common_gains(before: Controller, after: Controller) -> Gains:
-    """Gains in force that mean the same in another law: the same parameter, unit and all."""
+    """Return the active gains that have the same meaning and unit in another controller."""
     return {
         group: {
             spec.name: before.values[group][spec.name]
@@ -147,7 +150,7 @@ def common_gains(before: Controller, after: Controller) -> Gains:
 
 
 def redeclare_gains(node: Node, before: Controller, after: Controller) -> None:
-    """Replace the gains of one law by those of another; what means the same stays declared."""
+    """Replace the gains of one controller by those of another; common gains stay declared."""
     for group, parameters in before.parameter_groups.items():
         for spec in parameters:
             if spec not in after.parameter_groups.get(group, ()):
@@ -163,81 +166,272 @@ NAME = "controller"
 
 
 class ControllerParameters:
-    """``law`` is the one that the parameters describe; the loop has it from its next tick on."""
+    """Controller, gains and model as parameters; the loop switches in its next control cycle."""
 
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._node, self._nominal = node, arm
-        laws = ", ".join(plugins.registered_names("controllers"))
-        name = declare_live(node, NAME, NAMELESS, f"control law: {laws}")
+        names = ", ".join(plugins.registered_names("controllers"))
+        name = declare_live(node, NAME, NAMELESS, f"controller: {names}")
         self._model = ControllerModelParameters(node, arm)
-        text = "file of regulator gains for the law lqr, made by `arm-dynamics gains`; empty: none"
+        text = "file of an LQR gain table, computed by `arm-dynamics gain-table`; empty: none"
         self._table = str(declare_fixed(node, "gain_table", "", text))
-        law = joint_space_controller_class(name)
+        controller = joint_space_controller_class(name)
         with plugins.guarded("controllers", name):
-            self.law: Controller = law(arm, declare_gains(node, law(arm)))
-        self.law.set_model(self._model.arm)
-        self._tabulate(self.law)
-        warm_up_controller(self.law)
-        self._declared = self.law
+            self.controller: Controller = controller(arm, declare_gains(node, controller(arm)))
+        self.controller.set_model(self._model.arm)
+        self._tabulate(self.controller)
+        warm_up_controller(self.controller)
+        self._declared = self.controller
         node.add_post_set_parameters_callback(self._follow_up)
 
     def change(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
-        """Put changed parameters in force; raises the package's errors, and nothing changed."""
+        """Apply changed parameters; on an error of this package nothing changes."""
         if NAME in values:
             self._replace(values, loop)
             return
-        gains = changed_gains(self.law, values)
-        self._model.changed(values)  # refused before anything is in force
+        gains = changed_gains(self.controller, values)
+        self._model.changed(values)  # raises before any change
         if gains is not None:
             loop.fit.take(gains)
         model = self._model.take(values)
         if model is not None:
-            self.law.set_model(model)
+            self.controller.set_model(model)
 
     def _replace(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
         others = [name for name in values if name != NAME]
         if others:
-            raise ConfigError(f"{NAME} and {others[0]} at once: set the law first, then the rest")
+            raise ConfigError(
+                f"parameters set with {NAME} = {others}; expected none; set {NAME} first"
+            )
         with plugins.guarded("controllers", values[NAME]):
-            law = joint_space_controller_class(values[NAME])(self._nominal)
-        law.slow_down(self.law.scale)  # or defaults that were slowed down would count as given
-        law.set_gains(common_gains(self.law, law))
-        law.set_model(self._model.arm)
-        self._tabulate(law)
+            controller = joint_space_controller_class(values[NAME])(self._nominal)
+        controller.slow_down(self.controller.scale)  # else reduced defaults would count as given
+        controller.set_gains(common_gains(self.controller, controller))
+        controller.set_model(self._model.arm)
+        self._tabulate(controller)
         warm_up_controller(
-            law
-        )  # in the services' thread: the old law commands until this one is compiled
-        loop.switch_controller(law)
-        self.law = law
+            controller
+        )  # in the services' thread: the old controller runs until this one is compiled
+        loop.switch_controller(controller)
+        self.controller = controller
 
-    def _tabulate(self, law: Controller) -> None:
-        """Give a law that takes one the table of gains; raises where it is another arm's."""
-        if self._table and hasattr(law, "use_table"):
+    def _tabulate(self, controller: Controller) -> None:
+        """Set the gain table of a controller that has one; raise if the table is of another arm."""
+        if self._table and hasattr(controller, "set_gain_table"):
             from arm_dynamics.control.lqr_design.gain_table import load_gain_table  # noqa: PLC0415 - a slow start
 
-            regulator: Any = law
-            regulator.set_gain_table(load_gain_table(self._table, law.arm, regulator.weights))
+            regulator: Any = controller
+            regulator.set_gain_table(
+                load_gain_table(self._table, controller.arm, regulator.weights)
+            )
 
     def _follow_up(self, parameters: Sequence[RosParameter]) -> None:
-        """Show the gains in force: a change of one may slow the defaults of others down.
+        """Show the active gains: a change of one may reduce the defaults of others.
 
-        Once another law is accepted, its gains take the place of those of the old one.
+        After a controller switch the gains of the new controller replace those of the old one.
         """
         if (
             any(parameter.name == NAME for parameter in parameters)
-            and self._declared is not self.law
+            and self._declared is not self.controller
         ):
-            before, self._declared = self._declared, self.law
-            redeclare_gains(self._node, before, self.law)
-        show_gains(self._node, self.law)
+            before, self._declared = self._declared, self.controller
+            redeclare_gains(self._node, before, self.controller)
+        show_gains(self._node, self.controller)
 
 
 def joint_space_controller_class(name: str) -> type[Controller]:
-    """The law of the joints registered as ``name``; raises ConfigError for one of the tool."""
-    law: type[Controller] = plugins.load_class("controllers", name)
-    if issubclass(law, TaskSpaceController):
+    """Return the joint-space controller ``name``; raise ConfigError for a task-space one."""
+    controller: type[Controller] = plugins.load_class("controllers", name)
+    if issubclass(controller, TaskSpaceController):
         raise ConfigError(
-            f"{NAME} '{name}' is a law of the tool: task_space_controller runs it"
-            " (task_space.launch.py)"
+            f"{NAME} = '{name}'; expected a joint-space controller; start task_space_controller"
+            " for a task-space controller (task_space.launch.py)"
         )
-    return law
+    return controller
+
+
+PARTIAL = "allow_partial_joints_goal"
+
+
+REJECT = "reject_invalid_goals"
+
+
+class ConstraintParameters:
+    """Constraints of goals as live parameters, named as in joint_trajectory_controller."""
+
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._arm = arm
+        self._values: dict[str, Any] = {
+            f"constraints.{spec.name}": declare_number(
+                node, f"constraints.{spec.name}", spec, spec.default or 0.0
+            )
+            for spec in OF_GOAL
+        }
+        for joint, row in default_values(arm).items():
+            for spec in OF_JOINT:
+                name = f"constraints.{joint}.{spec.name}"
+                self._values[name] = declare_number(node, name, spec, row[spec.name])
+        self.partial = bool(
+            declare_live(
+                node, PARTIAL, False, "accept goals that omit joints; these hold their position"
+            )
+        )
+        self.reject = bool(
+            declare_live(
+                node,
+                REJECT,
+                True,
+                "reject an invalid goal without a result, with the reason in the log; false: accept"
+                " and abort it immediately, with error code and string",
+            )
+        )
+
+    def changed(self, values: Mapping[str, Any]) -> Constraints:
+        """Apply changed parameters; return the constraints. Raise InvalidValue out of range."""
+        merged = self._values | {n: v for n, v in values.items() if n in self._values}
+        joints = by_joint(merged, "constraints")
+        general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
+        constraints = Constraints.of(self._arm, joints, general)
+        self._values = merged
+        self.partial = bool(values.get(PARTIAL, self.partial))
+        self.reject = bool(values.get(REJECT, self.reject))
+        return constraints
+
+
+FROM_DESIRED = "interpolate_from_desired_state"
+
+
+INTEGRATE = "allow_integration_in_goal_trajectories"
+
+
+END_IN_MOTION = "allow_nonzero_velocity_at_trajectory_end"
+
+
+STREAM_INTERFACE = "commands.interface"
+
+
+STREAM_SWITCHES = {
+    FROM_DESIRED: (
+        True,
+        "start a new trajectory at the reference; false: at the measured state",
+    ),
+    INTEGRATE: (
+        False,
+        "accept waypoints with only velocities or accelerations, which are integrated",
+    ),
+    END_IN_MOTION: (
+        False,
+        "accept goals that end in motion: the reference then comes to rest and holds;"
+        " ~/joint_trajectory always may",
+    ),
+}
+
+
+STREAM_NUMBERS = {
+    "cmd_timeout": Parameter(
+        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream until it holds; 0: none",
+        lower=0,
+    ),
+    "commands.timeout": Parameter(
+        "commands.timeout", 0.25, "s", "time after which velocities of ~/commands expire", above=0,
+        upper=10,
+    ),
+}  # fmt: skip
+
+
+STREAM_INTERFACES = ("position", "velocity")
+
+
+class StreamParameters:
+    """Live parameters of trajectories and streams, named as in joint_trajectory_controller."""
+
+    def __init__(self, node: Node) -> None:
+        self.values: dict[str, Any] = {
+            name: declare_live(node, name, default, text)
+            for name, (default, text) in STREAM_SWITCHES.items()
+        }
+        for name, number in STREAM_NUMBERS.items():
+            self.values[name] = declare_number(node, name, number, number.default or 0.0)
+        text = f"values in ~/commands: {' or '.join(STREAM_INTERFACES)}"
+        self.values[STREAM_INTERFACE] = declare_live(
+            node, STREAM_INTERFACE, STREAM_INTERFACES[0], text
+        )
+        self.changed({})
+
+    def changed(self, values: Mapping[str, Any]) -> CommandSettings:
+        """Apply changed parameters; on InvalidValue nothing changes."""
+        merged = self.values | {name: v for name, v in values.items() if name in self.values}
+        for name, number in STREAM_NUMBERS.items():
+            merged[name] = number.check("joint_controller", merged[name])
+        if merged[STREAM_INTERFACE] not in STREAM_INTERFACES:
+            raise InvalidValue(
+                f"{STREAM_INTERFACE} = {merged[STREAM_INTERFACE]};"
+                f" expected one of {', '.join(STREAM_INTERFACES)}"
+            )
+        self.values = merged
+        return CommandSettings(merged[STREAM_INTERFACE], merged["commands.timeout"])
+
+
+TOOL_LIMITS = (
+    Parameter(
+        "max_linear_velocity", 0.25, "m/s", "velocity limit of the tool", lower=1e-6, upper=100
+    ),
+    Parameter(
+        "max_linear_acceleration",
+        1.0,
+        "m/s²",
+        "acceleration limit of the tool",
+        lower=1e-6,
+        upper=1e4,
+    ),
+    Parameter(
+        "max_angular_velocity",
+        1.0,
+        "rad/s",
+        "angular velocity limit of the tool",
+        lower=1e-6,
+        upper=1e3,
+    ),
+    Parameter(
+        "max_angular_acceleration",
+        4.0,
+        "rad/s²",
+        "angular acceleration limit of the tool",
+        lower=1e-6,
+        upper=1e5,
+    ),
+)
+
+
+TOOL_TIMEOUT = Parameter(
+    "command_timeout", 0.25, "s", "time after which a twist or wrench expires", above=0, upper=10
+)
+
+
+class ToolMotionParameters:
+    """Live limits of tool motions, and the timeout of twists and wrenches."""
+
+    def __init__(self, node: Node) -> None:
+        self._values = {
+            spec.name: declare_number(node, spec.name, spec, spec.default or 0.0)
+            for spec in (*TOOL_LIMITS, TOOL_TIMEOUT)
+        }
+
+    @property
+    def limits(self) -> ToolLimits:
+        """Limits of the next motion."""
+        return ToolLimits(**{spec.name: self._values[spec.name] for spec in TOOL_LIMITS})
+
+    @property
+    def timeout(self) -> float:
+        """Time [s] of the states after which a twist or wrench expires."""
+        return self._values[TOOL_TIMEOUT.name]
+
+    def changed(self, values: Mapping[str, Any]) -> dict[str, float]:
+        """Return the ``values`` of these parameters; raise InvalidValue for one out of range."""
+        specs = [spec for spec in (*TOOL_LIMITS, TOOL_TIMEOUT) if spec.name in values]
+        return {spec.name: spec.check("tool", values[spec.name]) for spec in specs}
+
+    def take(self, changed: Mapping[str, float]) -> None:
+        """Apply changed values."""
+        self._values |= changed

@@ -1,60 +1,69 @@
-"""Between the package's values and ROS messages; joints are always matched by name."""
+"""Conversion between values and ROS messages; joints are matched by name.
+
+Poses, twists and wrenches are accepted only in the base frame.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Pose, PoseStamped, TwistStamped, WrenchStamped
+from nav_msgs.msg import Path
 from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
+from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_dynamics.control.trajectories.joint_trajectory import (
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import (
     NO_OPTIONS,
-    JointTrajectory,
     Options,
     parse_trajectory,
 )
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.core.errors import CommandRejected, DriverFault, InvalidValue
+from arm_dynamics.core.errors import CommandRejected, DriverFault, InvalidValue, TrajectoryRejected
+from arm_dynamics.core.rotations import quaternion_from_rotation, rotation_from_quaternion
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.joint_state_serialization import JointStateContent, split_time
 
 
 def to_seconds(stamp: Time) -> float:
-    """A message's time in seconds."""
+    """Return a message's time in seconds."""
     return float(stamp.sec + stamp.nanosec * 1e-9)
 
 
 def to_time(seconds: float) -> Time:
-    """Seconds as a message's time, to the nearest nanosecond."""
+    """Return seconds as a message's time, to the nearest nanosecond."""
     sec, nanosec = split_time(seconds)
     return Time(sec=sec, nanosec=nanosec)
 
 
 def to_duration(seconds: float) -> Duration:
-    """Seconds as a message's duration, to the nearest nanosecond; may be negative."""
+    """Return seconds as a message's duration, to the nearest nanosecond; may be negative."""
     sec, nanosec = split_time(seconds)
     return Duration(sec=sec, nanosec=nanosec)
 
 
 def header(frame: str, time: float) -> Header:
-    """Return the header of something in ``frame`` at ``time`` [s]."""
+    """Return a header with ``frame`` and ``time`` [s]."""
     return Header(stamp=to_time(time), frame_id=frame)
 
 
 def to_double_array(values: Vector) -> array[float]:
-    """A vector as the array that rclpy takes without looking at every entry."""
+    """Return a vector as an array, which rclpy accepts without checking every entry."""
     return array("d", values.tobytes())
 
 
 def read_state(names: tuple[str, ...], message: JointStateContent) -> State:
-    """Joint states in the order of ``names``; raises DriverFault naming what is missing.
+    """Return the state of ``names`` in their order; raise DriverFault for missing joints.
 
-    Velocity and effort may be left out as a whole (velocity is then 0, effort unknown: NaN); a
-    wrong length may not. Other joints than ``names`` are left alone.
+    Velocity and effort may be empty: velocity is then 0, effort unknown (NaN). Other lengths than
+    that of the names are rejected. Joints that are not in ``names`` are ignored.
     """
     try:
         pick = _order(names, message.names)
@@ -68,15 +77,15 @@ def read_state(names: tuple[str, ...], message: JointStateContent) -> State:
 
 
 def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
-    """An effort command from joint_commands, or a position command where it holds positions alone.
+    """Return an effort command from joint_commands, or a position command without efforts.
 
-    Raises CommandRefused naming the fault.
+    Raise CommandRefused with the cause.
     """
     positions = message.position.size and not message.effort.size
     try:
         odd = [name for name in message.names if name not in names]
         if odd:
-            raise InvalidValue(f"unknown joint '{odd[0]}'; known: {', '.join(names)}")
+            raise InvalidValue(f"joint = '{odd[0]}'; expected one of {', '.join(names)}")
         pick = _order(names, message.names)
         interface = "position" if positions else "effort"
         values = message.position if positions else message.effort
@@ -89,16 +98,16 @@ def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
 def read_voltage(
     names: Sequence[str], order: Sequence[str], message: Float64MultiArray, now: float
 ) -> Command:
-    """A voltage command for ``names`` from values that stand in ``order``.
+    """Return a voltage command for ``names`` from values in ``order``.
 
-    Labels, where the layout has one per joint, must be the joints in that order.
+    If the layout has one label per joint, the labels must be the joints in that order.
     """
     labels = [dimension.label for dimension in message.layout.dim]
     if len(labels) == len(names) and all(labels) and labels != list(order):
-        raise CommandRejected(f"labels {labels}, expected {list(order)}")
+        raise CommandRejected(f"labels = {labels}; expected {list(order)}")
     if len(message.data) != len(names):
         raise CommandRejected(
-            f"{len(message.data)} values, expected {len(names)} ({', '.join(order)})"
+            f"values = {len(message.data)}; expected {len(names)} ({', '.join(order)})"
         )
     by_name = dict(zip(order, message.data, strict=True))
     return Command("voltage", as_readonly([by_name[name] for name in names]), now)
@@ -107,7 +116,7 @@ def read_voltage(
 def read_trajectory(
     arm: ArmModel, message: JointTrajectoryMessage, now: float, options: Options = NO_OPTIONS
 ) -> JointTrajectory:
-    """A checked trajectory; stamp 0 means now. Raises TrajectoryRefused."""
+    """Return a validated trajectory; stamp 0 means now. Raise TrajectoryRefused."""
     points = message.points
     return parse_trajectory(
         arm,
@@ -123,14 +132,14 @@ def read_trajectory(
 
 
 def _order(names: tuple[str, ...], given: tuple[str, ...]) -> list[int] | None:
-    """Index in ``given`` of each name; None when the order is the same already."""
+    """Return the index in ``given`` of each name; None for the same order."""
     if given == names:
         return None
     missing = [name for name in names if name not in given]
     if missing:
-        raise InvalidValue(f"joint '{missing[0]}' is missing; got {list(given)}")
+        raise InvalidValue(f"joints = {list(given)}; expected also '{missing[0]}'")
     if len(set(given)) != len(given):
-        raise InvalidValue(f"a joint is named twice: {list(given)}")
+        raise InvalidValue(f"joints = {list(given)}; expected each name once")
     return [given.index(name) for name in names]
 
 
@@ -145,7 +154,102 @@ def _pick(
     pick: list[int] | None,
 ) -> Vector:
     if values.size != len(given):
-        raise InvalidValue(f"{values.size} {field} entries for {len(given)} names")
+        raise InvalidValue(f"{field} entries = {values.size}; expected {len(given)}, one per name")
     vector = values if pick is None else values[pick]
     vector.flags.writeable = False
     return vector
+
+
+Placed = tuple[list[float], Vector]
+"""Position (3,) [m] and rotation (3, 3)."""
+
+
+def read_pose(frames: Frames, message: PoseStamped) -> Placed:
+    """Return the pose in the base frame; raise InvalidValue for another frame or quaternion."""
+    _check_frame(frames, message.header)
+    return _placed("pose", message.pose.position, message.pose.orientation)
+
+
+def read_twist(frames: Frames, message: TwistStamped) -> list[float]:
+    """Return the twist (6,) [m/s, rad/s] in the base frame; raise InvalidValue for another."""
+    _check_frame(frames, message.header)
+    return [*_xyz(message.twist.linear), *_xyz(message.twist.angular)]
+
+
+def read_wrench(frames: Frames, message: WrenchStamped) -> list[float]:
+    """Return the wrench (6,) [N, N·m] in the base frame; raise InvalidValue for another."""
+    _check_frame(frames, message.header)
+    return [*_xyz(message.wrench.force), *_xyz(message.wrench.torque)]
+
+
+def read_path(frames: Frames, message: Path) -> list[Placed]:
+    """Return the poses of a path; an empty frame of one of them is that of the path."""
+    _check_frame(frames, message.header)
+    found = []
+    for i, stamped in enumerate(message.poses):
+        if stamped.header.frame_id:
+            _check_frame(frames, stamped.header, f"pose {i}: ")
+        pose = stamped.pose
+        found.append(_placed(f"pose {i}", pose.position, pose.orientation))
+    return found
+
+
+def read_timed_poses(
+    frames: Frames, message: MultiDOFJointTrajectory
+) -> tuple[list[float], list[Placed], list[list[float]] | None, float | None]:
+    """Return times [s] from the start, poses, twists (6,) if given, and the start [s]; None: now.
+
+    Raise TrajectoryRefused for another joint than the tool frame and for points that are not a
+    single pose, InvalidValue for a wrong frame or quaternion.
+    """
+    _check_frame(frames, message.header)
+    names = list(message.joint_names)
+    if names != [frames.tool]:
+        raise TrajectoryRejected(f"joint_names {names}: the tool's frame alone is expected"
+                                f" (['{frames.tool}'])")  # fmt: skip
+    points = message.points
+    for i, point in enumerate(points):
+        if len(point.transforms) != 1:
+            raise TrajectoryRejected(f"point {i}: transforms = {len(point.transforms)}; expected 1")
+    poses = [
+        _placed(f"point {i}", p.transforms[0].translation, p.transforms[0].rotation)
+        for i, p in enumerate(points)
+    ]
+    times = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in points]
+    return times, poses, _twists(points), to_seconds(message.header.stamp) or None
+
+
+def pose_message(position: Vector, rotation: Vector) -> Pose:
+    """Return a pose as a message."""
+    message = Pose()
+    at, turned = message.position, message.orientation
+    at.x, at.y, at.z = position.tolist()
+    turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(rotation).tolist()
+    return message
+
+
+def _twists(points: list[Any]) -> list[list[float]] | None:
+    """Return the twists of the points, None without any; raise TrajectoryRefused if some lack."""
+    given = [len(point.velocities) for point in points]
+    if not any(given):
+        return None
+    for i, count in enumerate(given):
+        if count != 1:
+            raise TrajectoryRejected(
+                f"point {i}: velocities = {count}; expected 1 at every point or none"
+            )
+    return [[*_xyz(p.velocities[0].linear), *_xyz(p.velocities[0].angular)] for p in points]
+
+
+def _placed(name: str, at: Any, turned: Any) -> Placed:
+    xyzw = [turned.x, turned.y, turned.z, turned.w]
+    return _xyz(at), rotation_from_quaternion(f"{name}: quaternion", xyzw)
+
+
+def _xyz(message: Any) -> list[float]:
+    return [message.x, message.y, message.z]
+
+
+def _check_frame(frames: Frames, header: Header, where: str = "") -> None:
+    if header.frame_id != frames.base:
+        raise InvalidValue(f"{where}frame_id = '{header.frame_id}'; expected '{frames.base}'")

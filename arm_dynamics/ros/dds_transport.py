@@ -1,8 +1,8 @@
-"""How messages travel: never through Fast DDS's shared memory.
+"""Transport of messages: UDP instead of Fast DDS's shared memory.
 
 Fast DDS may stop every publisher of a process for 333 ms when a subscriber appears, to check its
 shared memory (eProsima/Fast-DDS, issue 6535): longer than a motor's watchdog waits. UDP does not.
-The discovery range LOCALHOST adds shared memory to whatever is configured (rmw_fastrtps).
+The discovery range LOCALHOST adds shared memory to any configuration (rmw_fastrtps).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from arm_dynamics.core import resources
 RANGE, LOCALHOST_ONLY = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
 BUILTIN = "FASTDDS_BUILTIN_TRANSPORTS"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-"""Variables with Fast DDS's configuration: of Jazzy, and from Kilted on."""
+"""Environment variables with Fast DDS's configuration: of Jazzy, and from Kilted on."""
 IN_FOLDER = ("DEFAULT_FASTRTPS_PROFILES.xml", "DEFAULT_FASTDDS_PROFILES.xml")
-"""Files that Fast DDS reads where the variables are not set."""
+"""Files that Fast DDS reads if the variables are not set."""
 STALL = "messages of this node may stop for 333 ms whenever a subscriber appears"
 UDP = ("UDPv4", "UDPv6")
 
 
 def avoid_shared_memory() -> str:
-    """Have Fast DDS use UDP alone; to be called before ROS starts.
+    """Configure Fast DDS for UDP only; call it before ROS starts.
 
-    LOCALHOST becomes a profile of the same meaning, UDP on 127.0.0.1. Where the user has chosen
-    otherwise nothing changes; returns what is wrong with that and the remedy, or "".
+    LOCALHOST becomes an equivalent profile, UDP on 127.0.0.1. A different choice of the user is
+    kept. Return a warning with the problem and the remedy of that choice, or "".
     """
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
         return ""
@@ -42,7 +42,7 @@ def avoid_shared_memory() -> str:
 
 
 def _stay_on_this_machine(setting: str) -> str:
-    """Replace the range LOCALHOST, unless another setting of the user says more."""
+    """Replace the range LOCALHOST, unless another setting of the user is present."""
     profile = resources.resource_folder("config") / "loopback.xml"
     names = (*PROFILES, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER")
     given = {name: os.environ[name] for name in names if os.environ.get(name)}
@@ -61,5 +61,5 @@ def _stay_on_this_machine(setting: str) -> str:
 
 
 def _same(file: str, profile: Path) -> bool:
-    """Whether the file is this package's profile, as it lies here or in another prefix."""
+    """Return whether the file is this package's profile, in this or another prefix."""
     return Path(file).is_file() and Path(file).read_bytes() == profile.read_bytes()

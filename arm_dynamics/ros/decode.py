@@ -1,10 +1,12 @@
-"""From bytes to a message: limits first, then the library's conversion, and one error for all.
+"""Validated deserialization: size limits first, then conversion, with one error type for both.
 
-Plain CDR: a string or sequence is a 4-byte length and its content; every item is aligned to its
-own size, counted from behind the four bytes that name the encoding.
-Source: OMG DDS-XTypes 1.3, section 7.4.1.
+Plain CDR: a string or sequence is a 4-byte length and its content. Every item is aligned to its
+size, counted from the end of the 4-byte encoding header.
 
-Subscriptions that an executor serves: no bytes and no content raise in it.
+References
+----------
+OMG DDS-XTypes 1.3, section 7.4.1.
+
 """
 
 from __future__ import annotations
@@ -23,19 +25,19 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 
 AT = 4
-"""Where the content begins, behind the encoding."""
+"""Offset [bytes] of the content, after the encoding header."""
 STAMP = 8
-"""Size [bytes] of a stamp, with which every header begins."""
+"""Size [bytes] of a stamp, the first field of every header."""
 POINTS = 20_000
-"""Waypoints of a trajectory, and poses of a path."""
+"""Maximum number of waypoints of a trajectory, or poses of a path."""
 NAMES = 1_000
-"""Joints that a message names."""
+"""Maximum number of joint names in a message."""
 MAX_NAME_LENGTH = 256
-"""Bytes of a name."""
+"""Maximum size [bytes] of a name."""
 
 
 class Limit(NamedTuple):
-    """Of ``size`` [bytes]; ``sequence`` follows the header, behind joint_names if ``named``."""
+    """Maximum ``size`` [bytes]; ``sequence`` follows the header, after joint_names if ``named``."""
 
     size: int
     sequence: str = ""
@@ -52,10 +54,14 @@ LIMITS = {
 
 
 def decode(data: bytes, kind: type) -> Any:
-    """The message of these bytes.
+    """Return the message of these bytes.
 
-    Raises InvalidValue for more bytes, names or points than the limit of ``kind``, before any of
-    them becomes an object, and for bytes that are no such message.
+    Raises
+    ------
+    InvalidValue
+        More bytes, names or points than the limit of ``kind``, checked before any of them becomes
+        an object; or invalid bytes.
+
     """
     limit = LIMITS.get(kind, USUAL)
     if len(data) > limit.size:
@@ -65,7 +71,9 @@ def decode(data: bytes, kind: type) -> Any:
     try:
         return deserialize_message(data, kind)
     except Exception as error:  # RMWError, MemoryError and more, by middleware and message
-        raise InvalidValue(f"{len(data)} bytes are no {kind.__name__}: {error}") from error
+        raise InvalidValue(
+            f"message = {len(data)} bytes; expected a {kind.__name__}: {error}"
+        ) from error
 
 
 def check_points(count: int, what: str = "points") -> None:
@@ -75,7 +83,7 @@ def check_points(count: int, what: str = "points") -> None:
 
 
 def check_names(names: int, longest: int) -> None:
-    """Raise InvalidValue for more joints than ``NAMES``, or one longer than ``MAX_NAME_LENGTH`` bytes."""
+    """Raise InvalidValue for more than ``NAMES`` joints or ``MAX_NAME_LENGTH`` bytes of a name."""
     if names > NAMES:
         raise InvalidValue(f"joint_names = {names}; expected at most {NAMES}")
     if longest > MAX_NAME_LENGTH:
@@ -95,21 +103,23 @@ def _check_sequence(data: bytes, limit: Limit) -> None:
 
 
 def aligned(at: int, size: int) -> int:
-    """The first place from ``at`` on where an item of this size may stand."""
+    """Return the first offset from ``at`` on that is aligned for an item of this size."""
     return at + (AT - at) % size
 
 
 def length(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """A length, and the place behind it; raises InvalidValue where the message ends before."""
+    """Return a length and the offset after it; raise InvalidValue at the end of the message."""
     at = aligned(at, 4)
     if at + 4 > len(data):
-        raise InvalidValue(f"{len(data)} bytes: the message ends before its content")
-    # The second byte is odd where numbers are little-endian.
+        raise InvalidValue(
+            f"message = {len(data)} bytes; expected at least {at + 4}: it is truncated"
+        )
+    # The second byte is odd if numbers are little-endian.
     return int.from_bytes(data[at : at + 4], "little" if data[1] & 1 else "big"), at + 4
 
 
 def behind_string(data: bytes | bytearray, at: int) -> int:
-    """The place behind a string."""
+    """Return the offset after a string."""
     size, at = length(data, at)
     return at + size
 
@@ -122,10 +132,10 @@ def listen(
     profile: QoSProfile | int,
     refuse: Callable[[str], object],
 ) -> Subscription:
-    """Hand messages to ``take``.
+    """Subscribe and pass messages to ``take``; invalid messages never raise in the executor.
 
-    ``refuse`` gets the text of each error of this package: of bytes that cannot be read, and of
-    content that ``take`` raises for.
+    ``refuse`` receives the text of each error of this package, of invalid bytes and of content
+    that ``take`` rejects.
     """
 
     def heard(data: bytes) -> None:

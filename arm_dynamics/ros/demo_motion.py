@@ -1,7 +1,4 @@
-"""A slow tour of an arm around its initial pose, which a page may stop and start.
-
-The tour of ``arm-dynamics sim`` as another node sees it.
-"""
+"""Demo motion: slow moves of an arm around its initial configuration, and their remote control."""
 
 from __future__ import annotations
 
@@ -28,21 +25,21 @@ from arm_dynamics.ros.remote import Remote
 TOPIC = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"
 INTERRUPTED = (
-    "took_over",
-    "trajectory_refused",
+    "control_restarted",
+    "trajectory_rejected",
     "path_tolerance_violated",
     "goal_tolerance_violated",
 )
-"""Events of the controller after which the round that was sent is not followed to its end."""
+"""Events of the controller that end the current trajectory early."""
 
 STOP = 0.5
-"""Time [s] in which the arm comes to rest when the tour is stopped."""
+"""Time [s] in which the arm comes to rest when the demo motion is stopped."""
 
 
 class DemoMotion:
-    """Sends one round after the other to ``joint_controller``, each from where the arm is led.
+    """Sends trajectories to ``joint_controller``, each from the current reference.
 
-    ``~/tour`` starts and stops it; the latched ``~/tour_running`` says which.
+    ``~/tour`` starts and stops the motion; the latched ``~/tour_running`` reports its state.
     """
 
     def __init__(self, node: Node, arm: ArmModel, *, running: bool) -> None:
@@ -76,15 +73,15 @@ class DemoMotion:
         return response
 
     def continue_motion(self, simulated: float, *interrupted: float) -> None:
-        """Send a round when the last one is over at ``simulated`` time [s], or was interrupted.
+        """Send a trajectory if the last one has ended at ``simulated`` [s] or was interrupted.
 
-        ``interrupted``: how often each event of INTERRUPTED occurred.
+        ``interrupted``: counts of the events INTERRUPTED.
         """
         if not self.running:
             return
         if interrupted != self._interrupted:
             self._interrupted, self._next = interrupted, simulated
-            return  # the reference that is known may be the one before
+            return  # the known reference may be outdated
         if simulated < self._next or self._reference is None:
             return
         points = demo_trajectory(self._arm, self._reference)
@@ -99,13 +96,13 @@ class DemoMotion:
 
 
 def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
-    """Where joints at ``q`` with velocity ``v`` (nv,) come to rest within STOP, in their limits."""
+    """Return where joints at ``q`` with velocity ``v`` (nv,) stop within STOP, in their limits."""
     inside = np.clip(q + STOP / 3 * v, arm.lower, arm.upper)
     return Waypoint(STOP, as_readonly(inside), as_readonly(np.zeros(q.size)))
 
 
 def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:
-    """Waypoints with velocities as ROS has them, to begin on arrival."""
+    """Return waypoints with velocities as a message that starts on reception."""
     found = JointTrajectory(joint_names=list(names))
     for waypoint in points:
         assert waypoint.v is not None
@@ -119,23 +116,23 @@ def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory
 
 
 class RemoteTour:
-    """The tour of ``arm-dynamics sim``, where this run has one."""
+    """Remote control of the demo motion of ``arm-dynamics sim``, if this run has one."""
 
     def __init__(self, node: Node) -> None:
         self.running: bool | None = None
-        """Whether it runs; None where there is none."""
+        """Whether the motion runs; None without one."""
         self._remote = Remote(node, SetBool, "sim/tour")
         self._asked: Any = None
         listen(node, Bool, "sim/tour_running", self._note, qos.LATCHED, lambda _: None)
 
     def set(self, running: bool) -> str:
-        """Start or stop it; its answer."""
+        """Start or stop the motion; return the response."""
         return self._remote.do(SetBool.Request(data=running))
 
     def end(self) -> bool:
-        """Have it stopped; whether it is. Never waits: ask again.
+        """Request its end; return whether it has ended. Does not wait: call it repeatedly.
 
-        Before its state is known it counts as running where its service is there.
+        Before its state is received it counts as running if its service exists.
         """
         if not (self._remote.ready if self.running is None else self.running):
             self._asked = None

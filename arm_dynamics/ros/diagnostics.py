@@ -1,9 +1,4 @@
-"""The throttled listener for rclpy's loggers.
-
-Once a second: how a node is doing, as /diagnostics shows it.
-
-The state of a run in a few words, gathered from /diagnostics.
-"""
+"""Status of nodes on /diagnostics: publisher, summary of received messages, throttled log."""
 
 from __future__ import annotations
 
@@ -22,37 +17,37 @@ from arm_dynamics.safety.events import Events
 
 
 class Throttle(events.Throttle):
-    """A listener for ``Events`` that is fast from its first warning on."""
+    """Throttled listener of ``Events`` for rclpy's loggers, fast from its first warning on."""
 
     def __init__(self, logger: Any) -> None:
         super().__init__(logger)
-        # rclpy looks its caller up, for 50 ms the first time: not when the first warning comes,
-        # which the loop of an arm with torque may have to give.
+        # rclpy looks its caller up, for 50 ms the first time: do that now, not at the first
+        # warning, which the loop of an arm with torque may report.
         inspect.getframeinfo(inspect.stack()[0].frame)
 
 
 PERIOD = 1.0
 RUN = "run"
-"""Parameter and key: which run a node belongs to, where one started several nodes."""
+"""Parameter and key: name of the run that a node belongs to, if one run started several."""
 OWN = "arm_dynamics"
 """hardware_id of every status of this package."""
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 StatusReport = tuple["bool | bytes", str, Mapping[str, str]]
-"""(all well, or a level, one line, values)."""
+"""(True if OK, or a level; one line; values)."""
 
 
 def status(
     name: str, level: bytes, message: str, values: Mapping[str, str] | None = None
 ) -> DiagnosticStatus:
-    """One status of this package."""
+    """Return a DiagnosticStatus of this package."""
     pairs = [KeyValue(key=key, value=value) for key, value in (values or {}).items()]
     return DiagnosticStatus(level=level, name=name, message=message, hardware_id=OWN, values=pairs)
 
 
 def event_values(events: Events) -> dict[str, str]:
-    """Counter and latest words of every kind of event; safe from any thread."""
+    """Return counter and latest message of every kind of event; safe from any thread."""
     return {
         **{kind: str(count) for kind, count in sorted(dict(events.counts).items())},
         **{f"last {kind}": text for kind, text in sorted(dict(events.latest).items())},
@@ -60,9 +55,9 @@ def event_values(events: Events) -> dict[str, str]:
 
 
 class Diagnostics:
-    """Publishes what ``report`` says about a node, once a second of wall time.
+    """Publishes the ``report`` of a node once a second of wall-clock time.
 
-    ``more`` gives further statuses, for which it is told the node's name.
+    ``more`` returns further statuses from the node's name.
     """
 
     def __init__(
@@ -76,7 +71,7 @@ class Diagnostics:
         run = declare_fixed(node, RUN, "", "name of the run that the node belongs to")
         self._run = {RUN: run} if run else {}
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # A timer on simulated time would fall silent when the simulation does.
+        # A timer on simulated time would stop with the simulation.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(PERIOD, self.publish, clock=steady)
 
@@ -95,25 +90,25 @@ KEYS = (
     "state",
     "simulated time [s]",
     "real-time factor",
-    "worst joint error [rad]",
+    "max joint error [rad]",
     "commands per second",
     "deadlines missed",
 )
 
 VOLTAGE, SUPPLY, TEMPERATURE = "voltage [V]", "supply [V]", "temperature [°C]"
-"""Values of the status of a joint: at its motor, or of its supply where that alone is known."""
+"""Keys of a joint's status: voltage at its motor, or of its supply if only that is known."""
 
 ARMS = ("simulator", "hardware")
-"""Nodes whose count of commands is that of commands that arrived."""
+"""Nodes that count received commands."""
 
 STOPPED = "emergency stop by"
-"""How the message of an arm begins while its emergency stop is engaged."""
+"""Start of an arm's message while its emergency stop is engaged."""
 
 
 class DiagnosticsSummary:
-    """The newest diagnostics of the simulator and the controller of one namespace.
+    """Newest diagnostics of the nodes of one namespace.
 
-    With a ``run``, only of the nodes that were started with this value of the parameter.
+    With a ``run``, only of the nodes with this value of the parameter.
     """
 
     def __init__(self, namespace: str = "/", run: str = "") -> None:
@@ -125,7 +120,7 @@ class DiagnosticsSummary:
         self._joints: dict[str, dict[str, str]] = {}
 
     def read(self, message: DiagnosticArray) -> None:
-        """Note what a DiagnosticArray says of our nodes here; others are left alone."""
+        """Store the statuses of this package's nodes in the namespace; ignore others."""
         for status in message.status:
             namespace, _, name = status.name.rpartition("/")
             own = status.hardware_id == OWN and namespace == self._namespace
@@ -133,7 +128,7 @@ class DiagnosticsSummary:
                 self._note(name, status)
 
     def motors(self, names: Sequence[str], *keys: str) -> list[float]:
-        """For each joint the number under the first of ``keys`` that is known, else NaN."""
+        """Return for each joint the number of the first known of ``keys``, else NaN."""
         return [self._motor(name, keys) for name in names]
 
     def _motor(self, joint: str, keys: Sequence[str]) -> float:
@@ -162,26 +157,26 @@ class DiagnosticsSummary:
 
     @property
     def emergency(self) -> str:
-        """The words of an arm whose emergency stop is engaged, "" while it is released."""
+        """Message of an arm whose emergency stop is engaged, else ""."""
         texts = list(self.messages.values())
         return next((text for text in texts if text.startswith(STOPPED)), "")
 
     @property
     def stopped(self) -> bool:
-        """Whether an arm reports its emergency stop."""
+        """Whether an arm reports an emergency stop."""
         return bool(self.emergency)
 
     def number(self, key: str) -> float | None:
-        """One value as a number, or None when none has come yet."""
+        """Return one value as a number, or None before it is received."""
         try:
             return float(self.values[key])
         except (KeyError, ValueError):
             return None
 
     def status_values(self) -> dict[str, str]:
-        """The values that a status line shows, with what is not running well."""
+        """Return the values of a status line, and the messages of nodes that are not OK."""
         line = {key: self.values[key] for key in KEYS if key in self.values}
-        if self.values.get("lockstep") == "true":  # time waits: nothing is late
+        if self.values.get("lockstep") == "true":  # simulated time waits: nothing is late
             line.pop("deadlines missed", None)
         for name, message in self.messages.items():
             if not self.ok[name]:

@@ -1,7 +1,4 @@
-"""Joint goals of a page or of RViz: each becomes a slow trajectory for the joint controller.
-
-Tool goals of RViz: each becomes one message for the task-space controller.
-"""
+"""Targets from displays: joint targets as slow trajectories, tool targets as messages."""
 
 from __future__ import annotations
 
@@ -21,40 +18,39 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.conversions import header
+from arm_dynamics.ros.conversions import header, pose_message
 from arm_dynamics.ros.demo_motion import INTERRUPTED, TOPIC, message, stop_waypoint
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.tool_messages import pose_message
 
 SETTLED = 0.15
-"""Time [s] without another change after which a goal is sent."""
+"""Time [s] without another change after which a target is sent."""
 DRAGGED = 0.5
-"""Longest time [s] that a slider in motion keeps a goal back."""
+"""Maximum time [s] for which a moving slider delays a target."""
 DISCOVERY = 5.0
-"""Time [s] for which a goal waits for the joint controller: a page may open before it is found."""
+"""Time [s] for which a target waits for the discovery of the controller."""
 REACHED = 1e-6
-"""Distance of the reference [rad or m] from a goal that is reached."""
+"""Distance of the reference [rad or m] below which a joint target is reached."""
 
 
 class Feedback(Protocol):
-    """Shows a user what came of an action."""
+    """Shows the result of a user's action."""
 
     def done(self, text: str) -> None:
-        """Report an action that was carried out."""
+        """Report a completed action."""
 
     def rejected(self, reason: object) -> None:
-        """Report an action that was rejected."""
+        """Report a rejected action."""
 
     def note(self, text: str) -> None:
-        """Report anything else, such as an action under way."""
+        """Report anything else, such as the progress of an action."""
 
 
 class JointGoals:
-    """Goals from any thread; ``look`` sends the newest and reports what came of it.
+    """Joint targets from any thread; ``look`` sends the newest and reports its result.
 
-    ``clear`` is called before a goal is sent, again and again until it returns True: another
-    motion has ended. ``sent`` is called when a goal is sent or given up.
+    ``clear`` is called repeatedly before a target is sent until it returns True: another motion
+    has ended. ``sent`` is called when a target is sent or discarded.
     """
 
     def __init__(
@@ -69,34 +65,34 @@ class JointGoals:
         self._node, self._arm, self._status = node, arm, status
         self._clear, self._feedback, self._sent = clear, feedback, sent
         self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
-        self._asked: tuple[Vector, float, float] | None = None
-        """Goal, time [s] of the first change, and of the last one."""
+        self._pending: tuple[Vector, float, float] | None = None
+        """Target, time [s] of its first change, and of its last one."""
         self._goal: Vector | None = None
         self._interrupted: tuple[float, ...] = ()
 
     @property
     def under_way(self) -> bool:
-        """Whether a goal of the page is neither reached nor rejected."""
-        return self._asked is not None or self._goal is not None
+        """Whether a target is neither reached nor rejected."""
+        return self._pending is not None or self._goal is not None
 
     def ask(self, target: Sequence[float]) -> None:
-        """Have the arm moved to ``target`` (nv,) [rad or m] once it no longer changes."""
+        """Move the arm to ``target`` (nv,) [rad or m] once it no longer changes."""
         now = time.monotonic()
-        first = now if self._asked is None else self._asked[1]
-        self._asked = as_readonly(target), first, now
+        first = now if self._pending is None else self._pending[1]
+        self._pending = as_readonly(target), first, now
 
     def reset(self) -> None:
-        """The arm was put elsewhere: what was asked for before no longer counts."""
-        self._asked = self._goal = None
+        """Discard the target."""
+        self._pending = self._goal = None
 
     def stop(self, q: Vector, v: Vector) -> None:
-        """Bring the joints to rest from the reference ``q`` with velocity ``v`` (nv,)."""
+        """Stop the joints from the reference ``q`` with velocity ``v`` (nv,)."""
         self.reset()
         end = stop_waypoint(self._arm, q, v)
         self._publisher.publish(message(self._arm.joint_names, [end]))
 
     def look(self, reference: Vector | None) -> None:
-        """Send a goal that is due; report on the one under way, by the controller's reference."""
+        """Send a due target; report the current one's result from the reference."""
         self._send(reference)
         if self._goal is None:
             return
@@ -109,26 +105,26 @@ class JointGoals:
             self._feedback.rejected(self._reason(before))
 
     def _send(self, reference: Vector | None) -> None:
-        asked, now = self._asked, time.monotonic()
-        if asked is None or (now - asked[2] < SETTLED and now - asked[1] < DRAGGED):
+        pending, now = self._pending, time.monotonic()
+        if pending is None or (now - pending[2] < SETTLED and now - pending[1] < DRAGGED):
             return
         if not self._clear():
             return
         missing = reference is None or not self._publisher.get_subscription_count()
-        if missing and now - asked[2] < DISCOVERY:
+        if missing and now - pending[2] < DISCOVERY:
             return
-        self._asked = None
+        self._pending = None
         self._sent()
-        self._goal, goal = None, asked[0]
+        self._goal, goal = None, pending[0]
         if reference is None or missing:
-            self._feedback.rejected("no joint controller moves the arm yet")
+            self._feedback.rejected("joint controllers = 0; expected one that moves the arm")
             return
         goal = as_readonly(goal + whole_turns(self._arm, goal, reference))
         duration = move_time(self._arm, reference, goal)
         self._interrupted, self._goal = self._counts(), goal
         still = as_readonly(np.zeros(goal.size))
         self._publisher.publish(message(self._arm.joint_names, [Waypoint(duration, goal, still)]))
-        self._feedback.note(f"on the way to the joint targets, {duration:.1f} s")
+        self._feedback.note(f"moving to the joint targets, {duration:.1f} s")
 
     def _counts(self) -> tuple[float, ...]:
         return tuple(self._status.number(event) or 0.0 for event in INTERRUPTED)
@@ -141,18 +137,18 @@ class JointGoals:
 
 CONTROLLER = "task_space_controller"
 PUBLISHER_LIFETIME = 1.0
-"""Time [s] for which a publisher stays after its message, which needs it to arrive."""
+"""Time [s] for which a publisher exists after its message, so that the message is delivered."""
 TOOL_GOALS_REACHED = 1e-3
-"""Distance [m] of the reference from a goal that is reached."""
+"""Distance [m] of the reference below which a tool target is reached."""
 STILL = 1.0
-"""Time [s] without motion of the reference after which a goal counts as given up."""
+"""Time [s] without motion of the reference after which a target is no longer tracked."""
 
 
 class ToolGoals:
-    """Goals of the tool; ``look`` sends the newest and reports what came of it.
+    """Targets of the tool; ``look`` sends the newest and reports its result.
 
-    The controller ignores a topic with several publishers. So a publisher exists only from a goal
-    until its message has arrived, and a goal is rejected while another node publishes.
+    The controller ignores a topic with several publishers. Therefore a publisher exists only from a
+    target until the delivery of its message, and a target is rejected while another node publishes.
     """
 
     def __init__(self, node: Node, frames: Frames, feedback: Feedback) -> None:
@@ -166,27 +162,27 @@ class ToolGoals:
 
     @property
     def under_way(self) -> bool:
-        """Whether a goal is neither reached nor rejected."""
+        """Whether a target is neither reached nor rejected."""
         return self._message is not None or self._goal is not None
 
     def go(self, position: Vector, rotation: Vector) -> None:
-        """Have the tool moved to ``position`` (3,) [m] and ``rotation`` (3, 3)."""
+        """Move the tool to ``position`` (3,) [m] and ``rotation`` (3, 3)."""
         head = header(self._frames.base, 0.0)
         goal = PoseStamped(header=head, pose=pose_message(position, rotation))
         self._begin(goal, "target_pose")
         self._goal, self._last = position, np.full(3, np.inf)
 
     def stop(self) -> None:
-        """Have the tool brought to rest."""
+        """Stop the tool."""
         self._begin(TwistStamped(header=header(self._frames.base, 0.0)), "target_twist")
         self._goal = None
 
     def reset(self) -> None:
-        """Give up what is not sent yet."""
+        """Discard a target that is not sent yet."""
         self._message = self._goal = None
 
     def look(self, reference: Vector | None) -> None:
-        """Send a goal that is due; report on the one under way, by the reference's position."""
+        """Send a due target; report the result of the current one from the reference's position."""
         now = time.monotonic()
         if self._message is not None:
             self._send(now)
@@ -203,7 +199,9 @@ class ToolGoals:
             self._moved, self._last = now, reference
         if now - self._moved > STILL:
             self._goal = None
-            self._feedback.note("the tool rests before its target: see the controller's status")
+            self._feedback.note(
+                "the tool stopped before its target: see the controller's diagnostics"
+            )
 
     def _begin(self, message: Any, topic: str) -> None:
         if self._publisher is not None:
@@ -224,7 +222,7 @@ class ToolGoals:
             self._message = self._goal = None
             others = self._node.count_publishers(self._topic) > 1
             self._feedback.rejected(
-                f"another node publishes {self._topic}"
+                f"publishers of {self._topic} > 1; expected only this one"
                 if others
-                else "no task-space controller moves the arm yet"
+                else "task-space controllers = 0; expected one that moves the arm"
             )

@@ -1,4 +1,4 @@
-"""A ROS domain for one run, claimed by a lock file and looked at before anything starts."""
+"""ROS domain of one run, claimed by a lock file and checked for other nodes first."""
 
 from __future__ import annotations
 
@@ -20,58 +20,59 @@ from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 VARIABLE = "ROS_DOMAIN_ID"
 FREE = range(60, 102)
-"""Domains that a run takes by itself: the upper ones whose ports no system gives away; people
-choose the lower ones."""
+"""Domains for automatic selection: upper ones outside of the systems' ephemeral ports, because
+users choose lower ones."""
 MAX_DOMAIN_ID = 232
 """Largest domain id that has ports."""
-LOOK = 1.0
-"""Time [s] in which the nodes of a domain are found."""
+DISCOVERY_TIME = 1.0
+"""Time [s] in which the nodes of a domain are discovered."""
 NAMED = 5.0
-"""Time [s] in which a node that was found gets its name."""
+"""Time [s] in which the name of a discovered node becomes known."""
 HIDDEN = "_"
-"""How the names of nodes begin that ROS's tools leave out: their daemon waits in every domain."""
+"""First character of nodes that ROS's tools hide: their daemon runs in every domain."""
 ARM_TOPICS = ("joint_states", "joint_commands")
-"""Topics that one arm and one controller publish."""
+"""Topics that only one arm and one controller publish."""
 
 
 @contextmanager
 def own_domain(
     name: str, given: int | None, holder: str, stop: ShutdownFlag
 ) -> Iterator[tuple[int, Node]]:
-    """Start ROS in a domain that no other run of this user has; the domain and a node in it.
+    """Start ROS in a domain that no other run of this user has; yield the domain and a node in it.
 
-    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of FREE in
-    which nobody else is. A domain that was given may have other nodes, but neither another run
-    nor another arm or controller. Children inherit it by ROS_DOMAIN_ID.
+    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of FREE
+    without other nodes. A given domain may have other nodes, but neither another run nor another
+    arm or controller. Children inherit it by ROS_DOMAIN_ID.
 
-    ``name`` is the node's; ``holder`` says what this run is, for the error of another one that is
-    given the same domain; ``stop`` ends the look. Raises ConfigError for a domain that is taken,
-    with whoever has it.
+    ``name`` is the node's; ``holder`` describes this run in the error of another run that is given
+    the same domain; ``stop`` ends the check. Raise ConfigError for a domain in use, with its user.
     """
-    wanted = _told() if given is None else given
+    requested = _environment_domain() if given is None else given
     with ExitStack() as stack:
-        for domain in _order() if wanted is None else (wanted,):
+        for domain in _order() if requested is None else (requested,):
             lock = try_locked(_lock_file(domain), holder)
             with ExitStack() as attempt:
                 other = attempt.enter_context(lock)
                 if not other:
                     os.environ[VARIABLE] = str(domain)
                     node = attempt.enter_context(_node(name, domain))
-                    other = _others(node, stop, arms=wanted is not None)
+                    other = _others(node, stop, arms=requested is not None)
                 if not other:
                     stack.push(attempt.pop_all())
                     break
-            if wanted is not None:
+            if requested is not None:
                 raise ConfigError(
-                    f"ROS domain {domain}: {other} is there; expected no other arm or controller;"
-                    f" stop it, or give another --domain (or none, without {VARIABLE})"
+                    f"ROS domain {domain}: {other} is running; expected no other arm or controller;"
+                    f" stop it, or set another --domain (or none, without {VARIABLE})"
                 )
         else:
-            raise ConfigError(f"ROS domains {FREE[0]} to {FREE[-1]} are all in use; give --domain")
+            raise ConfigError(
+                f"free ROS domains = 0; expected one of {FREE[0]} to {FREE[-1]}; set --domain"
+            )
         yield domain, node
 
 
-def _told() -> int | None:
+def _environment_domain() -> int | None:
     text = os.environ.get(VARIABLE, "")
     if not text:
         return None
@@ -81,7 +82,7 @@ def _told() -> int | None:
 
 
 def _order() -> list[int]:
-    """The free domains, those of another user in another order."""
+    """Return the domains of FREE in an order that depends on the user."""
     first = os.getuid() % len(FREE)
     return [*FREE[first:], *FREE[:first]]
 
@@ -104,26 +105,26 @@ def _node(name: str, domain: int) -> Iterator[Node]:
 
 
 def require_alone(node: Node) -> None:
-    """Raise ConfigError where several nodes publish a topic of ARM_TOPICS, with their names."""
+    """Raise ConfigError with their names if several nodes publish a topic of ARM_TOPICS."""
     for topic in ARM_TOPICS:
         names = sorted(publishers(node, topic).values())
         if len(names) > 1:
             raise ConfigError(
                 f"several publishers on /{topic}: {', '.join(names)}; expected no other arm or"
-                " controller in this ROS domain; stop it, or give another --domain"
+                " controller in this ROS domain; stop it, or set another --domain"
             )
 
 
 def _others(node: Node, stop: ShutdownFlag, *, arms: bool) -> str:
-    """Names of other nodes within LOOK, "" for none; with ``arms`` of those of an arm alone."""
+    """Return the names of discovered nodes, "" for none; with ``arms`` only of arms."""
     found: list[str] = []
     begun = time.monotonic()
-    end = begun + LOOK
+    end = begun + DISCOVERY_TIME
     while time.monotonic() < end and not stop.wait(0.05):
         found = _arms(node) if arms else _nodes(node)
         if found and UNKNOWN not in " ".join(found):
             break
-        if found:  # without a name yet
+        if found:  # no name yet
             end = min(end + 0.05, begun + NAMED)
     return ", ".join(sorted(found))
 
@@ -139,6 +140,6 @@ def _nodes(node: Node) -> list[str]:
         for name, space in node.get_node_names_and_namespaces()
         if not name.startswith(HIDDEN)
     ]
-    with suppress(ValueError):  # another one of the same name remains
+    with suppress(ValueError):  # another node of the same name remains
         present.remove(node.get_fully_qualified_name())
     return present

@@ -1,7 +1,4 @@
-"""An emergency stop from a service, a topic, a browser (through the topic) or a signal.
-
-Requests of an emergency stop by a button of a display.
-"""
+"""Emergency stop by service, topic or signal; requests from displays."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.safety.events import Events
 
 TOPIC = "emergency_stop"
-# A reliable reader is sent lost messages again; only a best-effort one hears every publisher.
+# A reliable reader gets lost messages again; only a best-effort one receives every publisher.
 READERS = (
     QoSProfile(depth=10),
     QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
@@ -31,10 +28,10 @@ READERS = (
 
 
 class EmergencyStopInterface:
-    """Calls ``engage(source)`` and ``reset()`` in the loop's thread; both say what they did.
+    """Calls ``engage(source)`` and ``reset()`` in the loop's thread; both return a message.
 
-    ``~/emergency_stop`` and ``~/reset_emergency_stop`` answer with these words, or with those
-    of the error that ``reset`` raises. On the topic only true counts: false resets nothing.
+    The services ``~/emergency_stop`` and ``~/reset_emergency_stop`` return that message, or that
+    of the error that ``reset`` raises. On the topic only true is accepted: false resets nothing.
     """
 
     def __init__(
@@ -54,11 +51,11 @@ class EmergencyStopInterface:
         node.create_service(Trigger, "~/reset_emergency_stop", self._on_reset)
 
     def poll(self) -> None:
-        """Engage where topic or signal asked for it since the last look; from the loop."""
+        """Engage if the topic or the signal requested it since the last call; for the loop."""
         if self._signalled:
             self._signalled = False
             self._engage("signal SIGUSR1")
-        pressed = [self._pressed(box) for box in self._boxes]  # every box is emptied
+        pressed = [self._pressed(box) for box in self._boxes]  # reads every mailbox
         if any(pressed):
             self._engage(f"topic {TOPIC}")
 
@@ -80,35 +77,35 @@ class EmergencyStopInterface:
         return response
 
     def _pressed(self, box: Mailbox) -> bool:
-        """Whether a true is among the messages that wait; empties the box."""
+        """Read the waiting messages; return whether one is true."""
         pressed = False
         for taken in box.take():
             try:
                 pressed |= decode(taken.data, Bool).data
             except InvalidValue as error:
-                self._events.report("emergency_stop_refused", f"{box.topic}: {error}")
+                self._events.report("emergency_stop_rejected", f"{box.topic}: {error}")
         return pressed
 
 
 PRESSED = 3.0
-"""Time [s] for which a pressed button is repeated: its subscriber may not be discovered yet."""
+"""Time [s] for which a request is repeated: its subscriber may not be discovered yet."""
 
 
 class StopRequest:
-    """Publishes ``emergency_stop`` after ``press`` until an arm reports that it is engaged."""
+    """Publishes ``emergency_stop`` after ``press`` until an arm reports it."""
 
     def __init__(self, node: Node, status: DiagnosticsSummary) -> None:
         self._publisher = node.create_publisher(Bool, TOPIC, qos.STREAM)
         self._status, self._until = status, 0.0
 
     def press(self) -> None:
-        """Publish at once; from any thread."""
+        """Publish immediately; from any thread."""
         self._publisher.publish(Bool(data=True))
         self._until = time.monotonic() + PRESSED
 
     def look(self) -> None:
-        """Publish again where no arm has reported the stop; from the display's loop."""
+        """Publish again if no arm has reported the stop; for the display's loop."""
         if self._status.stopped:
-            self._until = 0.0  # a reset that follows must not be undone
+            self._until = 0.0  # a later reset must not be undone
         elif time.monotonic() < self._until:
             self._publisher.publish(Bool(data=True))

@@ -1,35 +1,92 @@
-"""From a FollowJointTrajectory goal to the package's own request.
+"""Interfaces of joint_trajectory_controller that need control_msgs.
 
-The action ``~/follow_joint_trajectory``: goals in, feedback and verdicts out.
+Action ``~/follow_joint_trajectory``, topic ``~/speed_scaling_input``, service ``~/query_state``.
+rclpy's action server provides no serialized goals, and converts a waypoint in 25 µs. A goal with
+10^6 waypoints would block the services for half a minute, so that sizes are checked in C first.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import SpeedScalingFactor
+from control_msgs.srv import QueryTrajectoryState
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
+from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import ErrorCode, Goal, GoalResult, ToleranceOverrides
-from arm_dynamics.control.goals.goal_request import GoalRequest, rejecting_with
-from arm_dynamics.control.goals.goals import GoalHandler
-from arm_dynamics.core.errors import GoalRejected
-from arm_dynamics.ros.controller_state import state_points
-from arm_dynamics.ros.conversions import header, to_seconds
-from arm_dynamics.ros.decode import check_names
-from arm_dynamics.ros.size_limits import TooLarge, limited_action
+from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest, rejecting_with
+from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected, InvalidValue
+from arm_dynamics.ros import qos
+from arm_dynamics.ros.c_message import derived, from_c, guarded, is_known, structure
+from arm_dynamics.ros.controller_parameters import ConstraintParameters
+from arm_dynamics.ros.controller_topics import state_points
+from arm_dynamics.ros.conversions import header, to_double_array, to_seconds
+from arm_dynamics.ros.decode import check_names, check_points, listen
+
+SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
+
+
+TOLERANCES = (
+    *("path_tolerance", "component_path_tolerance"),
+    *("goal_tolerance", "component_goal_tolerance"),
+)
+
+
+class TooLarge(FollowJointTrajectory.Goal):
+    """Goal that was not converted; ``why`` is the exceeded limit."""
+
+    why = ""
+
+
+def _check(goal: Any) -> None:
+    """Raise InvalidValue for a goal beyond the limits of a message."""
+    for trajectory in (goal.trajectory, goal.multi_dof_trajectory):
+        check_names(trajectory.joint_names.size, 0)
+        check_points(trajectory.points.size)
+    for tolerances in TOLERANCES:
+        check_names(getattr(goal, tolerances).size, 0)
+
+
+def limited_action() -> Any:
+    """Return a FollowJointTrajectory whose server receives a TooLarge for goals beyond the limits.
+
+    Return FollowJointTrajectory itself if the layout of the C structure is unknown.
+    """
+    if not is_known(SendGoal):
+        return FollowJointTrajectory
+    request = guarded(SendGoal, _guarded)
+    service = derived(FollowJointTrajectory.Impl.SendGoalService, {"Request": request})
+    impl = type("Impl", (FollowJointTrajectory.Impl,), {"SendGoalService": service})
+    return derived(FollowJointTrajectory, {"Impl": impl})
+
+
+def _guarded(address: int) -> Any:
+    """Return the request in C as an object."""
+    request: Any = structure(SendGoal).from_address(address)
+    try:
+        _check(request.goal)
+    except InvalidValue as error:
+        goal = TooLarge()
+        goal.why = str(error)
+        found = SendGoal(goal=goal)
+        found.goal_id.uuid = list(request.goal_id.uuid)
+        return found
+    return from_c(SendGoal, address)
 
 
 def read_goal(message: Any) -> GoalRequest:
-    """The request; raises GoalRefused for what no joint here can do.
+    """Return the request of a goal; raise GoalRefused for invalid content.
 
-    Tolerances of acceleration are left alone: no acceleration is measured.
+    Tolerances of acceleration are ignored, because accelerations are not measured.
     """
     if isinstance(message, TooLarge):
         raise GoalRejected(ErrorCode.INVALID_GOAL, message.why)
@@ -52,14 +109,14 @@ def read_goal(message: Any) -> GoalRequest:
 
 
 def _refuse_other_joints(message: Any) -> None:
-    """Joints of several axes, which arms here do not have."""
+    """Raise GoalRefused for joints with several degrees of freedom."""
     other = (
         *message.multi_dof_trajectory.joint_names,
         *(t.joint_name for t in message.component_path_tolerance),
         *(t.joint_name for t in message.component_goal_tolerance),
     )
     if other:
-        text = f"joint '{other[0]}' has several axes: joints of one axis are expected"
+        text = f"joint '{other[0]}': axes > 1; expected joints of one axis"
         raise GoalRejected(ErrorCode.INVALID_JOINTS, text)
 
 
@@ -68,14 +125,15 @@ def _tolerances(messages: Iterable[Any]) -> ToleranceOverrides:
 
 
 PERIOD = 0.05
-"""Time [s] between two feedbacks, and until a verdict is told."""
+"""Time [s] between two feedbacks, and maximum delay of a result."""
 STATE_TIMEOUT = 1.0
-"""Time [s] without a state after which a canceled goal no longer waits for the arm to stand."""
+"""Time [s] without a state after which a canceled goal no longer waits for the arm to stop, and a
+goal ends if no state can come."""
 
 
 @dataclass(eq=False)
 class _Running:
-    """Who waits for the end of a goal; one that was refused has none."""
+    """Goal handle and the future of its result; an invalid goal has no ``goal``."""
 
     handle: Any
     over: Any
@@ -83,10 +141,13 @@ class _Running:
 
 
 class FollowJointTrajectoryServer:
-    """Everything here runs in the thread of services; the loop's thread judges the goals."""
+    """Action server in the services' thread; the loop's thread checks the goals."""
 
-    def __init__(self, node: Node, frame: str, goals: GoalHandler) -> None:
-        self.reject_invalid = True
+    def __init__(
+        self, node: Node, frame: str, goals: GoalHandler, interruption: Callable[[], str]
+    ) -> None:
+        """``interruption`` returns why no state of the arm can come, "" if time is only paused."""
+        self.reject_invalid, self._interruption = True, interruption
         self._frame, self._goals, self._events = frame, goals, goals.loop.events
         self._accepted: Goal | GoalResult | None = None
         self._running: dict[bytes, _Running] = {}
@@ -108,14 +169,14 @@ class FollowJointTrajectoryServer:
         try:
             self._accepted = self._goals.accept(read_goal(request))
         except GoalRejected as error:
-            self._events.report("goal_refused", f"{ErrorCode(error.code).name}: {error}")
+            self._events.report("goal_rejected", f"{ErrorCode(error.code).name}: {error}")
             if self.reject_invalid:
                 return GoalResponse.REJECT
             self._accepted = GoalResult(ErrorCode(error.code), str(error))
         return GoalResponse.ACCEPT
 
     def _begin(self, handle: Any) -> None:
-        """The handle of what was just accepted, before any other goal can come."""
+        """Store the handle of the goal that was accepted last, before any other goal."""
         running = _Running(handle, Future())
         if isinstance(self._accepted, GoalResult):
             running.over.set_result(self._accepted)
@@ -126,14 +187,14 @@ class FollowJointTrajectoryServer:
         handle.execute()
 
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
-        """Wait for the verdict; the executor goes on with other things meanwhile."""
+        """Wait for the result; the executor serves other callbacks during this time."""
         key = bytes(handle.goal_id.uuid)
         verdict: GoalResult = await self._running[key].over
         del self._running[key]
         return self._told(handle, verdict)
 
     def _told(self, handle: Any, verdict: GoalResult) -> FollowJointTrajectory.Result:
-        """The result, once the goal's state says the same."""
+        """Set the goal's state and return the result."""
         if verdict.canceled:
             handle.canceled()
         elif verdict.code == ErrorCode.SUCCESSFUL:
@@ -151,7 +212,7 @@ class FollowJointTrajectoryServer:
         return CancelResponse.ACCEPT
 
     def _look(self) -> None:
-        """Pass on what the loop's thread has judged."""
+        """Publish feedback and the results from the loop's thread."""
         silent = self._silent()
         waiting = [r for r in self._running.values() if r.goal is not None and not r.over.done()]
         for running in waiting:
@@ -161,8 +222,11 @@ class FollowJointTrajectoryServer:
 
     def _pass_on(self, running: _Running, goal: Any, *, silent: bool) -> None:
         if silent and goal.canceling:
-            text = f"canceled; no state of the arm came for {STATE_TIMEOUT:g} s"
+            text = f"canceled; no joint state for {STATE_TIMEOUT:g} s"
             goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
+        elif silent and (why := self._interruption()):
+            self._goals.cancel(goal)
+            goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {why}")
         if goal.result is None:
             self._feed_back(running.handle)
             return
@@ -189,3 +253,55 @@ class FollowJointTrajectoryServer:
             error=error,
         )
         handle.publish_feedback(feedback)
+
+
+class TrajectoryInterfaces:
+    """``~/follow_joint_trajectory``, ``~/speed_scaling_input`` and ``~/query_state``."""
+
+    def __init__(
+        self, node: Node, frame: str, loop: ControlLoop, interruption: Callable[[], str]
+    ) -> None:
+        self._loop = loop
+        self._goals = GoalHandler(loop)
+        self._parameters = ConstraintParameters(node, loop.arm)
+        self._server = FollowJointTrajectoryServer(node, frame, self._goals, interruption)
+        self.configure({})
+        refuse = partial(loop.events.report, "speed_scaling_rejected")
+        topic = "~/speed_scaling_input"
+        listen(node, SpeedScalingFactor, topic, self._scale, qos.LATCHED, refuse)
+        node.create_service(QueryTrajectoryState, "~/query_state", self._query)
+
+    def configure(self, values: dict[str, object]) -> None:
+        """Apply changed parameters; raise InvalidValue for one out of its range."""
+        self._goals.constraints = self._parameters.changed(values)
+        self._goals.allow_partial = self._parameters.partial
+        self._server.reject_invalid = self._parameters.reject
+
+    def allow(self, *, end_in_motion: bool, integrate: bool) -> None:
+        """Set whether goals may end in motion, and may contain only velocities or accelerations."""
+        self._goals.end_in_motion, self._goals.integrate = end_in_motion, integrate
+
+    def observe(self) -> None:
+        """Check the goals after a control cycle."""
+        self._goals.update()
+
+    def _scale(self, message: SpeedScalingFactor) -> None:
+        self._loop.reference_generator.clock.set_factor(message.factor)
+
+    def _query(
+        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
+    ) -> QueryTrajectoryState.Response:
+        """Return the reference at a time; at 0 the current one."""
+        state = self._loop.state
+        try:
+            time = to_seconds(request.time) or (0.0 if state is None else state.time)
+            reference = self._loop.reference_generator.at(time)
+        except ArmDynamicsError as error:
+            response.success, response.message = False, str(error)
+            return response
+        response.success, response.message = True, f"reference at {time:.6g} s"
+        response.name = list(self._loop.arm.joint_names)
+        response.position = to_double_array(reference.q)
+        response.velocity = to_double_array(reference.v)
+        response.acceleration = to_double_array(reference.a)
+        return response

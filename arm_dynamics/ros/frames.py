@@ -1,19 +1,32 @@
-"""Names of the arm's frames in messages, as robot_state_publisher has them on /tf."""
+"""Interfaces to robot_state_publisher: frame names, robot_description, initial transforms."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from threading import Event, Thread
 from typing import NamedTuple
 
+from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.time import Time
+from std_msgs.msg import String
 
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.rotations import quaternion_from_rotation
+from arm_dynamics.dynamics.kinematics.frames import link_placements
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.robot_description import robot_description
+from arm_dynamics.ros import qos
 from arm_dynamics.ros.ros_parameters import declare_fixed
 
 FRAME_PREFIX = "frame_prefix"
 
 
 class Frames(NamedTuple):
-    """Names of the frames that messages refer to."""
+    """Names of the frames in messages."""
 
     base: str
     """Frame of all poses, twists and wrenches."""
@@ -24,8 +37,74 @@ class Frames(NamedTuple):
 
 
 def declare_frames(node: Node, arm: ArmModel) -> Frames:
-    """Declare the parameter ``frame_prefix``; return the arm's frames behind that prefix."""
+    """Declare the parameter ``frame_prefix``; return the arm's frames with that prefix."""
     prefix = declare_fixed(
         node, FRAME_PREFIX, "", "prefix of frame names, as of robot_state_publisher (left/)"
     )
     return Frames(prefix + arm.base_frame, prefix + arm.tool_frame, prefix)
+
+
+PARAMETER = "publish_robot_description"
+
+
+def publish_description(node: Node, arm: ArmModel) -> Publisher | None:
+    """Publish the description once, latched; return None if robot_state_publisher does it."""
+    wanted = declare_fixed(
+        node, PARAMETER, True, "publish robot_description; false if robot_state_publisher does"
+    )
+    if not wanted:
+        return None
+    publisher = node.create_publisher(String, "robot_description", qos.LATCHED)
+    publisher.publish(String(data=robot_description(arm)))
+    return publisher
+
+
+TRANSFORM_PERIOD = 0.2
+"""Time [s] between two messages: RViz may subscribe at any moment."""
+
+
+@contextmanager
+def initial_transforms(node: Node, arm: ArmModel, frames: Frames, q: Vector) -> Iterator[None]:
+    """Publish the transforms of the configuration ``q`` on /tf while the context lasts.
+
+    Compilation of a plant takes seconds to a minute, in which robot_state_publisher has no state
+    and RViz only the base frame. ``joint_states`` stays empty, so that no controller mistakes this
+    for a state. Stamps count nanoseconds from 0, the start of simulated time: tf2 rejects
+    transforms of equal stamps as repeated data. Without tf2_msgs, a part of ROS, nothing is
+    published.
+    """
+    try:
+        kind = import_module("tf2_msgs.msg").TFMessage
+    except ImportError:
+        yield
+        return
+    publisher, ended = node.create_publisher(kind, "/tf", 10), Event()
+    transforms = [_transform_message(frames, *placement) for placement in link_placements(arm, q)]
+
+    def publish() -> None:
+        count = 0
+        while not ended.wait(TRANSFORM_PERIOD):
+            count += 1
+            for transform in transforms:
+                transform.header.stamp = Time(nanoseconds=count).to_msg()
+            publisher.publish(kind(transforms=transforms))
+
+    thread = Thread(target=publish, name="initial transforms", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        node.destroy_publisher(publisher)
+
+
+def _transform_message(
+    frames: Frames, parent: str, child: str, position: Vector, rotation: Vector
+) -> TransformStamped:
+    message = TransformStamped()
+    message.header.frame_id, message.child_frame_id = frames.prefix + parent, frames.prefix + child
+    at, turned = message.transform.translation, message.transform.rotation
+    at.x, at.y, at.z = position.tolist()
+    turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(rotation).tolist()
+    return message

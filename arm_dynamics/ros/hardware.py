@@ -1,4 +1,4 @@
-"""The hardware node: joint states of a physical arm out, commands to its motors in."""
+"""Node hardware: publishes the states of a physical arm and writes commands to its motors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.recording.state_log import StateLog
-from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.arm_diagnostics import HardwareReport
+from arm_dynamics.ros.arm_parameters import HardwareParameters, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.hardware_cycle import HardwareCycle, is_at_rest
-from arm_dynamics.ros.hardware_parameters import HardwareParameters
-from arm_dynamics.ros.hardware_report import HardwareReport
 from arm_dynamics.ros.lifecycle import ACTIVE, LoopLifecycleNode
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm
@@ -28,31 +27,37 @@ from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.safety.events import Events
 
-LOOK = 0.1
-"""Time [s] between two looks whether the arm has left the active state by itself."""
-RETRY = 1.0
-"""Time [s] between two tries of ``autostart``."""
-ENDING = 3.0
-"""Longest time [s] that the arm has to come to rest before the node ends."""
+CHECK_PERIOD = 0.1
+"""Time [s] between two checks whether the driver is still active."""
+RETRY_PERIOD = 1.0
+"""Time [s] between two attempts of ``auto_configure``."""
+STOP_TIMEOUT = 3.0
+"""Maximum time [s] for the arm to come to rest before the node ends."""
 
 
 class HardwareNode(LoopLifecycleNode):
-    """An arm of motors, behind the topics of the simulator; torque only while active."""
+    """Arm of motors with the topics of the simulator; torque is enabled only while active."""
 
     def __init__(self) -> None:
         super().__init__("hardware")
         self._arm = declared_model(self)
-        self._wishes = HardwareParameters(self, self._arm)
-        autostart = declare_fixed(self, "autostart", False, "configure by itself; never activate")
+        self._hardware_parameters = HardwareParameters(self, self._arm)
+        auto_configure = declare_fixed(
+            self, "auto_configure", False, "configure automatically; never activate"
+        )
         self._driver: MotorBusDriver | None = None
-        self._engaged = ""  # who pressed the emergency stop, with a driver or without
+        self._engaged = ""  # source of the emergency stop, with or without a driver
         self.events = self._events = Events(Throttle(self.get_logger()).warn)
-        # Before joint_states: a controller that finds those alone would answer them.
+        # Before joint_states: a controller that finds only those would reply to them.
         self._capabilities = CapabilityPublisher(self)
         self._cycle = HardwareCycle(self, self._arm, self._events)
         self._sole = sole_arm(self, self._events)
-        self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
-        self._said: tuple[int, bool] | tuple[()] | None = None  # what they said of position servos
+        self._record = declare_fixed(
+            self, "recording_path", "", "new folder to record into; empty: none"
+        )
+        self._published: tuple[int, bool] | tuple[()] | None = (
+            None  # published state of position servos
+        )
         self._emergency = EmergencyStopInterface(
             self, self.requests, self._events, self._engage, self._reset
         )
@@ -63,27 +68,27 @@ class HardwareNode(LoopLifecycleNode):
             lambda name: self._report.joints(name, self._driver),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._look = self.create_timer(LOOK, self._follow_driver, clock=steady)
-        self._start = self.create_timer(RETRY, self._configure_once, clock=steady)
-        if not autostart:
-            self._start.cancel()
+        self._driver_timer = self.create_timer(CHECK_PERIOD, self._follow_driver, clock=steady)
+        self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
+        if not auto_configure:
+            self._configure_timer.cancel()
         self.add_on_set_parameters_callback(self._on_parameters)
 
-    # --- transitions, done by the loop
+    # --- transitions, in the loop's thread
 
     def configure(self) -> None:
-        """Open the port and check every motor; nothing moves."""
-        wanted = self._wishes.wanted({})
+        """Open the port and check every motor; torque stays disabled."""
+        config = self._hardware_parameters.config({})
         driver = build_driver(
             self._arm,
-            self._wishes.driver(wanted),
-            settings=wanted.settings,
-            safety=wanted.safety,
-            interface=wanted.interface,
+            self._hardware_parameters.driver(config),
+            settings=config.settings,
+            safety=config.safety,
+            interface=config.interface,
             events=self._events,
-            period=1 / wanted.rate,
+            period=1 / config.rate,
         )
-        assert isinstance(driver, MotorBusDriver)  # of a motor bus, as require_bus has it
+        assert isinstance(driver, MotorBusDriver)  # require_bus guarantees it
         try:
             driver.configure()
         except ArmDynamicsError:
@@ -92,50 +97,51 @@ class HardwareNode(LoopLifecycleNode):
         if self._engaged:
             driver.emergency_stop(self._engaged)
         self._driver = driver
-        self._said = None
-        self._tell_capabilities(driver)
-        self._cycle.begin(wanted.rate, wanted.safety.command_timeout)
+        self._published = None
+        self._publish_capabilities(driver)
+        self._cycle.begin(config.rate, config.safety.command_timeout)
         self.get_logger().info(
-            f"inactive: {len(driver.wiring)} motors answer, torque is off;"
-            f" `ros2 lifecycle set {self.get_fully_qualified_name()} activate` turns it on"
+            f"inactive: {len(driver.wiring)} motors reply, torque is disabled;"
+            f" `ros2 lifecycle set {self.get_fully_qualified_name()} activate` enables it"
         )
 
     def activate(self) -> None:
-        """Torque on where the arm stands; whoever commands it begins anew from there.
+        """Enable torque at the measured configuration; controllers restart from there.
 
-        Raises DriverFault while another node publishes joint_states: its commands would come here.
+        Raise DriverFault while another node publishes joint_states: this node would receive the
+        commands meant for that arm.
         """
         driver, conflict = self._open(), self._sole.conflict()
         if conflict:
             raise DriverFault(conflict)
-        self._said = None
-        self._tell_capabilities(driver)  # with the period that was measured meanwhile
+        self._published = None
+        self._publish_capabilities(driver)  # with the measured period
         driver.activate()
-        self.get_logger().info("active: torque is on, commands are obeyed")
+        self.get_logger().info("active: torque is enabled, commands are accepted")
 
     def deactivate(self) -> None:
-        """Torque off; reading goes on."""
+        """Disable torque; reading continues."""
         self._open().deactivate()
 
     def clean_up(self) -> None:
-        """Torque off, the port closed."""
+        """Disable torque and close the port."""
         driver, self._driver = self._driver, None
         if driver is not None:
             driver.close()
 
     def _open(self) -> MotorBusDriver:
         if self._driver is None:
-            raise DriverFault("nothing is configured")
+            raise DriverFault("lifecycle state = unconfigured; expected inactive or active")
         return self._driver
 
     # --- the loop
 
     def run(self, stop: ShutdownFlag) -> None:
-        """One cycle after the other until told to stop."""
+        """Run control cycles until ``stop`` is set."""
         with self._log() as self._cycle.log:
             try:
                 while not stop.is_set():
-                    self._live()
+                    self._cycle_once()
             finally:
                 self.requests.close()
                 self._end()
@@ -145,31 +151,31 @@ class HardwareNode(LoopLifecycleNode):
             return nullcontext()
         return closing(StateLog(self._arm, self._record, self._events))
 
-    def _live(self) -> None:
-        """What is asked for, then one cycle of the motors."""
+    def _cycle_once(self) -> None:
+        """Serve requests, then run one control cycle."""
         self.requests.serve()
         self._emergency.poll()
         if self._driver is not None:
             self._cycle.run(self._driver)
-            self._tell_capabilities(self._driver)
+            self._publish_capabilities(self._driver)
         else:
             time.sleep(0.01)
 
-    def _tell_capabilities(self, driver: MotorBusDriver) -> None:
-        """Publish at configure, at activation, and when a commander of servos comes or goes."""
+    def _publish_capabilities(self, driver: MotorBusDriver) -> None:
+        """Publish after configure and activation, and if commands to servos start or end."""
         held = None if driver.commanded else driver.held
-        said: tuple[int, bool] | tuple[()] = ()
+        servo_state: tuple[int, bool] | tuple[()] = ()
         if driver.interface == "position":
-            said = driver.command_epoch, held is not None
-        if said != self._said:
-            self._said = said
-            servos = (driver.command_epoch, held) if said else None
+            servo_state = driver.command_epoch, held is not None
+        if servo_state != self._published:
+            self._published = servo_state
+            servos = (driver.command_epoch, held) if servo_state else None
             open_interfaces = (driver.interface,)
             self._capabilities.publish(driver.capabilities, open_interfaces, servos, driver.timing)
 
     def _end(self) -> None:
-        """Bring the arm to rest, then torque off and the port closed, whatever happens."""
-        driver, until = self._driver, time.monotonic() + ENDING
+        """Stop the arm, then disable torque and close the port in any case."""
+        driver, until = self._driver, time.monotonic() + STOP_TIMEOUT
         try:
             if driver is not None:
                 driver.controlled_stop()
@@ -183,29 +189,29 @@ class HardwareNode(LoopLifecycleNode):
         finally:
             self.clean_up()
 
-    # --- the emergency stop, in the loop
+    # --- emergency stop, in the loop's thread
 
     def _engage(self, source: str) -> str:
         self._engaged = self._engaged or source
         if self._driver is None:
-            self._events.report("emergency_stop", f"by {source}; nothing is open")
+            self._events.report("emergency_stop", f"by {source}; no driver is configured")
         elif not self._driver.emergency_stopped:
             self._driver.emergency_stop(source)
         return f"emergency stop by {self._engaged}, latched until ~/reset_emergency_stop"
 
     def _reset(self) -> str:
-        """Release what is latched, trips too; raises the error of what still holds."""
+        """Reset the emergency stop and latched trips; raise the error of an active trip."""
         if self._driver is not None:
             self._driver.reset()
         self._engaged = ""
         if self._driver is not None and self._driver.status.torque_enabled:
-            return "nothing to release: the arm is active"
-        return "released; torque is off until activated"
+            return "no reset needed: the arm is active"
+        return "reset; torque stays disabled until activated"
 
-    # --- the services' thread
+    # --- in the services' thread
 
     def _follow_driver(self) -> None:
-        """An arm that has lost its torque is not active: the lifecycle says so too."""
+        """Deactivate the lifecycle node if the driver has left the active state."""
         driver = self._driver
         if (
             self.lifecycle_state == ACTIVE
@@ -221,15 +227,18 @@ class HardwareNode(LoopLifecycleNode):
             with self.log_rejection_once():
                 self.trigger_configure()
         if self._driver is not None:
-            self._start.cancel()
+            self._configure_timer.cancel()
 
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values = {p.name: p.value for p in parameters}
         try:
-            named = self._wishes.concerns(values)
+            named = self._hardware_parameters.concerns(values)
             if named and self._driver is not None:
-                raise ConfigError(f"{named[0]} counts from configure on: clean up first")
-            self._wishes.wanted(values)
+                raise ConfigError(
+                    f"{named[0]}: lifecycle state = {self.lifecycle_state}; expected unconfigured;"
+                    " clean up first"
+                )
+            self._hardware_parameters.config(values)
         except ArmDynamicsError as error:
             return set_parameters_result(error)
         return set_parameters_result(None)

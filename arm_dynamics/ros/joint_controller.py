@@ -1,4 +1,4 @@
-"""The joint controller node: joint states in, joint commands out."""
+"""Node joint_controller: runs a joint-space controller on joint_states and joint_commands."""
 
 from __future__ import annotations
 
@@ -6,134 +6,100 @@ import sys
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.core.timing import LoopTiming, RateMeter
 from arm_dynamics.hardware.driver import Driver
-from arm_dynamics.ros.arm_parameters import declared_model
-from arm_dynamics.ros.capability_topics import Capabilities, waiting
-from arm_dynamics.ros.command_output import declare_output
+from arm_dynamics.ros.controller_node import ControllerNode
 from arm_dynamics.ros.controller_parameters import (
+    END_IN_MOTION,
+    INTEGRATE,
     NAME,
     ControllerParameters,
     joint_space_controller_class,
-    show_gains,
 )
-from arm_dynamics.ros.controller_state import ControllerStatePublisher
-from arm_dynamics.ros.diagnostics import ERROR, Diagnostics, StatusReport, Throttle, event_values
+from arm_dynamics.ros.controller_topics import ControllerStatePublisher, ReferenceTopics
+from arm_dynamics.ros.diagnostics import Diagnostics, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.reference_topics import END_IN_MOTION, INTEGRATE, ReferenceTopics
 from arm_dynamics.ros.ros_parameters import set_parameters_result
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.topic_driver import TopicDriver
-from arm_dynamics.safety.events import Events
+from arm_dynamics.ros.topic_driver import TopicDriver, declare_output
 
-WAIT = 0.1
-"""Time [s] after which a loop without states looks whether it should stop."""
+STATES = "joint_states"
 MISSING = (
     "control_msgs 5.3 or newer is not installed: no ~/follow_joint_trajectory, ~/controller_state,"
     " ~/speed_scaling_input, ~/query_state; ~/joint_trajectory, ~/reference and ~/tracking work"
 )
 
 
-class JointControllerNode(Node):
-    """Runs one control law on the arm behind ``driver``, by default the one behind topics."""
+class JointControllerNode(ControllerNode):
+    """Runs one joint-space controller on the arm behind ``driver``, by default a TopicDriver."""
 
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("joint_controller")
-        self._nominal = declared_model(self)
-        self.events = events = Events(Throttle(self.get_logger()).warn)
-        self._capabilities = Capabilities(self, events, timed=self._fit)
-        self._law = ControllerParameters(self, self._nominal)
-        self._driver = driver or self._topics(events)
-        self.loop = ControlLoop(self._driver, self._law.law, events)
+        self._controller_parameters = ControllerParameters(self, self._nominal)
+        controller = self._controller_parameters.controller
+        self._driver = driver or TopicDriver(
+            self._nominal,
+            self,
+            self.events,
+            declare_output(self, self._nominal, controller),
+            self._capabilities,
+        )
+        self.loop = ControlLoop(self._driver, controller, self.events)
         self._references = ReferenceTopics(self, self.loop)
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
         self._allow()
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
-        self._ticks, self._rate = 0, RateMeter()
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._on_parameters)
 
-    def _topics(self, events: Events) -> TopicDriver:
-        output = declare_output(self, self._nominal, self._law.law)
-        return TopicDriver(self._nominal, self, events, output, self._capabilities)
-
     def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
-        """Those of control_msgs and the type of the state, or neither where it is missing."""
+        """Return the interfaces of control_msgs and the state type, or (None, None)."""
         try:
             from control_msgs.msg import JointTrajectoryControllerState  # noqa: PLC0415
 
-            from arm_dynamics.ros.trajectory_interfaces import TrajectoryInterfaces  # noqa: PLC0415
+            from arm_dynamics.ros.follow_joint_trajectory import TrajectoryInterfaces  # noqa: PLC0415
         except ImportError as error:
             self.get_logger().info(f"{MISSING} ({error})")
             return None, None
-        return TrajectoryInterfaces(self, frame, self.loop), JointTrajectoryControllerState
+        interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)
+        return interfaces, JointTrajectoryControllerState
 
     def _allow(self) -> None:
-        """What a goal may do is what the topic's parameters allow."""
+        """Allow goals what the topic's parameters allow."""
         if self._interfaces is not None:
             given = self._references.parameters.values
             self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
 
-    def run(self, stop: ShutdownFlag) -> None:
-        """Answer every state until told to stop."""
-        assert isinstance(self._driver, TopicDriver)
-        while not stop.is_set():
-            if self._driver.wait(WAIT):
-                self.tick()
-
-    def tick(self) -> bool:
-        """One step of the control loop; whether a command was written.
-
-        None is where the arm cannot follow the law: it is better not moved than moved otherwise.
-        """
-        if self._refused():
-            return False
-        command = self.loop.step()
+    def _step(self) -> bool:
+        """Step the control loop, then check streams and goals."""
+        commanded = super()._step()
         self._state.observe()
         self._references.observe()
         if self._interfaces is not None:
             self._interfaces.observe()
-        self._ticks += command is not None
-        return command is not None
+        return commanded
 
-    def _fit(self, timing: LoopTiming | None) -> None:
-        """Gains that the arm's period and delay allow; none are in force while they are found.
-
-        A simulator publishes no delay: the gains are checked only.
-        """
-        if timing is None:
-            self._capabilities.check_margins(self.loop.controller)
-        if isinstance(self._driver, TopicDriver):
-            with self.loop.fit.under_way():
-                self._driver.take_timing(timing)
-            show_gains(self, self.loop.controller)
-
-    def _refused(self) -> bool:
-        if isinstance(self._driver, TopicDriver) and self._capabilities.awaited:
-            self._driver.discard_state()
-            return True
-        refusal = self._capabilities.incompatibility(type(self.loop.controller))
-        if refusal and isinstance(self._driver, TopicDriver):
-            self._driver.discard_state()
-            self.loop.events.report("law_refused", refusal)
-        return bool(refusal)
-
-    def _conflict(self) -> str:
-        return self._driver.publisher.conflict if isinstance(self._driver, TopicDriver) else ""
+    def _interruption(self) -> str:
+        """Return why no joint state can come, however long a goal waits; "" if one can."""
+        refusal = (
+            self._capabilities.incompatibility(type(self.loop.controller)) or self.loop.fit.fault
+        )
+        if refusal or self._topics is None:
+            return refusal
+        topic = self.resolve_topic_name(STATES)
+        missing = "" if self.count_publishers(topic) else f"no publisher on {STATES}"
+        return self._topics.publisher.conflict or missing
 
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
         values: dict[str, Any] = {p.name: p.value for p in parameters}
         try:
             if NAME in values:
                 self._capabilities.require(joint_space_controller_class(values[NAME]))
-            self._law.change(values, self.loop)
+            self._controller_parameters.change(values, self.loop)
             self._references.configure(values)
             if self._interfaces is not None:
                 self._interfaces.configure(values)
@@ -142,26 +108,15 @@ class JointControllerNode(Node):
             return set_parameters_result(error)
         return set_parameters_result(None)
 
-    def _report(self) -> StatusReport:
-        events, rate = self.loop.events, self._rate.update(self._ticks)
-        error, joint = self._state.max_error()
-        values = {
-            "controller": type(self.loop.controller).__name__,
+    def _values(self) -> dict[str, str]:
+        max_error, joint = self._state.max_error()
+        return {
             "control_msgs": "missing" if self._interfaces is None else "found",
-            "commands per second": f"{rate:.0f}",
-            "worst joint error [rad]": f"{error:.6f}",
-            "worst joint": joint,
+            "max joint error [rad]": f"{max_error:.6f}",
+            "joint of max error": joint,
             "speed scaling": f"{self.loop.reference_generator.clock.factor:g}",
-            **event_values(events),
+            **event_values(self.loop.events),
         }
-        law = type(self.loop.controller)
-        refusal = self._capabilities.incompatibility(law) or self.loop.fit.fault
-        if refusal:
-            return ERROR, refusal, values
-        conflict = self._conflict()
-        if conflict:
-            return False, conflict, values
-        return rate > 0, "running" if rate > 0 else waiting(self._capabilities), values
 
 
 def main() -> None:

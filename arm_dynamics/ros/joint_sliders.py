@@ -1,4 +1,4 @@
-"""An arm without physics: sliders on a browser page set the joint states."""
+"""Node joint_sliders: sliders on a browser page set the joint states, without dynamics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from sensor_msgs.msg import JointState
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
-from arm_dynamics.ros.description import publish_description
-from arm_dynamics.ros.frames import declare_frames
+from arm_dynamics.ros.frames import declare_frames, publish_description
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
@@ -21,12 +20,12 @@ PERIOD = 1 / 30
 
 
 class JointSlidersNode(Node):
-    """Publishes ``joint_states`` as the sliders stand, and ``robot_description``."""
+    """Publishes ``joint_states`` from the sliders, and ``robot_description``."""
 
     def __init__(self) -> None:
         super().__init__("joint_sliders")
         self._arm = declared_model(self)
-        port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
+        port = declare_fixed(self, "port", PORT, "port of the page; the next free one if in use")
         self._q: Vector = self._arm.configuration("initial")
         self._states = self.create_publisher(JointState, "joint_states", qos.STREAM)
         self._message = JointState(name=list(self._arm.joint_names))
@@ -40,7 +39,7 @@ class JointSlidersNode(Node):
         self._q = as_readonly(target)
 
     def run(self, stop: ShutdownFlag) -> None:
-        """Publish thirty times a second until told to stop."""
+        """Publish at 30 Hz until ``stop`` is set."""
         while not stop.wait(PERIOD):
             self._page.show(self._q)
             self._message.header.stamp = self.get_clock().now().to_msg()

@@ -1,9 +1,8 @@
-"""JointState messages as the middleware carries them: only what changes is converted.
+"""Fast serialization of JointState messages: only stamp and numbers are converted.
 
-Turning a JointState into Python objects costs more than everything else in a control tick.
-From one message to the next only the stamp and the numbers differ, so these are read from and
-written to the serialized bytes in place. Any message that does not fit what was learned goes
-through the library's own conversion.
+Converting a JointState into Python objects takes longer than the rest of a control cycle.
+Consecutive messages differ only in stamp and numbers, which are read from and written to the
+serialized bytes in place. A message of another layout goes through the library's conversion.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FIELDS = ("position", "velocity", "effort")
 
 
 class JointStateContent(NamedTuple):
-    """A JointState's content; time [s]; fields as long as ``names``, or empty."""
+    """Content of a JointState; time [s]; fields (n,) for n ``names``, or empty."""
 
     names: tuple[str, ...]
     time: float
@@ -36,30 +35,30 @@ class JointStateContent(NamedTuple):
 
 
 def split_time(seconds: float) -> tuple[int, int]:
-    """Whole seconds and nanoseconds."""
+    """Return whole seconds and nanoseconds."""
     whole = int(seconds // 1)
     carry, nanoseconds = divmod(round((seconds - whole) * 1e9), 1_000_000_000)
     return whole + carry, nanoseconds
 
 
 def seconds(sec: int, nanosec: int) -> float:
-    """A stamp as seconds; raises InvalidValue for one that is no time."""
+    """Return a stamp in seconds; raise InvalidValue for an invalid one."""
     if nanosec >= 1_000_000_000 or sec >= 2**31 - 1:
         raise InvalidValue(f"stamp = {sec} s + {nanosec} ns; expected fewer than 1e9 ns")
     return sec + nanosec * 1e-9
 
 
 def decode_joint_state(message: JointState) -> JointStateContent:
-    """The content of a message; raises InvalidValue for a stamp that is no time."""
+    """Return the content of a message; raise InvalidValue for an invalid stamp."""
     stamp = message.header.stamp
     fields = (np.array(getattr(message, field), dtype=float) for field in FIELDS)
     return JointStateContent(tuple(message.name), seconds(stamp.sec, stamp.nanosec), *fields)
 
 
 def field_offsets(data: bytes | bytearray) -> list[slice]:
-    """Where the numbers of the three fields stand in a serialized JointState.
+    """Return the byte ranges of the three fields in a serialized JointState.
 
-    Raises InvalidValue where a length leads beyond the end.
+    Raise InvalidValue for a length beyond the end.
     """
     at = behind_string(data, AT + STAMP.size)
     count, at = length(data, at)
@@ -75,7 +74,7 @@ def field_offsets(data: bytes | bytearray) -> list[slice]:
 
 
 class JointStateReader:
-    """Reads serialized JointStates of one layout fast, and those of any other correctly."""
+    """Reads serialized JointStates, fast if their layout does not change."""
 
     def __init__(self) -> None:
         self._size = -1
@@ -84,7 +83,7 @@ class JointStateReader:
         self._slots: list[slice] = []
 
     def read(self, data: bytes) -> JointStateContent:
-        """The content of a serialized message; raises InvalidValue where it has none."""
+        """Return the content of a serialized message; raise InvalidValue for an invalid one."""
         if len(data) != self._size or any(data[part] != kept for part, kept in self._fixed):
             return self._learn(data)
         sec, nanosec = STAMP.unpack_from(data, AT)
@@ -116,7 +115,7 @@ class JointStateWriter:
         self._slots = [place for place in field_offsets(self._bytes) if place.stop > place.start]
 
     def write(self, time: float, *values: Vector) -> bytes:
-        """The message of ``time`` [s] with one vector per field."""
+        """Return the message of ``time`` [s] with one vector (n,) per field."""
         STAMP.pack_into(self._bytes, AT, *split_time(time))
         for place, vector in zip(self._slots, values, strict=True):
             self._bytes[place] = vector.tobytes()
@@ -124,5 +123,5 @@ class JointStateWriter:
 
 
 def clock(time: float, head: bytes = bytes(serialize_message(Clock()))[:AT]) -> bytes:
-    """A serialized Clock of ``time`` [s]."""
+    """Return a serialized Clock of ``time`` [s]."""
     return head + STAMP.pack(*split_time(time))

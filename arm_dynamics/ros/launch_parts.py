@@ -1,8 +1,8 @@
-"""What the launch files share: arguments, this package's nodes, and the end of the arm's."""
+"""Common arguments and nodes of the launch files, and selection of the controller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -21,9 +21,11 @@ from launch.logging import launch_config
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from arm_dynamics.control.config import controller_name, parameter_file
+from arm_dynamics.control.config import NAMELESS, controller_name, node_parameters, parameter_file
+from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.state import MIXED
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.viewer.rviz import rviz_config
@@ -33,7 +35,7 @@ Argument = tuple[str, str, str, "list[str] | None"]
 
 SWITCH = ["true", "false"]
 ARM: Argument = ("arm", "five_dof", "bundled arm or URDF file", None)
-LOCK: Argument = ("lock", "", "joints to hold still, with commas between them", None)
+LOCK: Argument = ("lock", "", "locked joints, separated by commas", None)
 RVIZ: Argument = ("rviz", "true", "show the arm in RViz", SWITCH)
 NAMESPACE: Argument = ("namespace", "", "ROS namespace of all nodes, one for each arm", None)
 FRAME_PREFIX: Argument = (
@@ -51,7 +53,7 @@ RVIZ_CONFIG: Argument = (
 MOVE_ON_RELEASE: Argument = (
     "move_on_release",
     "true",
-    "what is dragged in RViz moves when the mouse button is released; false: by its menu",
+    "move to a target dragged in RViz when the mouse button is released; false: by its menu",
     SWITCH,
 )
 STATE_PUBLISHER = "robot_state_publisher"
@@ -59,7 +61,7 @@ STATE_PUBLISHER = "robot_state_publisher"
 LOG_LEVEL: Argument = (
     "log_level",
     "info",
-    "least severity that this package's nodes log",
+    "minimum severity in the log of this package's nodes",
     ["debug", "info", "warn", "error", "fatal"],
 )
 COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
@@ -75,9 +77,9 @@ PARAMS_FILE: Argument = (
 def description(
     arguments: Iterable[Argument], nodes: Callable[[dict[str, str]], list[Any]], *included: Path
 ) -> LaunchDescription:
-    """The arguments, what ``nodes`` makes of those given, and other launch files.
+    """Return a launch description of arguments, the result of ``nodes``, and other launch files.
 
-    An error that ``nodes`` raises (a subclass of ArmDynamicsError) ends the launch.
+    An ArmDynamicsError that ``nodes`` raises ends the launch.
     """
     known = list(arguments)
 
@@ -93,7 +95,7 @@ def description(
 
 
 def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
-    """A node of this package; the later one of its parameters wins."""
+    """Return a node of this package; later parameters override earlier ones."""
     return Node(
         package="arm_dynamics",
         executable=executable,
@@ -106,41 +108,41 @@ def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: An
 
 
 def required_node(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
-    """A node with whose end that of the launch has come."""
+    """Return a node whose end also ends the launch."""
     return node(executable, given, *parameters, on_exit=_arm_ended)
 
 
 def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """The parameters of every node that loads the arm: URDF, locked joints, names of frames."""
+    """Return the parameters of every node that loads the arm: URDF, locked joints, frame prefix."""
     optional = {"lock": locked(given), FRAME_PREFIX[0]: given[FRAME_PREFIX[0]]}
     return {"arm": given["arm"], **{name: value for name, value in optional.items() if value}}
 
 
 def locked(given: Mapping[str, str]) -> list[str]:
-    """Names of the locked joints."""
+    """Return the names of the locked joints."""
     return given["lock"].replace(",", " ").split()
 
 
 def given_arm(given: Mapping[str, str]) -> ArmModel:
-    """Load the arm with its joints locked; raises what ``load_arm`` raises."""
+    """Load the arm with its locked joints; raise the errors of ``load_arm``."""
     return load_arm(given["arm"], locked(given))
 
 
 def description_parameters() -> dict[str, Any]:
-    """Those of a node that publishes robot_description where robot_state_publisher is missing."""
+    """Return the parameters of a node that replaces a missing robot_state_publisher."""
     installed = has_resource("packages", STATE_PUBLISHER)
     return {"publish_robot_description": False} if installed else {}
 
 
 def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
-    """The configuration of RViz: the given one, or a new one for ``arm`` in the log's folder.
+    """Return the RViz configuration: the given file, or a new one for ``arm`` in the log's folder.
 
-    Raises ConfigError for a file that is not there and for a prefix that RViz cannot show.
+    Raise ConfigError for a missing file and for a prefix that RViz cannot show.
     """
     own = given[RVIZ_CONFIG[0]]
     if own:
         if not Path(own).is_file():
-            raise ConfigError(f"rviz_config {own}: no such file")
+            raise ConfigError(f"rviz_config = {own}; expected an existing file")
         return own
     config = rviz_config(arm, given[FRAME_PREFIX[0]])
     folder = launch_config.log_dir
@@ -152,61 +154,113 @@ def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
 
 
 def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
-    """The argument ``controller`` of an arm that has no parameter file, where none is given."""
+    """Return the default controller of an arm without parameter file and argument."""
     if files or given["controller"]:
         return {}
     return {"controller": controller_name(given_arm(given))}
 
 
 def controller_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Those of a controller; a law that is not given is left to the parameter file."""
-    law = {"controller": given["controller"]} if given["controller"] else {}
-    return {**model_parameters(given), **law}
+    """Return the parameters of a controller node, with ``controller`` only if given."""
+    controller = {"controller": given["controller"]} if given["controller"] else {}
+    return {**model_parameters(given), **controller}
 
 
 def params_files(given: Mapping[str, str]) -> list[str]:
-    """The parameter file to use, as a list: none where none is given and the arm has none.
+    """Return the parameter file as a list, empty without argument and file of the arm.
 
-    Raises ConfigError for a file that is not there, and what ``load_arm`` raises for a bad arm.
+    Raise ConfigError for a missing file, and the errors of ``load_arm``.
     """
     given_arm(given)
     file = given["params_file"]
     if file and not Path(file).is_file():
-        raise ConfigError(f"params_file {file}: no such file")
+        raise ConfigError(f"params_file = {file}; expected an existing file")
     found = file or parameter_file(given["arm"])
     return [str(found)] if found else []
 
 
 def positive_argument(name: str, text: str) -> float:
-    """The number that an argument's text stands for; raises ConfigError for another text."""
+    """Return the positive number of an argument; raise ConfigError for other text."""
     try:
         number = float(text)
     except ValueError:
         number = 0.0
     if not 0 < number < 1e6:
-        raise ConfigError(f"{name} '{text}': a positive number is expected")
+        raise ConfigError(f"{name} = '{text}'; expected a positive number")
     return number
 
 
 def viewer_node(
     executable: str, given: Mapping[str, str], shows: str, **more: Any
 ) -> Node | LogInfo:
-    """A node with a page for a browser, or a word on what it needs; ConfigError for a bad port.
+    """Return a node with a browser page, or a message about missing packages.
 
-    ``more`` are parameters of the node.
+    ``more`` are parameters of the node. Raise ConfigError for an invalid port.
     """
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
         return LogInfo(msg=f"viser is not installed: no {shows} ({to_install('viewer')})")
-    port = given["port"]
+    port = given["viewer_port"]
     if not (port.isascii() and port.isdecimal()):
-        raise ConfigError(f"port '{port}': a whole number is expected")
+        raise ConfigError(f"viewer_port = '{port}'; expected an integer")
     return node(executable, given, {**model_parameters(given), "port": int(port), **more})
 
 
 def _arm_ended(event: Any, context: Any) -> Any:
-    """Without the arm there is nothing left to do; its failure is that of the launch."""
+    """End the launch with the arm's node, and fail if that failed."""
     if context.is_shutdown:
         return None
     if event.returncode != 0:
         raise RuntimeError(f"{event.process_name} ended with code {event.returncode}")
     return Shutdown(reason="the arm's node ended")
+
+
+SIMULATED = "simulated"
+FALLBACKS = (NAMELESS, "position")
+"""Controllers that replace one with an unavailable command interface."""
+
+
+def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
+    """Return the name of the controller, "" for the parameter file's, and a message if it differs.
+
+    ``given`` contains arm, driver, command_interface and controller. A physical arm uses the given
+    controller; a simulated one may have other interfaces than the motors. Raise UnknownName for an
+    unregistered controller, ConfigError for an unreadable parameter file.
+    """
+    requested, simulated = given["controller"], given["driver"] == SIMULATED
+    if requested and not simulated:
+        return requested, ""
+    default = controller_name(given_arm(given), file=files[0] if files else None)
+    accepted = _simulated(given_arm(given)) if simulated else (_interface(given, files),)
+    preferred = requested or default
+    found = next(
+        (name for name in (preferred, default, *FALLBACKS) if _accepts(accepted, name)), preferred
+    )
+    if found == preferred:
+        return requested or ("" if files else default), ""
+    arm = "simulated arm accepts" if simulated else "motors accept"
+    return found, (
+        f"command interface of {preferred} = {_commands(preferred)};"
+        f" the {arm} {', '.join(accepted)};"
+        f" using controller {found}"
+    )
+
+
+def _interface(given: Mapping[str, str], files: Sequence[str]) -> str:
+    """Return the command interface of the motors: the argument, the parameter file's, or effort."""
+    file_parameters = node_parameters(files[0], "hardware") if files else {}
+    return given["command_interface"] or str(file_parameters.get("command_interface", "effort"))
+
+
+def _simulated(arm: ArmModel) -> tuple[str, ...]:
+    """Return the command interfaces of all joints of the simulated arm."""
+    first, *others = (actuator.interfaces for actuator in arm.actuators)
+    return tuple(one for one in first if all(one in other for other in others))
+
+
+def _commands(controller: str) -> str:
+    interface: str = plugins.load_class("controllers", controller).interface
+    return interface
+
+
+def _accepts(interfaces: Collection[str], controller: str) -> bool:
+    return _commands(controller) in (*interfaces, MIXED)

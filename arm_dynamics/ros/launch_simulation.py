@@ -1,4 +1,4 @@
-"""Simulator, controller and page of one arm: their launch arguments and parameters."""
+"""Simulator, controller and viewer of one arm: launch arguments and parameters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.launch_parts import (
     PARAMS_FILE,
     SWITCH,
@@ -17,7 +18,6 @@ from arm_dynamics.ros.launch_parts import (
     required_node,
     viewer_node,
 )
-from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
 USE_SIM_TIME: Argument = (
     "use_sim_time",
@@ -29,7 +29,7 @@ SIMULATION = (
     (
         "rate",
         "",
-        "joint states and commands per simulated second [Hz]; empty: the parameter file's or 500",
+        "control cycles per simulated second [Hz]; empty: the parameter file's or 500",
         None,
     ),
     (
@@ -41,22 +41,22 @@ SIMULATION = (
     (
         "lockstep",
         "",
-        "the simulator waits for the command that answers each state, so that a busy machine slows"
-        " time down and delays no command; empty: as the parameter file says, else true with"
-        " use_sim_time",
+        "the simulator waits for the command that replies to each state, so that a busy machine"
+        " slows simulated time down and delays no command; empty: the parameter file's, else true"
+        " with use_sim_time",
         ["", *SWITCH],
     ),
     USE_SIM_TIME,
     (
         "publish_clock",
         "",
-        "be the source of /clock; empty: as use_sim_time; false for every arm but one: the others"
-        " follow that arm's /clock",
+        "publish /clock; empty: as use_sim_time; with several arms true for only one of them: the"
+        " others follow its /clock",
         ["", *SWITCH],
     ),
     ("composed", "false", "simulator and controller in one process", SWITCH),
-    ("viewer", "false", "show the arm on a page for a browser on this machine", SWITCH),
-    ("port", "8080", "port of that page; the next free one if taken", None),
+    ("viewer", "false", "show the arm on a browser page on this machine", SWITCH),
+    ("viewer_port", "8080", "port of that page; the next free one if in use", None),
     PARAMS_FILE,
 )
 """Arguments of the launch files that simulate an arm and its controller."""
@@ -70,56 +70,60 @@ def simulated_arm(
     *,
     controls: bool,
 ) -> list[Any]:
-    """Simulator, controller and page, as the arguments of SIMULATION say.
+    """Return simulator, controller and viewer for the arguments SIMULATION.
 
-    ``executables`` are the controller's and the one that has both nodes in one process;
-    ``controls`` are those of the page. Raises ConfigError for arguments that exclude each other.
+    ``executables`` are the controller and the executable of both nodes in one process;
+    ``controls`` enables those of the page. Raise ConfigError for arguments that exclude each other.
     """
     simulator = simulator_parameters(given) | lockstep(given, files)
     shown = given["viewer"] == "true"
     page_nodes = [viewer_node("viewer", given, "page", controls=controls)] if shown else []
-    apart, composed = executables
+    controller_node, composed = executables
     if given["composed"] == "true":
         return [required_node(composed, given, *files, simulator, controller), *page_nodes]
-    # Controller and page go by the stamps of the states: following /clock would cost a core.
+    # Controller and viewer use the stamps of the states: following /clock would load a core.
     return [
         required_node("simulator", given, *files, simulator),
-        node(apart, given, *files, controller),
+        node(controller_node, given, *files, controller),
         *page_nodes,
     ]
 
 
 def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Those of a simulator that is the source of /clock, follows it, or has the computer's time.
+    """Return the parameters of a simulator: its clock, model and rates.
 
-    Raises ConfigError for arguments that exclude each other.
+    Raise ConfigError for arguments that exclude each other.
     """
     simulated = given["use_sim_time"] == "true"
     source = given["publish_clock"] == "true" if given["publish_clock"] else simulated
     if source and not simulated:
-        raise ConfigError("publish_clock:=true needs use_sim_time:=true: /clock is simulated time")
+        raise ConfigError("use_sim_time = false; expected true with publish_clock:=true")
     if given["real_time_factor"] and simulated and not source:
         raise ConfigError(
-            "real_time_factor with publish_clock:=false: that of the arm that publishes /clock"
-            " counts; give it there"
+            "real_time_factor: publish_clock = false; expected true; set the real_time_factor of"
+            " the arm that publishes /clock"
         )
-    numbers = ("rate", "real_time_factor")
+    numbers = {"rate": "update_rate", "real_time_factor": "real_time_factor"}
     return {
         **model_parameters(given),
         **description_parameters(),
         "publish_clock": source,
-        "use_sim_time": simulated and not source,  # its own /clock it would wait for
-        **{name: positive_argument(name, given[name]) for name in numbers if given[name]},
+        "use_sim_time": simulated and not source,  # else it would wait for its own /clock
+        **{
+            parameter: positive_argument(argument, given[argument])
+            for argument, parameter in numbers.items()
+            if given[argument]
+        },
     }
 
 
 def lockstep(given: Mapping[str, str], files: Sequence[str]) -> dict[str, Any]:
-    """Whether the simulator waits for commands: as given, else as the file says, else it does.
+    """Return whether the simulator waits for commands: the argument, the file's value, or true.
 
-    Without simulated time it cannot; ConfigError where it should.
+    Lockstep requires simulated time; raise ConfigError without.
     """
-    asked, simulated = given["lockstep"], given["use_sim_time"] == "true"
-    if asked == "true" and not simulated:
-        raise ConfigError("lockstep:=true needs use_sim_time:=true: commands answer by that time")
-    usual = lockstep_by_default(files[0] if files else None) and simulated
-    return {"lockstep": asked == "true" if asked else usual}
+    requested, simulated = given["lockstep"], given["use_sim_time"] == "true"
+    if requested == "true" and not simulated:
+        raise ConfigError("use_sim_time = false; expected true with lockstep:=true")
+    default = lockstep_by_default(files[0] if files else None) and simulated
+    return {"lockstep": requested == "true" if requested else default}

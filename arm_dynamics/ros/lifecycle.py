@@ -1,4 +1,4 @@
-"""A lifecycle node whose transitions are work for its loop."""
+"""Lifecycle node whose transitions run in the thread of its loop."""
 
 from __future__ import annotations
 
@@ -18,69 +18,69 @@ INACTIVE, ACTIVE = "inactive", "active"
 
 
 class LoopLifecycleNode(LifecycleNode):
-    """Each transition asks the loop to do it; one that is refused leaves the state as it was.
+    """Runs each transition in the loop's thread; a rejected one does not change the state.
 
-    Subclasses do ``configure``, ``activate``, ``deactivate`` and ``clean_up``, in the loop's
-    thread, and raise an ArmDynamicsError to refuse.
+    Subclasses implement ``configure``, ``activate``, ``deactivate`` and ``clean_up``, and raise an
+    ArmDynamicsError to reject.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.requests = LoopRequests()
         self.refusal = ""
-        """Why the last transition that was asked for did not happen."""
+        """Reason why the last requested transition was rejected, or ""."""
         self._told_once = False
         service: Any = self._service_change_state
         self._change, service.callback = service.callback, self._on_change
 
     @property
     def lifecycle_state(self) -> str:
-        """The state's name: unconfigured, inactive, active or finalized."""
+        """Lifecycle state: unconfigured, inactive, active or finalized."""
         return str(self._state_machine.current_state[1])
 
     def configure(self) -> None:
-        """Make ready to read."""
+        """Prepare reading."""
 
     def activate(self) -> None:
-        """Begin to act."""
+        """Accept commands."""
 
     def deactivate(self) -> None:
-        """Cease to act."""
+        """Accept no more commands."""
 
     def clean_up(self) -> None:
         """Release everything."""
 
     def on_configure(self, _: LifecycleState) -> TransitionCallbackReturn:
-        """From unconfigured to inactive."""
+        """Go from unconfigured to inactive."""
         return self._ask("configure", self.configure)
 
     def on_activate(self, _: LifecycleState) -> TransitionCallbackReturn:
-        """From inactive to active."""
+        """Go from inactive to active."""
         return self._ask("activate", self.activate)
 
     def on_deactivate(self, _: LifecycleState) -> TransitionCallbackReturn:
-        """From active to inactive, whatever the hardware says of it."""
+        """Go from active to inactive, even if the hardware reports an error."""
         self._ask("deactivate", self.deactivate)
         return SUCCESS
 
     def on_cleanup(self, _: LifecycleState) -> TransitionCallbackReturn:
-        """From inactive to unconfigured."""
+        """Go from inactive to unconfigured."""
         self._ask("clean up", self.clean_up)
         return SUCCESS
 
     def on_shutdown(self, _: LifecycleState) -> TransitionCallbackReturn:
-        """To finalized, from any state."""
+        """Go to finalized, from any state."""
         self._ask("shut down", self.clean_up)
         return SUCCESS
 
     def on_error(self, _: LifecycleState) -> TransitionCallbackReturn:
-        """After a failure of this package: released, and unconfigured."""
+        """Release everything and go to unconfigured after an unexpected error."""
         self._ask("clean up", self.clean_up)
         return SUCCESS
 
     @contextmanager
     def log_rejection_once(self) -> Iterator[None]:
-        """Transitions that are tried again and again: a refusal is told when it is another one."""
+        """Log rejections of repeated transitions only if the reason changes."""
         self._told_once = True
         try:
             yield
@@ -95,7 +95,7 @@ class LoopLifecycleNode(LifecycleNode):
             if not self._told_once or self.refusal != before:
                 self.get_logger().error(self.refusal)
             return FAILURE
-        except Exception:  # rclpy would swallow it, and goes on with on_error
+        except Exception:  # rclpy would hide it, and continues with on_error
             self.get_logger().fatal(traceback.format_exc())
             raise
         self.refusal = ""
@@ -104,11 +104,13 @@ class LoopLifecycleNode(LifecycleNode):
     def _on_change(
         self, request: ChangeState.Request, response: ChangeState.Response
     ) -> ChangeState.Response:
-        """A transition that the present state does not have is refused, and no end of the node."""
+        """Reject a transition that the current state does not have, instead of ending the node."""
         try:
             return self._change(request, response)
-        except Exception:  # rclpy's own, of a private module
-            self.refusal = f"a node that is {self.lifecycle_state} has no such transition"
+        except Exception:  # of a private module of rclpy
+            self.refusal = (
+                f"lifecycle state = {self.lifecycle_state}; expected a state with this transition"
+            )
             self.get_logger().error(self.refusal)
             response.success = False
             return response

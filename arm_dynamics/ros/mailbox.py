@@ -1,11 +1,9 @@
-"""Takes serialized messages with the GID of their publisher, which rclpy leaves out.
+"""Subscription polled by a control loop, with the GID of each message's publisher.
 
-rcl fills ``rmw_message_info_t`` with the GID; ``Node.get_publishers_info_by_topic`` gives the node
-of each GID. The structures are those of rcl and rmw since ROS 2 Iron.
-
-A subscription read by the loop itself instead of by an executor.
-
-An executor rebuilds its whole wait set around every message; a loop at 1 kHz cannot pay that.
+An executor rebuilds its wait set for every message, which is too slow for a loop at 1 kHz. rclpy
+omits the GID; rcl provides it in ``rmw_message_info_t``, and
+``Node.get_publishers_info_by_topic`` returns the node of each GID. The structures are those of
+rcl and rmw since ROS 2 Iron.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ from rclpy.qos import QoSProfile
 TAKEN, NOTHING = 0, 401
 """rcl's return codes RCL_RET_OK and RCL_RET_SUBSCRIPTION_TAKE_FAILED."""
 SPACE = 4096
-"""Size [bytes] of a buffer at its start; rmw enlarges it where a message needs more."""
+"""Initial size [bytes] of a buffer; rmw enlarges it for longer messages."""
 
 
 class Taken(NamedTuple):
-    """``received`` [s] is when the middleware got it; ``publisher`` is b"" where unknown."""
+    """Received message: bytes, time of reception [s], GID of the publisher (b"" if unknown)."""
 
     data: bytes
     received: float
@@ -35,7 +33,7 @@ class Taken(NamedTuple):
 
 
 class _Info(ctypes.Structure):
-    """rmw_message_info_t, and room for what a later version may append."""
+    """rmw_message_info_t, with space for fields of later versions."""
 
     _fields_ = (
         ("source_timestamp", ctypes.c_int64),
@@ -67,7 +65,7 @@ class _Buffer(ctypes.Structure):
 
 @cache
 def _rcl() -> Any:
-    """rcl as this process has it loaded, or None where it is not found."""
+    """Return the rcl library loaded in this process, or None."""
     try:
         rcl: Any = ctypes.CDLL("librcl.so")
         rcl.rcutils_get_default_allocator.restype = _Allocator
@@ -83,7 +81,7 @@ def _rcl() -> Any:
 
 
 class RawTake:
-    """Takes from one subscription; all methods are for one thread."""
+    """Takes messages from one subscription; all methods are for one thread."""
 
     def __init__(self, subscription: Any) -> None:
         self._subscription = subscription
@@ -102,7 +100,7 @@ class RawTake:
             self._library.rcutils_uint8_array_fini(ctypes.byref(self._buffer))
 
     def take(self) -> Taken | None:
-        """The oldest message that waits, or None."""
+        """Return the oldest waiting message, or None."""
         if self._library is None:
             return self._take_without_publisher()
         code = self._library.rcl_take_serialized_message(
@@ -116,7 +114,7 @@ class RawTake:
                 self._library.rcutils_reset_error()
             return None
         info = self._info
-        # Another layout of the structure than this one would have something else here.
+        # Another layout of the structure would have a different value here.
         known = info.implementation == self._implementation
         return Taken(
             ctypes.string_at(self._buffer.data, self._buffer.length),
@@ -133,7 +131,7 @@ class RawTake:
 
 
 class _NoExecutor(CallbackGroup):
-    """Keeps an executor's hands off the subscriptions in it."""
+    """Excludes its subscriptions from execution by an executor."""
 
     def can_execute(self, entity: Any) -> bool:
         return False
@@ -146,7 +144,7 @@ class _NoExecutor(CallbackGroup):
 
 
 class Mailbox:
-    """Serialized messages of one topic, waited for and taken by the calling thread."""
+    """Serialized messages of one topic, received by the calling thread."""
 
     def __init__(self, node: Node, message: type, topic: str, qos: QoSProfile | int) -> None:
         self._subscription = node.create_subscription(
@@ -158,14 +156,14 @@ class Mailbox:
         self._waiting = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 
     def wait(self, timeout: float) -> bool:
-        """Whether a message came within ``timeout`` [s]."""
+        """Return whether a message is received within ``timeout`` [s]."""
         self._waiting.clear_entities()
         self._waiting.add_subscription(self._subscription.handle)
         self._waiting.wait(int(timeout * 1e9))
         return bool(self._waiting.get_ready_entities("subscription"))
 
     def take(self) -> Iterator[Taken]:
-        """Those that wait, oldest first; at most as many as the queue holds."""
+        """Yield waiting messages, oldest first; at most the depth of the queue."""
         for _ in range(self._most):
             taken = self._take.take()
             if taken is None:

@@ -1,4 +1,4 @@
-"""What RViz draws and lets a user drag, as messages: handles, ghosts, the state of stops."""
+"""Messages for RViz: handles that a user drags, ghosts of the arm, text of stops."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.model.visuals import Visual
-from arm_dynamics.ros.tool_messages import pose_message
+from arm_dynamics.ros.conversions import pose_message
 from arm_dynamics.viewer.drag import DragTarget, Handle
 
 TOOL = "tool"
-"""Name of the tool's marker; those of joints have a prefix."""
+"""Name of the tool's marker; markers of joints have a prefix."""
 JOINT = "joint "
 KINDS = {
     "box": Marker.CUBE,
@@ -28,20 +28,20 @@ KINDS = {
 REFERENCE, TARGET = (0.10, 0.45, 0.95, 0.35), (0.95, 0.55, 0.05, 0.45)
 """Colors of the ghosts."""
 STOP, NOTE = (0.85, 0.05, 0.05, 1.0), (0.75, 0.4, 0.0, 1.0)
-"""Colors of words: of an emergency stop or an error, of anything else that is not well."""
+"""Colors of text: of an emergency stop or an error, of other messages."""
 TURNS = np.array([[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, -1, 0], [1, 0, 0], [0, 0, 1]],
                   [[0, 0, -1], [0, 1, 0], [1, 0, 0]]], dtype=float)  # fmt: skip
 """Rotations whose first columns are x, y and z."""
 SPACE = 0.35
-"""Width of a space, as a fraction of the height: RViz's own is that of words of 1 m."""
+"""Width of a space as a fraction of the height: RViz's default fits text of 1 m."""
 WIDTH = 44
-"""Characters of a line of words."""
+"""Maximum number of characters of a line."""
 
 
 def joint_marker(
     target: DragTarget, handle: Handle, header: Header, size: float, menu: Sequence[str]
 ) -> InteractiveMarker:
-    """A ring about, or an arrow along, the axis of a joint; ``size`` [m]."""
+    """Return a ring about, or an arrow along, the axis of a joint; ``size`` [m]."""
     kind = InteractiveMarkerControl
     mode = kind.MOVE_AXIS if handle.slides else kind.ROTATE_AXIS
     marker = _marker(JOINT + handle.joint, header, size, menu)
@@ -53,7 +53,7 @@ def joint_marker(
 def tool_marker(
     target: DragTarget, header: Header, size: float, menu: Sequence[str]
 ) -> InteractiveMarker:
-    """An arrow along and a ring about each axis of the base that the tool can be dragged along."""
+    """Return an arrow along and a ring about each base axis along which the tool can move."""
     kind = InteractiveMarkerControl
     marker = _marker(TOOL, header, size, menu)
     marker.pose = pose_message(target.position, target.rotation)
@@ -66,14 +66,14 @@ def tool_marker(
 
 
 def locked_marker(marker: InteractiveMarker) -> InteractiveMarker:
-    """The same marker with its menu and nothing to drag."""
+    """Return the marker with its menu only, which cannot be dragged."""
     kept = [c for c in marker.controls if c.interaction_mode == InteractiveMarkerControl.MENU]
     marker.controls = kept
     return marker
 
 
 def poses(target: DragTarget) -> dict[str, object]:
-    """Poses of all markers, by name."""
+    """Return the poses of all markers, by name."""
     found: dict[str, object] = {
         JOINT + handle.joint: pose_message(*target.handle_pose(handle)) for handle in target.handles
     }
@@ -87,7 +87,7 @@ def ghost(
     header: Header,
     color: tuple[float, float, float, float],
 ) -> list[Marker]:
-    """The arm's shapes with their links ``placed`` in the base frame; None removes them."""
+    """Return the arm's shapes at the link poses ``placed`` in the base frame; None removes them."""
     found = []
     for number, shape in enumerate(shapes):
         marker = Marker(header=header, ns=name, id=number, type=KINDS[shape.kind])
@@ -102,7 +102,7 @@ def ghost(
 
 
 def words(text: str, at: Vector, height: float, severe: bool, header: Header) -> Marker:
-    """Words that face the camera, ``height`` [m] high; none removes them."""
+    """Return text that faces the camera, ``height`` [m] high; empty text removes it."""
     marker = Marker(header=header, ns="state", type=Marker.TEXT_VIEW_FACING)
     marker.action = Marker.ADD if text else Marker.DELETE
     marker.pose.orientation.w = 1.0
@@ -114,7 +114,7 @@ def words(text: str, at: Vector, height: float, severe: bool, header: Header) ->
 
 
 def path(points: Vector | None, header: Header) -> Path:
-    """Positions (n, 3) [m] as RViz's Path display shows them; None for no path."""
+    """Return positions (n, 3) [m] for RViz's Path display; None for no path."""
     message = Path(header=header)
     for x, y, z in [] if points is None else points.tolist():
         pose = PoseStamped(header=header)
@@ -124,7 +124,7 @@ def path(points: Vector | None, header: Header) -> Path:
 
 
 def _marker(name: str, header: Header, size: float, menu: Sequence[str]) -> InteractiveMarker:
-    """A marker with a ball at its origin, which opens the menu."""
+    """Return a marker with a ball at its origin, which opens the menu."""
     kind = InteractiveMarkerControl
     ball = Marker(type=Marker.SPHERE, color=_color(TARGET))
     ball.scale.x = ball.scale.y = ball.scale.z = size / 6

@@ -1,8 +1,8 @@
-"""A server of interactive markers: the protocol of the package interactive_markers.
+"""Server of interactive markers, with the protocol of the package interactive_markers.
 
 RViz gets all markers by the service ``~/get_interactive_markers``, with the number of the last
-update, then listens to ``~/update``; a gap in its numbers makes RViz ask again. What a user does
-comes on ``~/feedback``.
+update, then subscribes to ``~/update``. After a gap in the numbers RViz calls the service again.
+Actions of a user are published on ``~/feedback``.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from visualization_msgs.srv import GetInteractiveMarkers
 from arm_dynamics.ros.decode import listen
 
 DEPTH = 100
-"""Of the topics, as the package has it."""
+"""Queue size of the topics, equal to that of interactive_markers."""
 HELD = 1.0
 """Time [s] after a client's feedback during which that of other clients is ignored."""
 
 
 class MarkerServer:
-    """Markers of one node by name; ``take`` gets feedback on those that exist."""
+    """Markers of one node by name; ``take`` receives feedback on existing ones."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class MarkerServer:
         )
 
     def put(self, markers: Sequence[InteractiveMarker]) -> None:
-        """Have exactly these markers; unchanged ones are not sent again."""
+        """Set the markers; unchanged ones are not sent again."""
         with self._lock:
             before, self._markers = self._markers, {marker.name: marker for marker in markers}
             changed = [m for name, m in self._markers.items() if before.get(name) != m]
@@ -59,7 +59,7 @@ class MarkerServer:
                 self._publish(InteractiveMarkerUpdate(markers=changed, erases=erased))
 
     def move(self, poses: Mapping[str, Pose]) -> None:
-        """Put markers elsewhere; those that stand there already are not sent again."""
+        """Move markers; unchanged poses are not sent again."""
         with self._lock:
             update = InteractiveMarkerUpdate()
             for name, pose in poses.items():

@@ -1,10 +1,13 @@
-"""The life of one ROS process: signals in, services in the background, ordered shutdown."""
+"""Processes of nodes: signals, services in a background thread, ordered shutdown, children."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import re
+import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -20,7 +23,6 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.yaml_file import read_yaml
-from arm_dynamics.ros.child_processes import exit_with_parent
 from arm_dynamics.ros.dds_transport import avoid_shared_memory
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.ros_parameters import require_declared, take_numbers_as_text
@@ -35,7 +37,7 @@ from arm_dynamics.safety.events import Events
 
 MainLoop = Callable[[ShutdownFlag], None]
 BROKEN = 10.0
-"""Time [s] of nothing but failing callbacks after which a node ends: its timers fail too."""
+"""Time [s] in which every callback fails, after which a node ends: its timers fail too."""
 PAUSE = 0.01
 """Time [s] after a failing callback."""
 
@@ -43,11 +45,17 @@ PAUSE = 0.01
 def run_nodes(
     build: Callable[[], tuple[Sequence[Node], MainLoop]], args: list[str] | None = None
 ) -> int:
-    """Build nodes, spin their services in a thread, run the work here until told to stop.
+    """Build nodes, serve their callbacks in a thread and run their main loop here.
 
-    SIGINT and SIGTERM end the start at once, and set the event that the work watches. Returns the
-    exit code: 0, 1 when no callback worked any more, or 2 after a one-line message for input that
-    ROS or the nodes refuse.
+    SIGINT and SIGTERM end the process immediately during the start; afterwards they set the flag
+    that the main loop reads.
+
+    Returns
+    -------
+    int
+        Exit code: 0; 1 if every callback failed; 2 after a one-line message if ROS or a node
+        rejects its input.
+
     """
     exit_with_parent()
     sleep_precisely()
@@ -69,9 +77,9 @@ def run_nodes(
 
 
 def _initialize(args: list[str] | None) -> None:
-    """Start ROS; raises ConfigError for arguments or a parameter file that cannot be read.
+    """Start ROS; raise ConfigError for unreadable arguments or parameter files.
 
-    ROS keeps the last of two entries of one name, and says nothing.
+    ROS itself silently keeps the last of two entries of one name.
     """
     warning = avoid_shared_memory()
     words = sys.argv if args is None else args
@@ -91,14 +99,14 @@ def _initialize(args: list[str] | None) -> None:
 
 
 def sleep_precisely() -> None:
-    """Ask Linux to end sleeps within a microsecond; by default it takes 50 more."""
+    """Set the timer slack of Linux to 1 µs; its default of 50 µs delays the end of each sleep."""
     if sys.platform == "linux":
         set_timer_slack = 29
         ctypes.CDLL(None).prctl(set_timer_slack, 1000, 0, 0, 0)
 
 
 def run_node(node: Callable[[], Any]) -> int:
-    """``run_nodes`` for one node that works in its own ``run_nodes`` method."""
+    """Run one node, whose main loop is its method ``run``; return the exit code."""
 
     def build() -> tuple[list[Node], MainLoop]:
         built = node()
@@ -108,7 +116,7 @@ def run_node(node: Callable[[], Any]) -> int:
 
 
 def _events(nodes: Sequence[Node]) -> Events:
-    """Where the first node counts its events; else they are logged."""
+    """Return the event counter of the first node that has one, else a logger."""
     found = (getattr(node, "events", None) for node in nodes)
     return next(filter(None, found), None) or Events(Throttle(get_logger("services")).warn)
 
@@ -116,15 +124,15 @@ def _events(nodes: Sequence[Node]) -> Events:
 def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag) -> bool:
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 
-    A callback that fails is an event, and the rest goes on: a request or message that rclpy itself
-    cannot handle must not cost an arm its torque. Where nothing works for ``BROKEN``, the work ends
-    too: a node without services must not go on as if it had them. Returns whether all went well.
+    A failing callback is an event and the node continues: a request or message that rclpy itself
+    cannot handle must not cost an arm its torque. If all callbacks fail for ``BROKEN``, the main
+    loop ends too, because the node no longer serves emergency stops. Return whether it did not.
     """
     events = _events(nodes)
     executor: Any = LimitedExecutor(events)
     for node in nodes:
         executor.add_node(node)
-    # A service callback may keep the interpreter for this long before the loop gets it back.
+    # A service callback may hold the interpreter for this long before the loop gets it back.
     sys.setswitchinterval(5e-5)
     gc.collect()
     gc.freeze()
@@ -155,7 +163,7 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
     try:
         work(stop)
     finally:
-        # In this order: a shutdown takes away what would wake a spin, which may then never end.
+        # In this order: after a shutdown nothing wakes a spin, which may then never end.
         ending.set()
         executor.create_task(lambda: None)
         thread.join()
@@ -163,3 +171,57 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
         for node in nodes:
             node.destroy_node()
     return not failures
+
+
+EXIT_TIMEOUT = 5.0
+"""Time [s] for a process to end after a signal, before it gets a stronger one."""
+PARENT = "ARM_DYNAMICS_PARENT"
+"""Environment variable with the process id of a child's parent."""
+
+
+class ChildProcesses:
+    """Starts nodes as separate processes and ends them together."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
+        """Run ``python -m module`` in a separate session: Ctrl-C reaches only this process."""
+        self._processes[name] = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            start_new_session=True,
+            env={**os.environ, PARENT: str(os.getpid())},
+        )
+
+    def exited_process(self) -> tuple[str, int] | None:
+        """Return name and exit code of a process that has ended, or None."""
+        for name, process in self._processes.items():
+            code = process.poll()
+            if code is not None:
+                return name, code
+        return None
+
+    def stop(self) -> None:
+        """End all processes, if necessary by SIGKILL."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            left = [p for p in self._processes.values() if p.poll() is None]
+            for process in left:
+                process.send_signal(number)
+            _wait(left)
+
+
+def exit_with_parent() -> None:
+    """Have Linux end this process if its parent is killed."""
+    parent = os.environ.get(PARENT)
+    if parent is None or sys.platform != "linux":
+        return
+    parent_death_signal = 1
+    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGTERM)
+    if os.getppid() != int(parent):  # killed before the request above
+        sys.exit(1)
+
+
+def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    until = time.monotonic() + EXIT_TIMEOUT
+    while any(p.poll() is None for p in processes) and time.monotonic() < until:
+        time.sleep(0.02)

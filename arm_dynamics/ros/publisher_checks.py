@@ -1,7 +1,4 @@
-"""One publisher counts, where several would be obeyed in turn.
-
-Whether a node is the only publisher of a topic that one node alone may publish.
-"""
+"""Checks of publishers: one accepted sender per topic, one node per arm and clock."""
 
 from __future__ import annotations
 
@@ -14,27 +11,27 @@ from rclpy.node import Node
 from arm_dynamics.safety.events import Events
 
 PUBLISHER_TIMEOUT = 2.0
-"""Time [s] without a message after which the place of a publisher may be taken."""
+"""Time [s] without a message after which another publisher may replace the accepted one."""
 LOOK = 0.1
-"""Least time [s] between two looks at ROS's graph; most silence that one ``listen`` counts."""
+"""Minimum time [s] between two queries of ROS's graph; maximum silence added by one ``listen``."""
 NAMELESS = "_NODE_NAME_UNKNOWN_"
-"""What ROS's graph calls a node of which it has an endpoint, and no name yet."""
-UNKNOWN = "a publisher that is not known yet"
+"""Name in ROS's graph of a node with a known endpoint and no known name."""
+UNKNOWN = "a publisher without a known name"
 PREFIX = 12
-"""Bytes of a GID that all publishers of one process share."""
+"""Bytes of a GID that are equal for all publishers of one process."""
 
 
 class OnePublisher:
-    """The publisher that came first counts until it is gone, or silent for ``PUBLISHER_TIMEOUT``.
+    """Accepts the first publisher until it is gone, or silent for ``PUBLISHER_TIMEOUT``.
 
-    The publishers of one node on several topics are one. A process that was killed stays in ROS's
-    graph for 20 s, so silence is enough; but a publisher whose place was taken does not come back
-    while the other one exists: no two are obeyed in turn. ``report`` gets (kind, text).
+    The publishers of one node on several topics are one. A killed process stays in ROS's graph
+    for 20 s, so silence suffices. A replaced publisher is not accepted again while the other one
+    exists, so that no two alternate. ``report`` receives (kind, text).
 
-    Silence is the time of ``listen``. An arm that stands still itself, or publishes no state to
-    answer, silences its commander: that must not give the place to whoever sends unasked.
+    Silence counts only while ``listen`` is called. An arm whose time stops, or that publishes no
+    state, silences its controller: that must not let another publisher replace it.
 
-    Where the middleware gives no GID, nobody counts as long as there are several.
+    If the middleware provides no GID, no publisher is accepted while there are several.
     """
 
     def __init__(
@@ -45,9 +42,9 @@ class OnePublisher:
         *,
         kind: str = "publisher",
     ) -> None:
-        """``restart`` is called when a publisher counts that was rejected before.
+        """``restart`` is called when a publisher is accepted that was rejected before.
 
-        ``kind`` begins the names of events: ``<kind>_rejected``, ``<kind>_changed``.
+        ``kind`` is the prefix of the events ``<kind>_rejected`` and ``<kind>_changed``.
         """
         self._node, self._report, self._restart, self._kind = node, report, restart, kind
         self._first: dict[str, bytes] = {}
@@ -60,28 +57,28 @@ class OnePublisher:
 
     @property
     def conflict(self) -> str:
-        """Who sends although another one counts, if a message was rejected in the last seconds."""
+        """Conflicting publishers if a message was rejected in the last seconds, else ""."""
         if time.monotonic() - self._conflict > 2 * PUBLISHER_TIMEOUT:
             return ""
         return f"several publishers on {', '.join(self._topics)}: {', '.join(self.publishers())}"
 
     def publishers(self) -> list[str]:
-        """Nodes that publish at present."""
+        """Return the names of the nodes that publish."""
         return sorted(
             name for topic in list(self._topics) for name in publishers(self._node, topic).values()
         )
 
     def listen(self) -> None:
-        """The one that counts is expected to send: what it does not, from now on, is silence.
+        """Count the time until the next call as silence if no message is accepted.
 
-        Called at each state that is to be answered, or at each look for messages.
+        Call it for each published state, or at each poll for messages.
         """
         now = time.monotonic()
         self._silence += min(now - self._listened, LOOK)
         self._listened = now
 
     def accept(self, topic: str, gid: bytes) -> bool:
-        """Whether a message of this publisher on ``topic`` counts."""
+        """Return whether to accept a message of this publisher on ``topic``."""
         now = time.monotonic()
         if topic not in self._topics:
             self._topics.append(topic)
@@ -102,7 +99,7 @@ class OnePublisher:
         return True
 
     def _joins(self, topic: str, gid: bytes, now: float) -> bool:
-        """Whether another publisher than the first counts, beside it or from now on."""
+        """Return whether to accept another publisher than the first, in addition or instead."""
         if topic not in self._first and self._same_node(gid, now):
             self._first[topic] = gid
             return True
@@ -120,7 +117,7 @@ class OnePublisher:
         return True
 
     def _gone(self, now: float) -> bool:
-        """Whether the first one has left the graph."""
+        """Return whether the first publisher has left the graph."""
         self._look(now)
         return not any(gid in self._names for gid in self._first.values())
 
@@ -142,7 +139,7 @@ class OnePublisher:
         return False
 
     def _look(self, now: float) -> None:
-        """Learn who publishes, at most once in ``LOOK``."""
+        """Query the publishers, at most once in ``LOOK``."""
         if now - self._looked < LOOK:
             return
         self._looked = now
@@ -158,7 +155,7 @@ class OnePublisher:
 
 
 def publishers(node: Node, topic: str) -> dict[bytes, str]:
-    """Name of the node of every publisher, by GID."""
+    """Return the name of the node of every publisher, by GID."""
     found: list[Any] = node.get_publishers_info_by_topic(topic)
     return {
         bytes(p.endpoint_gid)[:16]: UNKNOWN
@@ -169,19 +166,19 @@ def publishers(node: Node, topic: str) -> dict[bytes, str]:
 
 
 LEASE = 20
-"""Time [s] for which ROS's graph lists a node that was killed: the usual lease of Fast DDS."""
+"""Time [s] for which ROS's graph lists a killed node: the default lease of Fast DDS."""
 
 
 class SolePublisher:
-    """Two clocks make time jump to and fro; two arms on one topic share one controller."""
+    """Checks that a topic has one publisher: two clocks or two arms would alternate."""
 
     def __init__(self, node: Node, topic: str, kind: str, remedy: str, events: Events) -> None:
-        """``kind`` begins the name of the event ``<kind>_conflict``; ``remedy`` ends its text."""
+        """``kind`` is the prefix of the event ``<kind>_conflict``; ``remedy`` ends its text."""
         self._node, self._topic, self._events = node, topic, events
         self._event, self._remedy = f"{kind}_conflict", remedy
 
     def conflict(self) -> str:
-        """Who publishes the topic, if several do; reported as an event too."""
+        """Return the publishers of the topic if there are several; also reports an event."""
         names = sorted(publishers(self._node, self._topic).values())
         if len(names) <= 1:
             return ""
@@ -195,10 +192,10 @@ class SolePublisher:
 
 
 def sole_clock(node: Node, events: Events) -> SolePublisher:
-    """Of /clock, whatever the namespace."""
+    """Return the check of /clock, which has no namespace."""
     return SolePublisher(node, "/clock", "clock", "set publish_clock false in one", events)
 
 
 def sole_arm(node: Node, events: Events) -> SolePublisher:
-    """Of joint_states: one arm on a set of topics."""
+    """Return the check of joint_states: one arm per namespace."""
     return SolePublisher(node, "joint_states", "arm", "stop one, or use a namespace", events)

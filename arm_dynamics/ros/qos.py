@@ -9,16 +9,16 @@ LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
-"""robot_description: whoever comes later still gets it."""
+"""robot_description and other latched topics: late subscribers receive the last message."""
 
 STREAM = QoSProfile(depth=10)
-"""States and commands that others may record."""
+"""States and commands, reliable so that recordings are complete."""
 
 INCOMING = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""States and commands into a loop, which takes all that wait and uses the newest of one publisher.
+"""States and commands into a loop, which takes all waiting messages and uses the newest.
 
-With a depth of 1 a second publisher would replace what the first one sent.
+With a depth of 1 a second publisher would replace the messages of the first one.
 """
 
 VIEW = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""A display: the newest, and no resending."""
+"""Displays: the newest message, without retransmission."""

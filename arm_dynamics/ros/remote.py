@@ -1,4 +1,4 @@
-"""Services of other nodes, called from threads that are free to wait."""
+"""Services and parameters of other nodes, called from threads that may wait."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from std_srvs.srv import SetBool, Trigger
 from arm_dynamics.core.errors import DriverFault, InvalidValue
 
 TIMEOUT = 15.0
-"""Time [s] that a service has for its answer."""
+"""Maximum time [s] until the response of a service."""
 PARAMETERS = {"list": ListParameters, "get": GetParameters, "set": SetParameters}
 
 
 class Remote:
-    """One service of another node; its node must be spun by another thread than the caller's."""
+    """One service of another node; another thread than the caller's must spin the node."""
 
     def __init__(self, node: Node, kind: type[Any], service: str) -> None:
         self._kind, self._service = kind, service
@@ -28,26 +28,26 @@ class Remote:
 
     @property
     def ready(self) -> bool:
-        """Whether the service is there."""
+        """Whether the service exists."""
         return bool(self._client.service_is_ready())
 
     def call(self, request: Any = None) -> Any:
-        """The response; raises DriverFault where none comes within TIMEOUT."""
+        """Return the response; raise DriverFault without one within TIMEOUT."""
         if not self.ready:
-            raise DriverFault(f"{self._service}: no node has this service")
+            raise DriverFault(f"{self._service}: servers = 0; expected a node with this service")
         future, done = self.ask(request), Event()
         future.add_done_callback(lambda _: done.set())
         if not done.wait(TIMEOUT):
             self._client.remove_pending_request(future)
-            raise DriverFault(f"{self._service}: no answer within {TIMEOUT:g} s")
+            raise DriverFault(f"{self._service}: no response; expected one within {TIMEOUT:g} s")
         return future.result()
 
     def ask(self, request: Any = None) -> Any:
-        """Send a request; the future of its response."""
+        """Send a request; return the future of its response."""
         return self._client.call_async(request or self._kind.Request())
 
     def do(self, request: Trigger.Request | SetBool.Request | None = None) -> str:
-        """The message of a Trigger or SetBool; raises InvalidValue with it where it failed."""
+        """Return the message of a Trigger or SetBool; raise InvalidValue with it if it failed."""
         response = self.call(request)
         if not response.success:
             raise InvalidValue(response.message)
@@ -55,7 +55,7 @@ class Remote:
 
 
 class RemoteParameters:
-    """The parameters of another node of this namespace."""
+    """Parameters of another node of this namespace."""
 
     def __init__(self, node: Node, name: str) -> None:
         self._services = {
@@ -65,11 +65,11 @@ class RemoteParameters:
 
     @property
     def ready(self) -> bool:
-        """Whether the node is there."""
+        """Whether the node exists."""
         return all(service.ready for service in self._services.values())
 
     def set(self, values: Mapping[str, Any]) -> None:
-        """Set parameters; raises InvalidValue with the node's reason for one it rejects."""
+        """Set parameters; raise InvalidValue with the node's reason for a rejected one."""
         parameters = [Parameter(n, value=value).to_parameter_msg() for n, value in values.items()]
         response = self._services["set"].call(SetParameters.Request(parameters=parameters))
         for result in response.results:
@@ -77,7 +77,7 @@ class RemoteParameters:
                 raise InvalidValue(result.reason)
 
     def numbers(self, *prefixes: str) -> dict[str, float]:
-        """Every parameter that is a number and below one of ``prefixes``, or has its name."""
+        """Return the numeric parameters under or equal to one of ``prefixes``."""
         listed = self._services["list"].call(ListParameters.Request(prefixes=list(prefixes)))
         request = GetParameters.Request(names=listed.result.names)
         values = self._services["get"].call(request).values

@@ -1,6 +1,7 @@
-"""ROS parameters from the package's own descriptions: ranges and texts are written once.
+"""Declaration and validation of ROS parameters.
 
-Parameters given at the start that a node does not have: misspelt ones are rejected.
+Ranges, units and descriptions come from ``core.parameters.Parameter``. Misspelled parameters that
+were given at the start are rejected.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from arm_dynamics.model.audit.fault import suggest
 
 DOUBLE, DOUBLES = RosParameter.Type.DOUBLE, RosParameter.Type.DOUBLE_ARRAY
 MAX_DOUBLE = 1e15
-"""Stands for infinity: ROS tools show ranges as sliders, and `ros2 param load` reads this number's
-text as a number. Of inf and 1e+30 it makes strings: YAML 1.1 wants a point in a number."""
+"""Represents infinity: ROS tools show ranges as sliders, and `ros2 param load` reads this number's
+text as a number. It reads inf and 1e+30 as strings, because YAML 1.1 requires a decimal point."""
 
 
 def declare_fixed(node: Node, name: str, default: Any, description: str) -> Any:
-    """Declare a parameter that is set at the start only; return its value."""
+    """Declare a parameter that is fixed after the start; return its value."""
     descriptor = ParameterDescriptor(description=description, read_only=True)
     return _declare(node, name, default, descriptor)
 
@@ -41,8 +42,8 @@ def declare_list(
     node: Node, name: str, description: str, *, read_only: bool = False
 ) -> list[float]:
     """Declare a list of numbers, empty unless given at the start; return it."""
-    # rclpy takes an empty list for bytes and `ros2 param set` for booleans: no type is fixed.
-    # Nor may it stay without a value: nobody could then get any parameter of the node.
+    # rclpy reads an empty list as bytes, `ros2 param set` as booleans: no type is fixed.
+    # Without a value, requests for any parameter of the node would fail.
     terms = {"description": description, "dynamic_typing": True}
     value = _declare(node, name, [], ParameterDescriptor(**terms))
     if not value:
@@ -54,15 +55,15 @@ def declare_list(
 def declare_number(
     node: Node, name: str, parameter: Parameter, default: float, *, anew: bool = False
 ) -> float:
-    """Declare a live number with its unit and range; return its value, checked.
+    """Declare a live number with its unit and range; return its validated value.
 
-    With ``anew`` what was given at the start does not count.
+    With ``anew`` the values given at the start are ignored.
     """
-    lower = max(parameter.lower, parameter.above)  # the check refuses ``above`` itself
+    lower = max(parameter.lower, parameter.above)  # ``check`` rejects ``above`` itself
     descriptor = ParameterDescriptor(
         description=f"{parameter.description} [{parameter.unit}], {parameter.range_text}",
         floating_point_range=[
-            # A whole number here would reach the message as garbage.
+            # An integer here would corrupt the message.
             FloatingPointRange(
                 from_value=float(max(lower, -MAX_DOUBLE)),
                 to_value=float(min(parameter.upper, MAX_DOUBLE)),
@@ -70,7 +71,7 @@ def declare_number(
             )
         ],
     )
-    given = node._parameter_overrides.get(name)  # rclpy shows them nowhere else
+    given = node._parameter_overrides.get(name)  # rclpy has no public access
     if given is not None and given.type_ == DOUBLE and isinf(given.value):
         node._parameter_overrides[name] = RosParameter(name, DOUBLE, bounded(given.value))
     value = _declare(node, name, bounded(float(default)), descriptor, anew)
@@ -80,7 +81,7 @@ def declare_number(
 def _declare(
     node: Node, name: str, default: Any, descriptor: ParameterDescriptor, anew: bool = False
 ) -> Any:
-    """The value in force; raises ConfigError for one of a wrong type or out of its range."""
+    """Return the active value; raise ConfigError for a wrong type or a value out of range."""
     try:
         return node.declare_parameter(name, default, descriptor, ignore_override=anew).value
     except (InvalidParameterTypeException, InvalidParameterValueException) as error:
@@ -88,17 +89,17 @@ def _declare(
 
 
 def bounded(value: float) -> float:
-    """A number as parameters have it: within ±``MAX_DOUBLE``, which stands for infinity."""
+    """Return a number clipped to ±``MAX_DOUBLE``, which represents infinity."""
     return min(max(value, -MAX_DOUBLE), MAX_DOUBLE)
 
 
 def from_ros_bound(value: float) -> float:
-    """The number that a parameter stands for: ``MAX_DOUBLE`` is infinity."""
+    """Return the number that a parameter represents: infinity for ``MAX_DOUBLE``."""
     return inf if value >= MAX_DOUBLE else value
 
 
 def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, float]]:
-    """Those named ``<prefix>.<joint>.<name>``, as joint → name → value."""
+    """Return the values named ``<prefix>.<joint>.<name>`` as joint → name → value."""
     found: dict[str, dict[str, float]] = {}
     for full_name, value in values.items():
         head, _, rest = full_name.partition(".")
@@ -109,7 +110,7 @@ def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, floa
 
 
 def take_numbers_as_text(node: Node) -> None:
-    """Take text for numbers that are set: `ros2 param load` makes it of 1e-05 and inf."""
+    """Accept text for numbers: `ros2 param load` reads 1e-05 and inf as text."""
 
     def numbers(given: list[RosParameter]) -> list[RosParameter]:
         return [
@@ -123,7 +124,7 @@ def take_numbers_as_text(node: Node) -> None:
 
 
 def _as_number(given: RosParameter, descriptor: ParameterDescriptor) -> RosParameter:
-    """What reads as the number or the numbers that were declared; anything else as it is."""
+    """Return text converted to the declared number or numbers; anything else unchanged."""
     text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
     try:
         if declared == DOUBLE.value and (text or given.type_ == DOUBLE):
@@ -138,7 +139,7 @@ def _as_number(given: RosParameter, descriptor: ParameterDescriptor) -> RosParam
 
 
 def set_parameters_result(error: ArmDynamicsError | None) -> SetParametersResult:
-    """Success, or a refusal with the error's words."""
+    """Return success, or a rejection with the error's message."""
     return SetParametersResult(successful=error is None, reason=str(error or ""))
 
 
@@ -147,14 +148,15 @@ FOREIGN = ("qos_overrides",)
 
 
 def require_declared(node: Node, *only: str) -> None:
-    """Raise ConfigError for a parameter that was given at the start and is nearly one of the node.
+    """Raise ConfigError for a given parameter that is probably a misspelled one of this node.
 
-    That is one of a group that the node has (``gains``, ``safety`` ...) or one like another name.
-    Gains of other registered controllers wait for those, and those of locked joints are ignored.
-    The rest is of other nodes: ROS gives a node what stands under ``/**``, or on the command line
-    of a process, for all. ``only``: groups.
+    Rejected are unknown parameters of a group of the node (``gains``, ``safety`` ...), and names
+    similar to a declared one. Gains of other registered controllers are kept for a controller
+    switch; gains of locked joints are ignored. Other unknown parameters belong to other nodes: ROS
+    passes each node all parameters under ``/**`` or on the command line of its process.
+    ``only`` limits the check to these groups.
     """
-    given = getattr(node, "_parameter_overrides", {})  # rclpy shows them nowhere else
+    given = getattr(node, "_parameter_overrides", {})  # rclpy has no public access
     declared = node._parameters
     groups = {name.partition(".")[0] for name in declared if "." in name} - {*FOREIGN}
     locked = declared["lock"].value if "lock" in declared else ()
@@ -171,17 +173,17 @@ def require_declared(node: Node, *only: str) -> None:
         if rest and head in groups:
             siblings = [other for other in declared if other.startswith(f"{head}.")]
             raise ConfigError(
-                f"{node.get_name()}: {name} is not a parameter; {suggest(name, siblings, 'known')}"
+                f"{node.get_name()}: unknown parameter {name}; {suggest(name, siblings, 'known')}"
             )
         near = get_close_matches(name, declared, n=1, cutoff=SIMILAR_NAME_RATIO)
         if near:
             raise ConfigError(
-                f"{node.get_name()}: {name} is not a parameter; did you mean '{near[0]}'?"
+                f"{node.get_name()}: unknown parameter {name}; did you mean '{near[0]}'?"
             )
 
 
 def _waits(rest: str, declared: Collection[str]) -> bool:
-    """Whether ``<group>.<gain>`` is another controller's, of a group that the node has or may."""
+    """Return whether ``<group>.<gain>`` is a gain of another controller, in a possible group."""
     group, _, gain = rest.rpartition(".")
     groups = {name.split(".", 1)[1].rpartition(".")[0] for name in declared if name[:6] == "gains."}
-    return (group in groups or group == "law") and is_gain(group, gain)
+    return (group in groups or group == "controller") and is_gain(group, gain)

@@ -1,4 +1,4 @@
-"""The node behind RViz's interactive markers: a drag becomes a goal of the controller."""
+"""Node rviz_controls: interactive markers in RViz set targets of the controller."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.ros import marker_messages, qos
 from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.conversions import Placed, read_pose
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import TRACKING, RemoteTour
 from arm_dynamics.ros.diagnostics import ARMS, DiagnosticsSummary, Throttle
@@ -34,16 +35,15 @@ from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.ros_parameters import declare_live
 from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.tool_messages import Placed, read_pose
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 from arm_dynamics.viewer.scene_stage import arm_reach
 
 PERIOD = 1 / 20
 LOST = 2.0
-"""Time [s] without feedback after which a drag is given up: RViz repeats it at 10 Hz."""
+"""Time [s] without feedback after which a drag ends: RViz repeats feedback at 10 Hz."""
 SILENT = 2.0
-"""Time [s] after which a controller's reference no longer counts."""
+"""Time [s] after which a controller's reference is stale."""
 RELEASE = "move_on_release"
 MENU = (
     "Move to the target",
@@ -52,24 +52,25 @@ MENU = (
     "Emergency stop",
     "Reset the emergency stop",
 )
-"""Entries of every marker's menu, in the order of their numbers from 1."""
+"""Entries of every marker's menu; their numbers start at 1."""
 JOINT_SIZE, TOOL_SIZE = (0.7, 0.2), (1.2, 0.3)
-"""Sizes of the markers, at most these fractions of a mean link and of the reach's radius."""
+"""Sizes of the markers, at most these fractions of the mean link length and of the reach radius."""
 
 
 class RvizControlsNode(Node):
     """Markers at the tool and at every joint, for the controller that moves the arm.
 
-    Nothing moves before the mouse button is released, or before the menu's first entry where the
-    parameter ``move_on_release`` is false. While an emergency stop is engaged nothing can be
-    dragged.
+    The arm moves after the mouse button is released, or by the menu's first entry if the parameter
+    ``move_on_release`` is false. During an emergency stop the markers cannot be dragged.
     """
 
     def __init__(self) -> None:
         super().__init__("rviz_controls")
         self._arm = declared_model(self)
         self._frames = declare_frames(self, self._arm)
-        declare_live(self, RELEASE, True, "move when the mouse button is released; false: by menu")
+        declare_live(
+            self, RELEASE, True, "move when the mouse button is released; false: by the menu"
+        )
         self._header = Header(frame_id=self._frames.base)
         self._throttle = Throttle(self.get_logger())
         self._status, self._words = DiagnosticsSummary(self.get_namespace()), Words(self)
@@ -108,13 +109,13 @@ class RvizControlsNode(Node):
         ]
 
     def run(self, stop: ShutdownFlag) -> None:
-        """Serve twenty times a second until ``stop`` is set."""
-        self._target.drag_tool(self._target.position, self._target.rotation)  # compiled now
+        """Update at 20 Hz until ``stop`` is set."""
+        self._target.drag_tool(self._target.position, self._target.rotation)  # compile
         while not stop.wait(PERIOD):
             self.look()
 
     def look(self) -> None:
-        """Take what a user did, follow the reference, and show both."""
+        """Handle the user's actions, follow the reference, and show both."""
         self._emergency.look()
         while self._events:
             try:
@@ -138,7 +139,7 @@ class RvizControlsNode(Node):
         return self._held or self._pending or under_way
 
     def _mode(self) -> str:
-        """The topic or node whose reference is fresh; "" where no controller moves the arm."""
+        """Return the topic or node with a fresh reference; "" if no controller moves the arm."""
         fresh = time.monotonic() - SILENT
         return next((name for name, at in self._received.items() if at > fresh), "")
 
@@ -149,7 +150,7 @@ class RvizControlsNode(Node):
             self._target.set_tool(*self._led)
 
     def _offer(self, mode: str) -> None:
-        """Have the markers that the controller has goals for; an emergency stop locks them."""
+        """Set the markers that the controller has targets for; an emergency stop locks them."""
         offered = f"{mode} {self._status.stopped}"
         if offered == self._offered:
             self._server.move(marker_messages.poses(self._target))
@@ -184,7 +185,7 @@ class RvizControlsNode(Node):
         self._scene.show(None, None, None, path, (words, severe))
 
     def _handle(self, event: Event) -> None:
-        """Take one event of RViz."""
+        """Handle one event of RViz."""
         self._heard = time.monotonic()
         if event.event_type == Event.MENU_SELECT:
             self._choose(event.menu_entry_id)
@@ -226,13 +227,13 @@ class RvizControlsNode(Node):
             self._tool.go(self._target.position, self._target.rotation)
 
     def _back(self) -> None:
-        """Give the target up."""
+        """Discard the target."""
         self._pending = False
         self._joints.reset()
         self._tool.reset()
 
     def _stop(self) -> None:
-        """Bring the arm to rest under its controller."""
+        """Stop the arm by its controller."""
         self._back()
         if self._mode() == TRACKING and self._tracked is not None:
             self._joints.stop(*self._tracked[:2])
@@ -240,12 +241,12 @@ class RvizControlsNode(Node):
             self._tool.stop()
 
     def _reset(self) -> None:
-        """Release the emergency stop of the arm that is there."""
+        """Reset the emergency stop of the arm."""
         ready = [remote for remote in self._resets if remote.ready]
         for remote in ready:
             remote.ask().add_done_callback(lambda done: self._words.note(done.result().message))
         if not ready:
-            self._words.rejected("no simulator and no hardware is there")
+            self._words.rejected("simulator or hardware nodes = 0; expected one")
 
     def _note_tracking(self, tracking: JointTrajectory) -> None:
         if len(tracking.points) < 2:

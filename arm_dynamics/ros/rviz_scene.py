@@ -1,4 +1,4 @@
-"""What RViz shows of references, targets and stops beside the arm itself."""
+"""Scene in RViz: references, targets and stops, in addition to the arm."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from arm_dynamics.ros.diagnostics import STOPPED, DiagnosticsSummary
 from arm_dynamics.viewer.scene_stage import BoundingSphere
 
 APART = 0.02
-"""Distance [rad or m] of a ghost from the arm below which it would only flicker inside it."""
+"""Distance [rad or m] from the arm below which a ghost is hidden: it would flicker."""
 SHOWN = 6.0
-"""Time [s] for which words on an action are shown."""
+"""Time [s] for which the result of an action is shown."""
 NODES = ("simulator", "hardware", "joint_controller", "task_space_controller")
-"""Nodes whose status is shown where it is not well."""
+"""Nodes whose status is shown if it is not OK."""
 
 
 class Words:
-    """What came of the last action, in the log and in the scene."""
+    """Result of the last action, in the log and in the scene."""
 
     def __init__(self, node: Node) -> None:
         self._log, self._text, self._until = node.get_logger(), "", 0.0
 
     @property
     def text(self) -> str:
-        """The words of the last seconds, or none."""
+        """Message of the last seconds, or ""."""
         return self._text if time.monotonic() < self._until else ""
 
     def done(self, text: str) -> None:
-        """Report an action that was carried out."""
+        """Report a completed action."""
         self._log.info(text)
 
     def rejected(self, reason: object) -> None:
-        """Report an action that was rejected."""
+        """Report a rejected action."""
         self._log.warn(f"rejected: {reason}")
         self._text, self._until = f"rejected: {reason}", time.monotonic() + SHOWN
 
     def note(self, text: str) -> None:
-        """Report anything else, such as an action under way."""
+        """Report anything else, such as the progress of an action."""
         self._log.info(text)
 
 
 class Scene:
-    """Publishes ``~/markers`` and ``~/planned_path``, latched, when they change."""
+    """Publishes ``~/markers`` and ``~/planned_path``, latched, if they change."""
 
     def __init__(self, node: Node, arm: ArmModel, header: Header, reach: BoundingSphere) -> None:
         self._arm, self._header = arm, header
@@ -73,10 +73,10 @@ class Scene:
         path: Vector | None,
         words: tuple[str, bool],
     ) -> None:
-        """Show ghosts of ``reference`` and ``target`` (nv,) apart from the arm at ``q``.
+        """Show ghosts of ``reference`` and ``target`` (nv,) that differ from the arm at ``q``.
 
-        ``path`` (n, 3) [m] is that of the tool; ``words`` are shown above the arm, with whether
-        they are of an emergency stop.
+        ``path`` (n, 3) [m] is that of the tool; ``words`` are the text above the arm and whether it
+        reports an emergency stop.
         """
         at = marker_messages.words(words[0], self._at, self._height, words[1], self._header)
         ghosts = [
@@ -102,7 +102,7 @@ class Scene:
 
 
 def status_words(status: DiagnosticsSummary) -> tuple[str, bool]:
-    """Words on what is not well, and whether an emergency stop is engaged."""
+    """Return the messages of nodes that are not OK, and whether an emergency stop is engaged."""
     if status.stopped:
         return f"EMERGENCY STOP: {status.emergency.removeprefix(STOPPED).strip()}", True
     troubles = [

@@ -1,4 +1,4 @@
-"""A request to stop that a signal may make at any moment."""
+"""Shutdown on SIGINT and SIGTERM: immediate during the start, then by a flag."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from typing import Any
 
 
 class ShutdownFlag:
-    """Set once, asked often.
+    """Flag that requests the end of a process.
 
-    Not a threading.Event: its lock deadlocks when a second signal comes while the handler of
-    the first one holds it.
+    Not a threading.Event: its lock deadlocks if a second signal arrives while the handler of the
+    first one holds it.
     """
 
     def __init__(self) -> None:
         self._asked = False
 
     def set(self, *_: object) -> None:
-        """Ask to stop; also a signal handler."""
+        """Request the shutdown; also a signal handler."""
         self._asked = True
 
     def is_set(self) -> bool:
-        """Whether somebody asked."""
+        """Return whether a shutdown was requested."""
         return self._asked
 
     def wait(self, timeout: float) -> bool:
-        """Sleep for ``timeout`` [s]; whether somebody asked."""
+        """Sleep for ``timeout`` [s]; return whether a shutdown was requested."""
         time.sleep(timeout)
         return self._asked
 
 
 def ignore_further_signals() -> None:
-    """Ignore further requests: Python takes its handlers away before it has ended."""
+    """Ignore further signals: Python removes its handlers before the process has ended."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """SIGINT and SIGTERM end the process with code 0: for a start, which may compile for long.
+    """Have SIGINT and SIGTERM end the process with code 0 during a start, which may compile long.
 
-    Nothing acts yet that would have to end in order. An exception would not do: it is lost in
-    callbacks of the compiler.
+    During a start nothing requires an ordered end. An exception does not suffice, because callbacks
+    of the compiler discard it.
     """
     before = end_on_signals()
     try:
@@ -57,7 +57,7 @@ def ending_at_once() -> Iterator[None]:
 
 
 def end_on_signals() -> dict[int, Any]:
-    """Have SIGINT and SIGTERM end the process with code 0; returns the handlers before."""
+    """Have SIGINT and SIGTERM end the process with code 0; return the previous handlers."""
     return {n: signal.signal(n, _end) for n in (signal.SIGINT, signal.SIGTERM)}
 
 
@@ -68,7 +68,7 @@ def _end(*_: object) -> None:
 
 
 def stop_on_signals() -> ShutdownFlag:
-    """A request that SIGINT and SIGTERM make."""
+    """Return a flag that SIGINT and SIGTERM set."""
     stop = ShutdownFlag()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop.set)

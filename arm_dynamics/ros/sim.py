@@ -1,4 +1,4 @@
-"""``arm-dynamics sim``: an arm simulated, controlled and shown, with one status line a second."""
+"""Simulate, control and show an arm, with one status line per second."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.child_processes import ChildProcesses
+from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import INTERRUPTED, DemoMotion
 from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.domain import MAX_DOMAIN_ID as LARGEST_DOMAIN
 from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
+from arm_dynamics.ros.process import ChildProcesses
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
-from arm_dynamics.ros.simulation_parameters import lockstep_by_default
 
 START_UP = 300.0
-"""Time [s] that the nodes have until the first command has moved the arm: the first start compiles
-for half a minute of processor time, of which a busy machine gives little."""
+"""Maximum time [s] from the start of the nodes to the first command: the first start compiles for
+half a minute of processor time, longer on a busy machine."""
 NOTICE = 15.0
-"""Time [s] after which, and again and again, it is said that the first command is waited for."""
+"""Time [s] between two messages about a missing first command."""
 COMMAND_TIMEOUT = 10.0
-"""Time [s] without a command to the arm after which a run that had begun is given up."""
+"""Time [s] without a command to the arm after which a started run fails."""
 SLOW = 0.95
 """Real-time factor below which the status line states it."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Simulate until Ctrl-C (0) or the end of --duration (0 held, 1 not held)."""
+    """Simulate; return 0 after Ctrl-C, and 0 (passed) or 1 (failed) after --duration."""
     options = _parser().parse_args(arguments)
     stop, children = stop_on_signals(), ChildProcesses()
     _check(options)
-    # Everything here is one machine's business.
+    # All nodes run on this machine.
     os.environ.setdefault(RANGE, "LOCALHOST")
     warning = avoid_shared_memory()
     if warning:
@@ -78,51 +78,62 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--duration",
         type=seconds("--duration"),
-        help="simulated seconds after which to end; default: Ctrl-C",
+        help="simulated time to run [s] (default: until Ctrl-C)",
     )
     add("--headless", action="store_true", help="no browser page")
-    add("--motion", choices=("hold", "tour"), help="default: tour with a page, hold without")
-    add("--port", type=port("--port"), default=8080, help="port of the page")
+    add(
+        "--motion",
+        choices=("hold", "demo"),
+        help="motion of the arm (default: demo with a page, hold without)",
+    )
+    add(
+        "--port", type=port("--port"), default=8080, help="port of the browser page (default: 8080)"
+    )
     add(
         "--rate",
         type=Number("--rate", 1e-3, 1e6, "Hz"),
-        help="control rate [Hz]; default: the parameter file's, else 500",
+        help="control rate [Hz] (default: that of the parameter file, else 500)",
     )
     add(
         "--realtime",
         action="store_true",
-        help="time goes on without waiting for commands, so late ones matter; default: lockstep,"
-        " time slows down instead, unless the parameter file says lockstep: false",
+        help="real time: simulated time does not wait for late commands (default: lockstep, unless"
+        " the parameter file sets lockstep: false)",
     )
     add(
         "--domain",
         type=Number("--domain", 0, LARGEST_DOMAIN, whole=True),
-        help=f"ROS domain id; default: {VARIABLE}, else a free one of its own",
+        help=f"ROS domain id (default: {VARIABLE}, else a free one)",
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
-    add("--record", type=Path, metavar="FOLDER", help="write all of it down, for 'replay'")
+    add(
+        "--record",
+        type=Path,
+        metavar="FOLDER",
+        help="new folder to record into, for the command replay",
+    )
     add(
         "--tolerance",
         type=Number("--tolerance", 1e-9, MAX_NUMBER, "rad or m"),
         default=0.01,
-        help="largest joint error at the end [rad]",
+        help="maximum joint error at the end [rad] (default: 0.01)",
     )
     return parser
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse what the nodes would refuse, before any of them starts."""
+    """Reject invalid options before any node starts."""
     arm = build_arm(options)
     if options.gains is not None and not options.gains.is_file():
-        raise ConfigError(f"--gains {options.gains}: no such file")
+        raise ConfigError(f"--gains = {options.gains}; expected an existing file")
     name = controller_name(arm, options.controller, options.gains)
     require_accepted(arm, name, joint_controllers())
     if options.record is not None and options.record.exists():
-        raise ConfigError(f"--record {options.record}: exists already, name a new folder")
+        raise ConfigError(f"--record = {options.record}; expected a new folder")
 
 
 def _lockstep(options: argparse.Namespace) -> bool:
-    """Whether simulated time waits for commands."""
+    """Return whether simulated time waits for commands."""
     return not options.realtime and lockstep_by_default(_params_file(options))
 
 
@@ -138,9 +149,11 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
     lockstep = str(_lockstep(options)).lower()
     if options.controller is None and params is None:
         options.controller = controller_name(build_arm(options))
-    simulator = [*_given(options, "rate", "dt"), "-p", f"lockstep:={lockstep}"]
+    simulator = [*_given(options, "dt"), "-p", f"lockstep:={lockstep}"]
+    if options.rate is not None:
+        simulator += ["-p", f"update_rate:={options.rate}"]
     if options.record is not None:
-        simulator += ["-p", f"record:={options.record.absolute()}"]
+        simulator += ["-p", f"recording_path:={options.record.absolute()}"]
     controller = _given(options, "controller")
     if options.composed:
         arguments = [*ros[:1], *files, *ros[1:], *named, *simulator, *controller]
@@ -157,7 +170,7 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
 
 
 def _model(options: argparse.Namespace) -> list[str]:
-    """Locked joints, initial pose and payload, as ROS arguments."""
+    """Return locked joints, initial configuration and payload as ROS arguments."""
     words = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
     if options.pose != "initial":
         start = build_arm(options).configuration("initial").tolist()
@@ -169,14 +182,14 @@ def _model(options: argparse.Namespace) -> list[str]:
 
 
 def _given(options: argparse.Namespace, *names: str) -> list[str]:
-    """Those that the user gave, as ROS arguments: they win over the parameter file."""
+    """Return the given options as ROS arguments, which override the parameter file."""
     values = {name: getattr(options, name) for name in names}
     given = [f"{name}:={str(v).lower()}" for name, v in values.items() if v is not None]
     return [word for parameter in given for word in ("-p", parameter)]
 
 
 class _Session:
-    """Prints how the run goes, and judges it at its end."""
+    """Prints the status of a run and evaluates its end."""
 
     def __init__(self, node: Node, children: ChildProcesses, options: argparse.Namespace) -> None:
         self._node, self._children, self._options = node, children, options
@@ -184,69 +197,69 @@ class _Session:
         self._status = DiagnosticsSummary(node.get_namespace(), self.run_name)
         refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
-        motion = options.motion or ("hold" if options.headless else "tour")
-        self._tour = DemoMotion(node, build_arm(options), running=motion == "tour")
+        motion = options.motion or ("hold" if options.headless else "demo")
+        self._tour = DemoMotion(node, build_arm(options), running=motion == "demo")
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
         self._notice = self._alive + NOTICE
 
     def run(self, stop: ShutdownFlag) -> int:
-        """Watch until the end; the exit code."""
+        """Watch the run until its end; return the exit code."""
         while not stop.is_set():
             rclpy.spin_once(self._node, timeout_sec=0.05)
             ended = self._children.exited_process()
             if ended is not None:
-                print(f"{ended[0]} ended by itself with code {ended[1]}", flush=True)
+                print(f"{ended[0]} ended unexpectedly with code {ended[1]}", flush=True)
                 return ended[1] or 1
             if self._patience == START_UP:
-                require_alone(self._node)  # a domain that was given, of which a look saw too little
+                require_alone(self._node)  # nodes of a given domain may be discovered late
             if self._news():
                 self._report()
                 if self._over():
-                    return self._verdict()
-            self._say_waiting()
+                    return self._result()
+            self._report_waiting()
             if time.monotonic() - self._alive > self._patience:
                 print(f"no command reached the arm within {self._patience:.0f} s", flush=True)
                 return 1
         print("stopped", flush=True)
         return 0
 
-    def _say_waiting(self) -> None:
-        """Before the first command: how long it has been waited for, and what may be wrong."""
+    def _report_waiting(self) -> None:
+        """Print the waiting time for the first command, and possible causes."""
         now = time.monotonic()
-        if self._patience == START_UP and now > self._notice and not self._standing():
+        if self._patience == START_UP and now > self._notice and not self._is_time_stopped():
             self._notice = now + NOTICE
-            told, well = self._status.messages, self._status.ok
-            wrong = [f"{name}: {text}" for name, text in told.items() if not well[name]]
+            messages, ok = self._status.messages, self._status.ok
+            wrong = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
             why = "; ".join(wrong) or "the first start compiles, on a busy machine for minutes"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 
     def _news(self) -> bool:
-        """Whether simulator and controller have said anew that commands reach the arm."""
+        """Return whether new diagnostics report that commands reach the arm."""
         if self._status.updates == self._seen:
             return False
         self._seen = self._status.updates
-        known = self._status.number("worst joint error [rad]") is not None
+        known = self._status.number("max joint error [rad]") is not None
         running = known and (self._status.number("commands per second") or 0) > 0
         if running:
             self._patience = COMMAND_TIMEOUT
-        if running or self._standing():
+        if running or self._is_time_stopped():
             self._alive = time.monotonic()
-        return running or self._standing()
+        return running or self._is_time_stopped()
 
-    def _standing(self) -> bool:
-        """Whether time stands because a user has it so: no silence of the arm."""
+    def _is_time_stopped(self) -> bool:
+        """Return whether a user has stopped simulated time: not a failure of the arm."""
         return self._status.stopped or self._status.values.get("paused") == "true"
 
     def _over(self) -> bool:
         limit, simulated = self._options.duration, self._status.number("simulated time [s]") or 0
-        return limit is not None and not self._standing() and simulated >= float(limit)
+        return limit is not None and not self._is_time_stopped() and simulated >= float(limit)
 
     def _report(self) -> None:
         number = self._status.number
         simulated = number("simulated time [s]") or 0.0
-        if self._standing():
-            said = self._status.messages.get("simulator", "paused")
-            print(f"t {simulated:8.2f} s  time stands: {said}", flush=True)
+        if self._is_time_stopped():
+            message = self._status.messages.get("simulator", "paused")
+            print(f"t {simulated:8.2f} s  simulated time stopped: {message}", flush=True)
             return
         self._tour.continue_motion(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
@@ -256,22 +269,22 @@ class _Session:
         )
         factor, missed = number("real-time factor") or 0.0, number("deadlines missed") or 0.0
         print(
-            f"t {simulated:8.2f} s  max error {number('worst joint error [rad]') or 0:.5f} rad"
+            f"t {simulated:8.2f} s  max error {number('max joint error [rad]') or 0:.5f} rad"
             f"  {number('commands per second') or 0:5.0f} commands/s"
             f"{f'  RTF {factor:.2f}' * (factor < SLOW)}"
             f"{f'  {missed:.0f} late' * (self._options.realtime and missed > 0)}{trouble}",
             flush=True,
         )
 
-    def _verdict(self) -> int:
-        """0 when the arm is where it should be, 1 when not."""
-        error = self._status.number("worst joint error [rad]")
+    def _result(self) -> int:
+        """Print the result; return 0 if the arm is at its reference, else 1."""
+        error = self._status.number("max joint error [rad]")
         well = all(self._status.ok.values())
         held = error is not None and error <= self._options.tolerance and well
         shown = "no controller" if error is None else f"{error:.5f} rad"
         time_passed = self._status.values["simulated time [s]"]
         print(
-            f"{'held' if held else 'NOT HELD'}: worst joint error {shown}"
+            f"{'passed' if held else 'FAILED'}: max joint error {shown}"
             f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
             flush=True,
         )

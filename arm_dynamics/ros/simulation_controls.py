@@ -1,37 +1,44 @@
-"""What a page may do to a simulated arm, wired to the services of its nodes."""
+"""Controls of a page for a simulated arm, connected to services and parameters of its nodes."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from threading import Thread
+from typing import NamedTuple
 
+from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
+from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
 from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
+from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import RemoteTour
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.display_goals import JointGoals
-from arm_dynamics.ros.remote import Remote
-from arm_dynamics.ros.remote_fields import RemoteFields
-from arm_dynamics.viewer.controls import ActionRow
+from arm_dynamics.ros.remote import Remote, RemoteParameters
+from arm_dynamics.viewer.controls import ActionRow, Controls
 from arm_dynamics.viewer.page import ArmPage
+from arm_dynamics.viewer.parameter_fields import Field, ParameterFields
 
-LOOK = 0.5
-"""Time [s] between two looks for the simulator's services."""
+SEARCH_PERIOD = 0.5
+"""Time [s] between two searches for the simulator's services."""
 FOLLOW = 0.15
-"""Time [s] between two moves of the sliders along with the reference."""
+"""Time [s] between two updates of the sliders from the reference."""
 PAUSE, GO_ON, RESET, PUSH = "Pause", "Continue", "Reset", "Push"
 STOP_TOUR, START_TOUR = "Stop tour", "Start tour"
 
 
 class SimulationControls:
-    """Sliders, pause, reset, push, tour, payload, gains, and the emergency stop's release.
+    """Sliders, pause, reset, push, demo motion, payload, gains, and reset of the emergency stop.
 
-    They are put on the page once a simulator is found in this namespace; a physical arm has no
-    such services, and its page stays view-only. ``look`` is for the page's loop; what waits for
-    an answer does so in the page's own threads.
+    They are added to the page once a simulator is found in this namespace. A physical arm has no
+    such services, and its page stays view-only. ``look`` is for the page's loop; requests wait for
+    their responses in the page's threads.
     """
 
     def __init__(
@@ -47,11 +54,11 @@ class SimulationControls:
         self._fields: RemoteFields | None = None
         self._row: ActionRow | None = None
         self._paused = False
-        self._paused_until = 0  # update of the status that counts again
-        self._next_look = self._next_follow = 0.0
+        self._paused_until = 0  # first status update that is valid again
+        self._next_search = self._next_follow = 0.0
 
     def look(self, reference: Vector | None) -> None:
-        """Find the simulator, or bring the controls up to date; at every cycle of the page."""
+        """Find the simulator, or update the controls; at every cycle of the page."""
         if self._row is None or self._goals is None or self._fields is None:
             self._find()
             return
@@ -65,9 +72,9 @@ class SimulationControls:
             self._follow(reference)
 
     def _find(self) -> None:
-        if time.monotonic() < self._next_look:
+        if time.monotonic() < self._next_search:
             return
-        self._next_look = time.monotonic() + LOOK
+        self._next_search = time.monotonic() + SEARCH_PERIOD
         needed = (self._pause, self._reset, self._push, self._release)
         if not all(service.ready for service in needed):
             return
@@ -90,7 +97,7 @@ class SimulationControls:
             self._page.emergency.allow_release(self._release.do)
 
     def _follow(self, reference: Vector | None) -> None:
-        """Move the sliders with the reference, unless a user moves them."""
+        """Set the sliders to the reference, unless a user moves them."""
         now = time.monotonic()
         if reference is None or now < self._next_follow:
             return
@@ -99,9 +106,9 @@ class SimulationControls:
         self._page.add_controls().sliders.show(first_turn.tolist())
 
     def _set_paused(self, paused: bool) -> str:
-        said = self._pause.do(SetBool.Request(data=paused))
+        message = self._pause.do(SetBool.Request(data=paused))
         self._paused, self._paused_until = paused, self._status.updates + 1
-        return said
+        return message
 
     def _do_reset(self, goals: JointGoals) -> str:
         goals.reset()
@@ -110,3 +117,100 @@ class SimulationControls:
     def _start_tour(self, goals: JointGoals) -> str:
         goals.reset()
         return self._tour.set(True)
+
+
+GAINS = "gains"
+PUSH_GROUP = "push"
+PAYLOAD = "payload_mass"
+
+
+class Place(NamedTuple):
+    """Parameter of a remote node and its current number."""
+
+    remote: RemoteParameters
+    name: str
+    number: float
+
+
+Places = Mapping[Field, Place]
+
+
+class RemoteFields:
+    """Payload, push and gains; read again if a parameter of their nodes changes."""
+
+    def __init__(self, node: Node, controls: Controls) -> None:
+        self._simulator = RemoteParameters(node, "simulator")
+        self._controller = RemoteParameters(node, "joint_controller")
+        space = node.get_namespace().rstrip("/")
+        self._nodes = {f"{space}/simulator", f"{space}/joint_controller"}
+        self._folders = (
+            _Folder(controls, "Payload and push", self._loads),
+            _Folder(controls, "Gains", self._gains),
+        )
+        self._due, self._thread = True, Thread()
+        profile = qos_profile_parameter_events
+        listen(node, ParameterEvent, "/parameter_events", self._note, profile, lambda _: None)
+
+    def look(self) -> None:
+        """Read changed parameters, in a thread that may wait."""
+        ready = self._simulator.ready and self._controller.ready
+        if self._due and ready and not self._thread.is_alive():
+            self._due = False
+            self._thread = Thread(target=self._read, name="parameters", daemon=True)
+            self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            for folder in self._folders:
+                folder.read()
+        except ArmDynamicsError:
+            self._due = True  # a node is busy or ending: try again
+
+    def _note(self, event: ParameterEvent) -> None:
+        self._due = self._due or event.node in self._nodes
+
+    def _loads(self) -> Places:
+        push = self._simulator.numbers(PUSH_GROUP)
+        found = {
+            (PUSH_GROUP, f"{name.rpartition('.')[2]} [N·s]"): Place(self._simulator, name, number)
+            for name, number in push.items()
+        }
+        owners = {"simulated arm": self._simulator, "controller's model": self._controller}
+        for label, remote in owners.items():
+            for name, number in remote.numbers(PAYLOAD).items():
+                found["payload", f"{label} [kg]"] = Place(remote, name, number)
+        return dict(sorted(found.items()))
+
+    def _gains(self) -> Places:
+        found = {}
+        for name, number in self._controller.numbers(GAINS).items():
+            group, _, gain = name.removeprefix(f"{GAINS}.").rpartition(".")
+            found[group, gain] = Place(self._controller, name, number)
+        return found
+
+
+class _Folder:
+    """Fields of the parameters that ``find`` returns; recreated if the set changes."""
+
+    def __init__(self, controls: Controls, title: str, find: Callable[[], Places]) -> None:
+        self._controls, self._title, self._find = controls, title, find
+        self._places: Places = {}
+        self._fields: ParameterFields | None = None
+
+    def read(self) -> None:
+        """Show the current numbers."""
+        before, self._places = self._places, self._find()
+        numbers: dict[str, dict[str, float]] = {}
+        for (owner, label), place in self._places.items():
+            numbers.setdefault(owner, {})[label] = place.number
+        if self._fields is not None and self._places.keys() == before.keys():
+            self._fields.show(numbers)
+            return
+        if self._fields is not None:
+            self._fields.remove()
+        add = self._controls.add_parameters
+        self._fields = add(self._title, numbers, self._accept, folded=True) if numbers else None
+
+    def _accept(self, owner: str, label: str, number: float) -> None:
+        place = self._places[owner, label]
+        place.remote.set({place.name: number})

@@ -1,4 +1,4 @@
-"""Pause, step, reset and push of a simulator."""
+"""Services of a simulator: pause, step, reset and push."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from arm_dynamics.simulation.simulation import Simulation
 
 
 class SimulationServices:
-    """Answers ``~/pause``, ``~/step``, ``~/reset`` and ``~/push``.
+    """Serves ``~/pause``, ``~/step``, ``~/reset`` and ``~/push``.
 
-    ``reset`` is called with positions. ``stopped`` returns what is to be said of an emergency
-    stop, "" without one: no step is taken then, and all other answers say that time stands. What
-    is requested is done by the simulating thread between two periods.
+    ``reset`` is called with positions. ``stopped`` returns the text of an active emergency stop,
+    else "". During an emergency stop steps are rejected, and all other responses include that
+    text. Requests are executed by the simulating thread between two periods.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class SimulationServices:
         self.paused = False
         self.steps_left = 0
         poses = ", ".join(arm.configurations)
-        declare_live(node, "reset_pose", "initial", f"pose that ~/reset takes: {poses}")
-        declare_list(node, "reset_positions", "positions that ~/reset takes; empty: the pose")
-        declare_live(node, "step_count", 1, "control periods that ~/step lets pass")
+        declare_live(node, "reset_configuration", "initial", f"configuration of ~/reset: {poses}")
+        declare_list(node, "reset_positions", "positions of ~/reset; empty: reset_configuration")
+        declare_live(node, "step_count", 1, "control periods of one ~/step")
         for axis, default in zip("xyz", simulation.usual_impulse().tolist(), strict=True):
             text = f"{axis} of the impulse of ~/push on the tool"
             spec = Parameter(f"push.{axis}", 0.0, "N·s", text, lower=-1e6, upper=1e6)
             declare_number(node, spec.name, spec, float(f"{default:.2g}"))
-        given = ("reset_pose", "reset_positions", "step_count")
+        given = ("reset_configuration", "reset_positions", "step_count")
         self.check({name: node.get_parameter(name).value for name in given})
         node.create_service(SetBool, "~/pause", self._pause)
         node.create_service(Trigger, "~/step", self._step)
@@ -56,32 +56,32 @@ class SimulationServices:
 
     @property
     def is_time_stopped(self) -> bool:
-        """Whether time stands still."""
+        """Whether simulated time is stopped."""
         return self.paused and self.steps_left == 0
 
     def period_elapsed(self) -> None:
-        """One control period has passed."""
+        """Count an elapsed control period."""
         self.steps_left = max(0, self.steps_left - 1)
 
     def forget_steps(self) -> None:
-        """Take no more of the steps that were requested."""
+        """Discard requested steps."""
         self.steps_left = 0
 
     def check(self, values: Mapping[str, Any]) -> None:
-        """Raise for a pose or positions that the arm does not have, and a count below 1."""
-        if "reset_pose" in values:
-            self._arm.configuration(str(values["reset_pose"]))
+        """Raise for an unknown configuration, invalid positions, and a count below 1."""
+        if "reset_configuration" in values:
+            self._arm.configuration(str(values["reset_configuration"]))
         if values.get("reset_positions"):
             self._arm.check_position("reset_positions", values["reset_positions"])
         count = values.get("step_count", 1)
         if isinstance(count, int) and count < 1:
-            raise InvalidValue(f"step_count = {count}: at least 1 is expected")
+            raise InvalidValue(f"step_count = {count}; expected at least 1")
 
     def _add_steps(self, count: int) -> None:
         self.steps_left += count
 
     def _done(self, response: Any, text: str) -> Any:
-        """Success, in words that say where time stands nevertheless."""
+        """Return success, with the text of an active emergency stop."""
         response.success = True
         response.message = "; ".join(filter(None, (text, self._stopped())))
         return response
@@ -98,7 +98,7 @@ class SimulationServices:
             response.success, response.message = False, f"no step: {stopped}"
             return response
         if not self.paused:
-            response.success, response.message = False, "the simulator runs; pause it first"
+            response.success, response.message = False, "the simulator is running; pause it first"
             return response
         count = int(self._node.get_parameter("step_count").value)
         self._post(lambda: self._add_steps(count))
@@ -106,7 +106,7 @@ class SimulationServices:
 
     def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         given = list(self._node.get_parameter("reset_positions").value or [])
-        name = self._node.get_parameter("reset_pose").value
+        name = self._node.get_parameter("reset_configuration").value
         try:
             q = (
                 self._arm.check_position("reset_positions", given)

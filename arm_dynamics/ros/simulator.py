@@ -1,4 +1,4 @@
-"""The simulator node: commands in, joint states and the clock out."""
+"""Node simulator: simulates an arm moved by joint_commands, publishes joint_states and /clock."""
 
 from __future__ import annotations
 
@@ -19,38 +19,44 @@ from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.arm_parameters import affects_arm, changed_arm, declare_arm, declared_model
+from arm_dynamics.ros.arm_diagnostics import SimulationReport
+from arm_dynamics.ros.arm_parameters import (
+    FACTOR,
+    LIVE,
+    TIMEOUT,
+    affects_arm,
+    changed_arm,
+    declare_arm,
+    declare_voltage_order,
+    declared_model,
+    declared_simulation,
+)
+from arm_dynamics.ros.arm_topics import AnswerWait, CommandTopics, StateTopics, ToolTrace
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
-from arm_dynamics.ros.command_topics import CommandTopics, declare_voltage_order
-from arm_dynamics.ros.description import publish_description
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
-from arm_dynamics.ros.frames import declare_frames
+from arm_dynamics.ros.frames import declare_frames, initial_transforms, publish_description
 from arm_dynamics.ros.loop_requests import LoopRequests
-from arm_dynamics.ros.pacing import AnswerWait, declare_time_source
+from arm_dynamics.ros.pacing import declare_time_source
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm, sole_clock
 from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.simulation_parameters import FACTOR, LIVE, TIMEOUT, declared_simulation
-from arm_dynamics.ros.simulation_report import SimulationReport
 from arm_dynamics.ros.simulation_services import SimulationServices
-from arm_dynamics.ros.state_topics import StateTopics, initial_transforms
-from arm_dynamics.ros.tool_state import ToolTrace
 from arm_dynamics.simulation.plant import Plant
 
 RECORDING_TIMEOUT = 1.0
-"""Longest time [s] that simulated time stands for a full queue of the recording."""
+"""Maximum time [s] for which simulated time stops for a full queue of the recording."""
 REPEAT = 0.1
-"""Time [s] after which a state that got no answer in lockstep is published again."""
+"""Time [s] after which a state without a reply in lockstep is published again."""
 
 Advance = Callable[[], bool]
 
 
 class SimulatorNode(Node):
-    """An arm in simulated time, moved by ``joint_commands`` or ``voltage_commands``.
+    """Simulated arm, moved by ``joint_commands`` or ``voltage_commands``.
 
-    Without ``take_commands`` it listens to neither: whoever runs it moves it.
+    Without ``take_commands`` it subscribes to neither: the caller of ``run`` advances it.
     """
 
     def __init__(self, *, take_commands: bool = True) -> None:
@@ -63,7 +69,7 @@ class SimulatorNode(Node):
             self,
             self._arm,
             self._nominal,
-            # Where this node publishes the description, no robot_state_publisher runs.
+            # If this node publishes the description, no robot_state_publisher runs.
             partial(initial_transforms, self, self._nominal, frames)
             if self._description is None
             else lambda _: nullcontext(),
@@ -73,9 +79,11 @@ class SimulatorNode(Node):
         self._cost = 0.0  # of computing one period [s], smoothed
         source = declare_time_source(self, self.simulation, factor)
         self.pacer, self.lockstep = source.pacer, source.lockstep
-        self._ready = False  # whether a command has come
-        self._shown = not source.follows_clock  # whether the present state is published, or due
-        self._record = declare_fixed(self, "record", "", "new folder to record into; empty: none")
+        self._ready = False  # whether a command has been received
+        self._shown = not source.follows_clock  # whether the current state is published, or due
+        self._record = declare_fixed(
+            self, "recording_path", "", "new folder to record into; empty: none"
+        )
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
         order = declare_voltage_order(self, self._nominal.joint_names)
@@ -139,7 +147,7 @@ class SimulatorNode(Node):
 
     @property
     def _quiet(self) -> bool:
-        """Whether states are kept back, so that whoever commands from now on begins anew."""
+        """Whether states are withheld, so that the next controller restarts."""
         left = self._quiet_until - self.simulation.state.time
         return 0 < left < PAUSE + self.simulation.period  # (t + PAUSE) - t may exceed PAUSE
 
@@ -147,13 +155,13 @@ class SimulatorNode(Node):
         self._quiet_until = self.simulation.state.time + PAUSE
 
     def _conflict(self) -> str:
-        """Who else commands this arm, or publishes its states or its clock; how far time lags."""
+        """Return conflicting publishers of commands, states or clock, and the lag behind /clock."""
         commands = self._commands.publisher.conflict if self._commands is not None else ""
         others = (sole.conflict() for sole in self._sole)
         return "; ".join(filter(None, (commands, *others, self.pacer.trouble)))
 
     def _stand(self, source: str) -> str:
-        """An emergency stop of a simulated arm: time stands until the reset."""
+        """Apply the emergency stop: simulated time stops until the reset."""
         if not self._stopped_by:
             self._stopped_by = source
             self.control.forget_steps()
@@ -161,7 +169,7 @@ class SimulatorNode(Node):
         return self._stopped()
 
     def _stopped(self) -> str:
-        """The emergency stop in force, in words; "" without one."""
+        """Return the active emergency stop as text; "" without one."""
         if not self._stopped_by:
             return ""
         return f"emergency stop by {self._stopped_by}: time stands until ~/reset_emergency_stop"
@@ -171,7 +179,7 @@ class SimulatorNode(Node):
         return "running" if not self.control.paused else "paused"
 
     def run(self, stop: ShutdownFlag, advance: Advance | None = None) -> None:
-        """Let time pass until told to stop; ``advance`` replaces the commands from topics."""
+        """Simulate until ``stop`` is set; ``advance`` replaces the commands from topics."""
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         with self._recorded() as self._recording:
             if self._shown:
@@ -182,14 +190,14 @@ class SimulatorNode(Node):
         self._requests.close()
 
     def _recorded(self) -> AbstractContextManager[Recorder | None]:
-        """A recording that waits for the disk, for a moment, only where nobody's time runs on."""
+        """Return the recording; it waits for a slow disk only if simulated time may stop."""
         if not self._record:
             return nullcontext()
         patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
         return Recorder(self.simulation, self._record, patience=patience)
 
     def _live(self, advance: Advance) -> None:
-        """What is asked for, then one period, unless time stands."""
+        """Serve requests, then simulate one period unless simulated time is stopped."""
         self._requests.serve()
         self.emergency.poll()
         if self._stopped_by or self.control.is_time_stopped:
@@ -204,22 +212,24 @@ class SimulatorNode(Node):
                 self.states.publish(self.simulation.state)
 
     def _say_ready(self) -> None:
-        """Log once when the first command has moved the arm."""
+        """Log once that the first command has moved the arm."""
         if not self._ready and self.simulation.watch.accepted:
             self._ready = True
-            self.get_logger().info(f"ready: arm '{self._arm.name}' takes commands")
+            self.get_logger().info(f"ready: arm '{self._arm.name}' accepts commands")
 
     def _advanced(self, advance: Advance) -> bool:
-        """Whether time passed; a motion that runs away pauses it instead of ending the node."""
+        """Advance; return whether it succeeded. A diverged simulation pauses instead of ending."""
         try:
             return advance()
         except InvalidValue as error:
-            self.simulation.watch.events.report("ran_away", f"{error}; paused, reset to go on")
+            self.simulation.watch.events.report(
+                "diverged", f"{error}; paused, reset the simulator to continue"
+            )
             self.control.paused = True
             return False
 
     def _in_real_time(self) -> bool:
-        """One period, computed when the present state is answered, or in time for its end."""
+        """Simulate one period after the reply to the current state, or in time for its end."""
         assert self._commands is not None
         assert self._wait is not None
         left = self.pacer.time_left
@@ -231,7 +241,7 @@ class SimulatorNode(Node):
         return True
 
     def _in_lockstep(self) -> bool:
-        """One period, but only when the present state, if it was shown, has been answered."""
+        """Simulate one period only after the reply to the current state, if it was published."""
         assert self._commands is not None
         if self._quiet:
             self.simulation.advance()
@@ -265,7 +275,7 @@ class SimulatorNode(Node):
         return set_parameters_result(None)
 
     def _change_arm(self, arm: ArmModel) -> None:
-        """Have ``arm`` simulated from the next instant on, if its time step allows it."""
+        """Simulate ``arm`` from the next control period on, if the time step is stable for it."""
         Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
         self._arm = arm
         self._requests.post(lambda: self.simulation.set_arm(arm))

@@ -1,13 +1,8 @@
-"""Requests of services that are too large are rejected before they become Python objects.
+"""Size limits of service requests, checked before a request becomes Python objects.
 
-The loop of an arm and its services share one interpreter, and rclpy keeps it while it takes a
-request and makes objects of it: a request with 10^6 names stopped the loop for 3 s. Here rcl takes
-a request while the interpreter is free, and its sizes are looked at in C.
-
-Counts what a goal holds before rclpy makes Python objects of it.
-
-rclpy's action server offers no serialized goals, and 25 µs a waypoint keep the services of a node
-for half a minute where somebody sends 10^6 of them.
+The loop of an arm and its services run in one interpreter, and rclpy holds it while it converts a
+request: a request with 10^6 names stopped the loop for 3 s. Here rcl takes a request while the
+interpreter is free, and its sizes are checked in C.
 """
 
 from __future__ import annotations
@@ -17,34 +12,22 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from control_msgs.action import FollowJointTrajectory
 from rclpy.executors import SingleThreadedExecutor, await_or_execute
 
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.ros.c_message import (
-    Part,
-    derived,
-    from_c,
-    guarded,
-    is_known,
-    new,
-    parts,
-    structure,
-    to_c,
-)
-from arm_dynamics.ros.decode import check_names, check_points
+from arm_dynamics.ros.c_message import Part, from_c, is_known, new, parts, to_c
 from arm_dynamics.safety.events import Events
 
 ITEMS = 10_000
-"""Texts, parameters and numbers in the sequences of a request."""
+"""Maximum number of texts, parameters and numbers in the sequences of a request."""
 TEXT = 2**16
-"""Characters in all texts of a request."""
+"""Maximum number of characters in all texts of a request."""
 DONE = 0
 """rcl's return code RCL_RET_OK."""
 
 
 class _Info(ctypes.Structure):
-    """rmw_service_info_t, and room for what a later version may append."""
+    """rmw_service_info_t, with space for fields of later versions."""
 
     _fields_ = (
         ("source_timestamp", ctypes.c_int64),
@@ -56,7 +39,7 @@ class _Info(ctypes.Structure):
 
 
 REQUEST_ID: int = _Info.writer.offset
-"""Where rmw_request_id_t, of writer and sequence_number, begins."""
+"""Offset of rmw_request_id_t: writer and sequence_number."""
 
 
 class LimitedExecutor(SingleThreadedExecutor):
@@ -103,7 +86,7 @@ class LimitedExecutor(SingleThreadedExecutor):
 
 
 async def _nothing() -> None:
-    """What is done where no request waits any more."""
+    """Do nothing, without a waiting request."""
 
 
 def check_request(request: type, address: int) -> None:
@@ -112,7 +95,7 @@ def check_request(request: type, address: int) -> None:
 
 
 def _count(found: Iterable[Part], sums: list[int]) -> None:
-    """Add up items and characters; of what is too many nothing more is looked at."""
+    """Count items and characters; raise InvalidValue at the first excess."""
     for part in found:
         sums[part.is_text] += part.size
         limit, what = ((ITEMS, "items"), (TEXT, "characters"))[part.is_text]
@@ -126,9 +109,9 @@ def _rejection(why: str) -> Callable[[Any, Any], Any]:
     """Return what answers a request that is too large."""
 
     def answer(_: Any, response: Any) -> Any:
-        for told, text in ((response, "message"), (getattr(response, "result", None), "reason")):
-            if hasattr(told, text):
-                setattr(told, text, why)
+        for part, text in ((response, "message"), (getattr(response, "result", None), "reason")):
+            if hasattr(part, text):
+                setattr(part, text, why)
         return response
 
     return answer
@@ -136,7 +119,7 @@ def _rejection(why: str) -> Callable[[Any, Any], Any]:
 
 @cache
 def _rcl() -> Any:
-    """rcl as this process has it loaded, or None where it is not found."""
+    """Return the rcl library loaded in this process, or None."""
     try:
         rcl: Any = ctypes.CDLL("librcl.so")
         rcl.rcl_take_request_with_info.argtypes = (ctypes.c_void_p,) * 3
@@ -144,52 +127,3 @@ def _rcl() -> Any:
     except (OSError, AttributeError):
         return None
     return rcl
-
-
-SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
-TOLERANCES = (
-    *("path_tolerance", "component_path_tolerance"),
-    *("goal_tolerance", "component_goal_tolerance"),
-)
-
-
-class TooLarge(FollowJointTrajectory.Goal):
-    """A goal that was not converted; ``why`` says what it has too many of."""
-
-    why = ""
-
-
-def _check(goal: Any) -> None:
-    """Raise InvalidValue for more than the limits of a message."""
-    for trajectory in (goal.trajectory, goal.multi_dof_trajectory):
-        check_names(trajectory.joint_names.size, 0)
-        check_points(trajectory.points.size)
-    for tolerances in TOLERANCES:
-        check_names(getattr(goal, tolerances).size, 0)
-
-
-def limited_action() -> Any:
-    """FollowJointTrajectory, whose server gets a TooLarge for a goal beyond the limits.
-
-    It is FollowJointTrajectory itself where the structure's layout is another one.
-    """
-    if not is_known(SendGoal):
-        return FollowJointTrajectory
-    request = guarded(SendGoal, _guarded)
-    service = derived(FollowJointTrajectory.Impl.SendGoalService, {"Request": request})
-    impl = type("Impl", (FollowJointTrajectory.Impl,), {"SendGoalService": service})
-    return derived(FollowJointTrajectory, {"Impl": impl})
-
-
-def _guarded(address: int) -> Any:
-    """The request in C as an object."""
-    request: Any = structure(SendGoal).from_address(address)
-    try:
-        _check(request.goal)
-    except InvalidValue as error:
-        goal = TooLarge()
-        goal.why = str(error)
-        found = SendGoal(goal=goal)
-        found.goal_id.uuid = list(request.goal_id.uuid)
-        return found
-    return from_c(SendGoal, address)

@@ -1,7 +1,8 @@
-"""Executables of the nodes: Ctrl-C ends them from the first moment on.
+"""Executables of the nodes, which Ctrl-C ends at any time.
 
-Imports of a node take seconds. An interrupt during them would be a traceback, so that this module
-imports nothing but the standard library, and a node only once its signals are handled.
+Importing a node takes seconds, and an interrupt during the import would print a traceback.
+Therefore this module imports only the standard library. It imports a node after the signal
+handlers are installed.
 """
 
 from importlib import import_module
@@ -15,7 +16,7 @@ def simulator() -> None:
 
 
 def hardware() -> None:
-    """Run the node of a physical arm."""
+    """Run the hardware node of a physical arm."""
     _run("hardware")
 
 
@@ -40,7 +41,7 @@ def task_space_composed() -> None:
 
 
 def viewer() -> None:
-    """Run the page of an arm."""
+    """Run the browser viewer of an arm."""
     _run("viewer")
 
 
@@ -50,7 +51,7 @@ def rviz_controls() -> None:
 
 
 def joint_sliders() -> None:
-    """Run the page with joint sliders."""
+    """Run the browser page with joint sliders."""
     _run("joint_sliders")
 
 

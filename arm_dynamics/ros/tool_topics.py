@@ -1,91 +1,58 @@
-"""How fast a tool is moved, and how long a word of a stream holds, as live parameters.
-
-What a tool is asked to do: poses, twists, wrenches, paths and timetables.
-"""
+"""Topics of task_space_controller: targets of the tool in, its pose and reference out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import Point, PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Path
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from std_msgs.msg import ColorRGBA, Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
+from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.effort_check import check_path, check_wrench
+from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.control.reference_generator import RESTART_THRESHOLD, CartesianReferenceGenerator
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.effort_check import check_path, check_wrench
 from arm_dynamics.control.trajectories.online_trajectory import (
     CartesianTarget,
     OnlineCartesianTrajectory,
     TargetPose,
     TargetTwist,
 )
-from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
+from arm_dynamics.control.trajectories.transition_blend import to_task_reference
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
-from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Reference
-from arm_dynamics.ros import qos, tool_messages
-from arm_dynamics.ros.background_task import BackgroundTask, Pause
+from arm_dynamics.core.state import Reference, State, TaskReference
+from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.controller_parameters import ToolMotionParameters
+from arm_dynamics.ros.conversions import header, pose_message
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.ros_parameters import declare_number
-
-LIMITS = (
-    Parameter("speed", 0.25, "m/s", "of the tool", lower=1e-6, upper=100),
-    Parameter("acceleration", 1.0, "m/s²", "of the tool", lower=1e-6, upper=1e4),
-    Parameter("turning", 1.0, "rad/s", "of the tool", lower=1e-6, upper=1e3),
-    Parameter("turning_acceleration", 4.0, "rad/s²", "of the tool", lower=1e-6, upper=1e5),
-)
-TIMEOUT = Parameter("timeout", 0.25, "s", "a twist or wrench holds this long", above=0, upper=10)
-
-
-class ToolMotionParameters:
-    """The limits and the timeout in force."""
-
-    def __init__(self, node: Node) -> None:
-        self._values = {
-            spec.name: declare_number(node, spec.name, spec, spec.default or 0.0)
-            for spec in (*LIMITS, TIMEOUT)
-        }
-
-    @property
-    def limits(self) -> ToolLimits:
-        """For the next motion."""
-        return ToolLimits(**{spec.name: self._values[spec.name] for spec in LIMITS})
-
-    @property
-    def timeout(self) -> float:
-        """Time [s] of states after which a twist or wrench counts no longer."""
-        return self._values[TIMEOUT.name]
-
-    def changed(self, values: Mapping[str, Any]) -> dict[str, float]:
-        """Those of ``values`` that are among these; raises InvalidValue for one out of range."""
-        specs = [spec for spec in (*LIMITS, TIMEOUT) if spec.name in values]
-        return {spec.name: spec.check("tool", values[spec.name]) for spec in specs}
-
-    def take(self, changed: Mapping[str, float]) -> None:
-        """Put them in force."""
-        self._values |= changed
-
+from arm_dynamics.ros.loop_requests import BackgroundTask, Pause
+from arm_dynamics.viewer.rviz import axes_length
 
 ATTEMPTS = 3
-"""Checks of a way of an arm in motion."""
+"""Maximum number of feasibility checks of a path while the tool moves."""
 
 
 class ToolTopics:
-    """Hands checked goals to the loop; a refusal is told, and the old motion goes on.
+    """Passes feasible targets to the loop; a rejection is an event, and the old motion continues.
 
-    Paths and timetables are checked aside; a pose or twist that comes meanwhile counts instead.
-    A topic with several publishers is not listened to: nobody could tell whose word counts.
+    Paths and timed trajectories are checked in a background thread. A pose or twist received during
+    the check replaces them. Messages of a topic with several publishers are ignored, because
+    commands from several sources conflict.
     """
 
     def __init__(
@@ -93,51 +60,51 @@ class ToolTopics:
         node: Node,
         frames: Frames,
         loop: ControlLoop,
-        law: TaskSpaceController,
+        controller: TaskSpaceController,
         motion: ToolMotionParameters,
     ) -> None:
         self._node, self._frames = node, frames
-        self._loop, self._law, self._motion = loop, law, motion
-        self._following = CartesianReferenceGenerator(law)
+        self._loop, self._controller, self._motion = loop, controller, motion
+        self._following = CartesianReferenceGenerator(controller)
         loop.reference_generator = self._following
-        effort = law.interface == "effort"
+        effort = controller.interface == "effort"
         self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
-        self._aside = BackgroundTask(self._refused)
+        self._task = BackgroundTask(self._reject)
         self._subscriptions: dict[str, Any] = {}
-        # A display that subscribed to ~/target_pose itself would be the one subscriber that
-        # `ros2 topic pub --once` waits for.
+        # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
+        # subscriber.
         self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
         self._listen(PoseStamped, "target_pose", self._pose)
         self._listen(TwistStamped, "target_twist", self._twist)
         self._listen(WrenchStamped, "target_wrench", self._wrench)
         self._listen(Path, "path", self._path)
-        self._listen(MultiDOFJointTrajectory, "trajectory", self._timetable)
+        self._listen(MultiDOFJointTrajectory, "trajectory", self._timed_poses)
 
     def _listen(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
         self._subscriptions[topic] = listen(
             self._node,
             kind,
             f"~/{topic}",
-            partial(self._hear, topic, take),
+            partial(self._receive, topic, take),
             qos.STREAM,
-            lambda text: self._loop.events.report("target_refused", f"~/{topic}: {text}"),
+            lambda text: self._loop.events.report("target_rejected", f"~/{topic}: {text}"),
         )
 
-    def _hear(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
+    def _receive(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
         subscription = self._subscriptions[topic]
         if subscription.get_publisher_count() > 1:
-            self._tell_publishers(subscription.topic_name)
+            self._report_publishers(subscription.topic_name)
         else:
             take(message)
 
-    def _refused(self, topic: str, error: ArmDynamicsError) -> None:
-        self._loop.events.report("target_refused", f"~/{topic}: {error}")
+    def _reject(self, topic: str, error: ArmDynamicsError) -> None:
+        self._loop.events.report("target_rejected", f"~/{topic}: {error}")
 
     def end(self) -> None:
-        """Give up the check under way."""
-        self._aside.cancel()
+        """Cancel the current check."""
+        self._task.cancel()
 
-    def _tell_publishers(self, topic: str) -> None:
+    def _report_publishers(self, topic: str) -> None:
         found = self._node.get_publishers_info_by_topic(topic)
         names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in found)
         self._loop.events.report(
@@ -146,81 +113,162 @@ class ToolTopics:
         )
 
     def _pose(self, message: PoseStamped) -> None:
-        position, rotation = tool_messages.read_pose(self._frames, message)
+        position, rotation = conversions.read_pose(self._frames, message)
         self._go(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
         self._target.publish(message)
 
     def _twist(self, message: TwistStamped) -> None:
-        twist, motion = tool_messages.read_twist(self._frames, message), self._motion
+        twist, motion = conversions.read_twist(self._frames, message), self._motion
         self._go(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
     def _wrench(self, message: WrenchStamped) -> None:
         wrench, (now, reference) = (
-            tool_messages.read_wrench(self._frames, message),
+            conversions.read_wrench(self._frames, message),
             self._present(),
         )
         check_wrench(self._loop.arm, reference.q, wrench)
         self._following.set_wrench(wrench, now + self._motion.timeout)
 
     def _path(self, message: Path) -> None:
-        poses, limits = tool_messages.read_path(self._frames, message), self._motion.limits
+        poses, limits = conversions.read_path(self._frames, message), self._motion.limits
         self._present()
-        self._consider("path", lambda: spline_through(self._rest(), poses, limits), None)
+        self._follow_if_feasible("path", lambda: spline_through(self._rest(), poses, limits), None)
 
-    def _timetable(self, message: MultiDOFJointTrajectory) -> None:
-        times, poses, twists, start = tool_messages.read_timed_poses(self._frames, message)
+    def _timed_poses(self, message: MultiDOFJointTrajectory) -> None:
+        times, poses, twists, start = conversions.read_timed_poses(self._frames, message)
         self._present()
 
         def build() -> CartesianTrajectory:
             return timed_spline(self._rest(start), times, poses, twists)
 
-        self._consider("trajectory", build, start)
+        self._follow_if_feasible("trajectory", build, start)
 
     def _go(self, goal: CartesianTarget) -> None:
-        """Set out at the next tick: no goal is refused for where the arm can not follow."""
+        """Start in the next control cycle; unreachable targets are not rejected."""
         glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._present())
-        self._aside.run_now(lambda: self._following.queue(glide))
+        self._task.run_now(lambda: self._following.queue(glide))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
-        """Where the arm is led at present."""
+        """Return the current reference configuration as a trajectory at rest."""
         now, _ = self._present()
         return CartesianTrajectory.from_configuration(
-            self._loop.arm, self._law.clik.q, start or now
+            self._loop.arm, self._controller.clik.q, start or now
         )
 
-    def _consider(
+    def _follow_if_feasible(
         self, topic: str, build: Callable[[], CartesianTrajectory], start: float | None
     ) -> None:
-        """Have a motion followed once it was found possible; without a start, from then on."""
+        """Follow a trajectory if it is feasible; without a start time, after the check."""
 
         def work(pause: Pause) -> Callable[[], None]:
-            possible = self._possible(build, pause)
+            possible = self._feasible(build, pause)
             return lambda: self._loop.follow(
                 possible if start is not None else replace(possible, start_time=self._present()[0])
             )
 
-        self._aside.start(topic, work)
+        self._task.start(topic, work)
 
-    def _possible(
+    def _feasible(
         self, build: Callable[[], CartesianTrajectory], pause: Pause
     ) -> CartesianTrajectory:
-        """A motion from where the arm is by the end of its check: one in motion moves on."""
+        """Return a feasible trajectory from the reference at the end of its check."""
         for _ in range(ATTEMPTS):
             trajectory = build()
             entered = trajectory.starting_from(
                 self._present()[0], Reference.hold(trajectory.posture)
             )
-            found = check_path(self._law.arm, entered, self._limit, pause)
+            found = check_path(self._controller.arm, entered, self._limit, pause)
             if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
-                return replace(found, entry=None)  # the loop enters it anew
+                return replace(found, entry=None)  # the loop computes the blend
         raise TrajectoryRejected(
-            "the tool moved on each time while this way was checked from where it was: send it"
-            " once the tool rests"
+            "path rejected: the tool moved during the feasibility check; send the path when the"
+            " tool is at rest"
         )
 
     def _present(self) -> tuple[float, Reference]:
-        """Time and reference of the latest tick."""
+        """Return time and reference of the latest control cycle."""
         latest = self._loop.latest
         if latest is None:
-            raise TrajectoryRejected("no state of the arm has come yet: nothing to start from")
+            raise TrajectoryRejected("received states = 0; expected at least 1 before a target")
         return latest[0].time, latest[1]
+
+
+STATE_PERIOD = 0.02
+THICKNESS = 0.06
+"""Thickness of the reference's axes as a fraction of their length."""
+COLORS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
+ERROR_COLOR = (1.0, 0.5, 0.0)
+
+
+class ToolStatePublisher:
+    """Publishes subscribed topics at 50 Hz, with the stamps of the states."""
+
+    def __init__(
+        self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachabilityMonitor
+    ) -> None:
+        self._frames, self._loop, self._watch = frames, loop, watch
+        self._pose = node.create_publisher(PoseStamped, "~/current_pose", 10)
+        self._twist = node.create_publisher(TwistStamped, "~/current_twist", 10)
+        self._reference = node.create_publisher(PoseStamped, "~/reference_pose", 10)
+        self._wrench = node.create_publisher(WrenchStamped, "~/reference_wrench", 10)
+        self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
+        self._axis = axes_length(loop.arm)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(STATE_PERIOD, self._publish, clock=steady)
+
+    def _publish(self) -> None:
+        latest = self._loop.latest
+        if latest is None:
+            return
+        state, reference, _ = latest
+        head, at = header(self._frames.base, state.time), pose(self._loop.arm, state.q)
+        if self._pose.get_subscription_count():
+            self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
+        if self._twist.get_subscription_count():
+            self._twist.publish(self._twist_message(head, state))
+        references = (self._reference, self._markers, self._wrench)
+        if any(publisher.get_subscription_count() for publisher in references):
+            task = to_task_reference(self._loop.arm, reference)
+            self._wrench.publish(self._wrench_message(head, task, at[1]))
+            target = pose_message(task.position, task.rotation)
+            self._reference.publish(PoseStamped(header=head, pose=target))
+            self._markers.publish(self._reference_markers(head, task, at[0]))
+
+    def _twist_message(self, head: Header, state: State) -> TwistStamped:
+        message = TwistStamped(header=head)
+        components = twist(self._loop.arm, state.q, state.v).tolist()
+        linear, angular = message.twist.linear, message.twist.angular
+        linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = components
+        return message
+
+    def _wrench_message(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
+        """Return the reference wrench in the axes of the tool, in which RViz draws it."""
+        message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = in_axes(rotation, task.wrench).tolist()
+        force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
+        return message
+
+    def _reference_markers(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
+        """Return the reference's axes, and a line to it from the tool if it is out of reach."""
+        axes, error_line = _lines(head, 0, self._axis), _lines(head, 1, self._axis)
+        axes.pose = pose_message(task.position, task.rotation)
+        for i, colour in enumerate(COLORS):
+            end = [self._axis * (k == i) for k in range(3)]
+            axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
+            axes.colors += [_colour(colour)] * 2
+        error_line.action = Marker.ADD if self._watch.out_of_reach else Marker.DELETE
+        for x, y, z in (tool.tolist(), task.position.tolist()):
+            error_line.points.append(Point(x=x, y=y, z=z))
+            error_line.colors.append(_colour(ERROR_COLOR))
+        return MarkerArray(markers=[axes, error_line])
+
+
+def _lines(head: Header, number: int, length: float) -> Marker:
+    marker = Marker(header=head, ns="reference", id=number, type=Marker.LINE_LIST)
+    marker.scale.x, marker.pose.orientation.w = THICKNESS * length, 1.0
+    return marker
+
+
+def _colour(rgb: tuple[float, float, float]) -> ColorRGBA:
+    return ColorRGBA(r=rgb[0], g=rgb[1], b=rgb[2], a=1.0)

@@ -1,4 +1,8 @@
-"""An arm behind topics: another node simulates it or moves its motors."""
+"""Driver of an arm behind topics, which another node simulates or drives.
+
+States come from joint_states; commands go to joint_commands, or as trajectories to another
+controller.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,27 @@ from typing import Protocol
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.capability_topics import Capabilities
-from arm_dynamics.ros.command_output import CommandPublisher
-from arm_dynamics.ros.joint_state_serialization import JointStateReader
+from arm_dynamics.ros.conversions import to_double_array, to_duration
+from arm_dynamics.ros.joint_state_serialization import JointStateReader, JointStateWriter
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.publisher_checks import OnePublisher
+from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.safety.events import Events
 
 
 class CommandSink(Protocol):
-    """Where commands go."""
+    """Receiver of commands."""
 
     def publish(self, command: Command) -> None:
         """Publish one command."""
@@ -35,8 +42,8 @@ class CommandSink(Protocol):
 class TopicDriver(Driver):
     """Reads ``joint_states``, writes ``joint_commands``; joints are matched by name.
 
-    The states of one publisher count: of two arms none is where the other one is. Whether the arm
-    takes positions is for whoever has its motors to say.
+    Only the states of one publisher are accepted, because two arms have different states. The
+    node of the arm publishes in ``capabilities`` whether it accepts positions.
     """
 
     extra_interfaces: tuple[str, ...] = ("position",)
@@ -49,7 +56,7 @@ class TopicDriver(Driver):
         output: CommandSink | None = None,
         capabilities: Capabilities | None = None,
     ) -> None:
-        """``capabilities`` say when position servos were taken up, and what holds them."""
+        """``capabilities`` report activations of position servos and their holding goals."""
         super().__init__(arm)
         self._capabilities = capabilities
         self._servos: tuple[str, Mapping[str, float]] | None = None
@@ -65,14 +72,14 @@ class TopicDriver(Driver):
 
     @property
     def timing(self) -> LoopTiming | None:
-        """What the arm published, of which the gains are; None before."""
+        """Timing that the arm published and that the gains are fitted to; None before."""
         return self._timing
 
     def take_timing(self, timing: LoopTiming | None) -> str:
-        """Fit the gains to a timing that the arm published; why they are rejected, or "".
+        """Fit the gains to a timing that the arm published; return why they are rejected, or "".
 
-        One that hardly differs from the last one changes nothing: it is measured anew at every
-        activation. Neither does a publication without timing: a simulator's.
+        A timing close to the last one changes nothing: the arm measures it at every activation. A
+        publication without timing, that of a simulator, changes nothing either.
         """
         same = timing is None or (self._timing is not None and timing.resembles(self._timing))
         if same or self.fit is None:
@@ -86,50 +93,124 @@ class TopicDriver(Driver):
 
     @property
     def held(self) -> Vector | None:
-        """The goals that hold the arm's servos, as the arm said while nobody commanded them."""
+        """Published goals that hold the position servos while no controller commands them."""
         return self._held
 
     def wait(self, timeout: float) -> bool:
-        """Whether a new state came within ``timeout`` [s]."""
+        """Return whether a new state was received within ``timeout`` [s]."""
         self.publisher.listen()
         if self._newest is None and self._states.wait(timeout):
             self._collect()
         return self._newest is not None
 
     def discard_state(self) -> None:
-        """Let a state pass unread."""
+        """Discard a state."""
         self._newest = None
 
     def read(self) -> State:
-        """The newest state; raises DriverFault when none came."""
+        """Return the newest state; raise DriverFault without one."""
         self._collect()
         state, self._newest = self._newest, None
         if state is None:
-            raise DriverFault("joint_states: nothing new")
+            raise DriverFault("joint_states: new messages = 0; expected 1")
         if self._capabilities is not None and self._capabilities.servos is not self._servos:
             self._note_servos(self._capabilities.servos)
         return state
 
     def _collect(self) -> None:
-        """Take what came; what cannot be read is an event."""
+        """Read the received states; an invalid one is an event."""
         for taken in self._states.take():
             try:
                 state = conversions.read_state(self._names, self._reader.read(taken.data))
             except (InvalidValue, DriverFault) as error:
-                self._events.report("state_refused", f"{self._states.topic}: {error}")
+                self._events.report("state_rejected", f"{self._states.topic}: {error}")
             else:
                 if self.publisher.accept(self._states.topic, taken.publisher):
                     self._newest = state
 
     def write(self, command: Command) -> None:
-        """Publish the command under the stamp of the state that it answers."""
-        self._held = None  # from now on that is for this command to say
+        """Publish the command with the stamp of the state that it replies to."""
+        self._held = None  # this command replaces the holding goals
         self._commands.publish(command)
 
     def _note_servos(self, servos: tuple[str, Mapping[str, float]] | None) -> None:
-        """The arm was taken up again, or is held without a command, or is commanded again."""
+        """Record a new activation, holding goals without a command, or a return of commands."""
         before, self._servos = self._servos, servos
         if before is not None and servos is not None and servos[0] != before[0]:
             self.command_epoch += 1
         goals = [] if servos is None else [servos[1].get(name, nan) for name in self._names]
         self._held = as_readonly(goals) if goals and np.isfinite(goals).all() else None
+
+
+class CommandPublisher:
+    """Publishes joint_commands with the stamp of the state that they reply to."""
+
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._publisher = node.create_publisher(JointState, "joint_commands", qos.STREAM)
+        self._writers = {
+            interface: JointStateWriter(arm.joint_names, (interface,))
+            for interface in ("effort", "position")
+        }
+
+    def publish(self, command: Command) -> None:
+        """Publish one command."""
+        writer = self._writers[command.interface]
+        self._publisher.publish(writer.write(command.stamp, command.value))
+
+
+MAX_COMMAND_GAP = 0.25
+"""Time [s] between two commands above which the second one is treated as the first of a motion."""
+
+
+class TrajectoryPublisher:
+    """Publishes position commands as one-point trajectories that end one period later.
+
+    q = the command, v = (q - q_before) / period, time_from_start = period: the time between the
+    two states that the commands reply to. The first command has no period and is not sent.
+    """
+
+    def __init__(self, node: Node, arm: ArmModel, topic: str) -> None:
+        self._publisher = node.create_publisher(JointTrajectory, topic, qos.STREAM)
+        self._names = list(arm.joint_names)
+        self._last: Command | None = None
+
+    def publish(self, command: Command) -> None:
+        """Publish one position command."""
+        last, self._last = self._last, command
+        period = 0.0 if last is None else command.stamp - last.stamp
+        if last is not None and 0 < period <= MAX_COMMAND_GAP:
+            self._publisher.publish(self._message(command.value, last.value, period))
+
+    def _message(self, q: Vector, before: Vector, period: float) -> JointTrajectory:
+        point = JointTrajectoryPoint(
+            positions=to_double_array(q),
+            velocities=to_double_array((q - before) / period),
+            time_from_start=to_duration(period),
+        )
+        return JointTrajectory(joint_names=self._names, points=[point])
+
+
+OUTPUTS = ("joint_commands", "joint_trajectory")
+OTHERS = "joint_trajectory_controller/joint_trajectory"
+
+
+def declare_output(
+    node: Node, arm: ArmModel, controller: Controller
+) -> CommandPublisher | TrajectoryPublisher:
+    """Return the publisher that the parameters ``output`` and ``output_topic`` define.
+
+    Raise ConfigError for an unknown output, and for trajectories of a controller that does not
+    command positions.
+    """
+    output = declare_fixed(node, "output", OUTPUTS[0], f"one of {', '.join(OUTPUTS)}")
+    topic = declare_fixed(node, "output_topic", OTHERS, "topic of output joint_trajectory")
+    if output not in OUTPUTS:
+        raise ConfigError(f"output = '{output}'; expected one of {', '.join(OUTPUTS)}")
+    if output == OUTPUTS[0]:
+        return CommandPublisher(node, arm)
+    if controller.interface != "position":
+        raise ConfigError(
+            f"output joint_trajectory: command interface = {controller.interface};"
+            " expected position; use controller position, or output joint_commands"
+        )
+    return TrajectoryPublisher(node, arm, topic)

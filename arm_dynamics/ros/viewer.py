@@ -1,4 +1,4 @@
-"""The viewer node: joint states and diagnostics on a page in the browser."""
+"""Node viewer: joint states and diagnostics on a browser page."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ PERIOD = 1 / 30
 
 
 def known_efforts(effort: Vector) -> Vector | None:
-    """The efforts, or None where the arm does not tell them."""
+    """Return the efforts, or None if the arm does not measure them."""
     return effort if all(map(isfinite, effort)) else None
 
 
 class ViewerNode(Node):
-    """Shows ``joint_states``; the page is bound to 127.0.0.1.
+    """Shows ``joint_states`` on a page bound to 127.0.0.1.
 
-    It is view-only but for one red button, which publishes ``emergency_stop``; with the parameter
-    ``controls`` also what ``SimulationControls`` offers for a simulated arm.
+    The page is view-only except for an emergency stop button, which publishes ``emergency_stop``.
+    The parameter ``controls`` adds the ``SimulationControls`` of a simulated arm.
     """
 
     def __init__(self) -> None:
         super().__init__("viewer")
         self._arm = declared_model(self)
-        port = declare_fixed(self, "port", PORT, "port of the page; the next free one if taken")
-        controls = declare_fixed(self, "controls", False, "let the page move a simulated arm")
+        port = declare_fixed(self, "port", PORT, "port of the page; the next free one if in use")
+        controls = declare_fixed(self, "controls", False, "allow the page to move a simulated arm")
         self._throttle = Throttle(self.get_logger())
         self._states = Mailbox(self, JointState, "joint_states", qos.INCOMING)
         self._publisher = OnePublisher(self, self._throttle.warn, kind="state_publisher")
@@ -68,7 +68,7 @@ class ViewerNode(Node):
         self.get_logger().info(f"the arm is shown at {self.page.url}")
 
     def run(self, stop: ShutdownFlag) -> None:
-        """Show the newest state thirty times a second until told to stop."""
+        """Show the newest state at 30 Hz until ``stop`` is set."""
         while not stop.wait(PERIOD):
             self._emergency.look()
             self._publisher.listen()
@@ -84,7 +84,7 @@ class ViewerNode(Node):
         self.page.close()
 
     def stop_arm(self) -> None:
-        """Ask whoever moves the arm for an emergency stop until it tells of it; from any thread."""
+        """Request an emergency stop until the arm's node reports it; from any thread."""
         self._emergency.press()
         self.page.feedback.note("emergency stop pressed on a page")
         self.get_logger().error("emergency stop pressed on a page")

@@ -41,12 +41,12 @@ class Guard:
         """Whether a measured state has a finite number for every joint; an event if not."""
         if not state.q.size == state.v.size == self.arm.nv:
             sizes = f"{state.q.size} positions and {state.v.size} velocities"
-            self.events.report("state_refused", f"{sizes} measured for {self.arm.nv} joints")
+            self.events.report("state_rejected", f"{sizes} measured for {self.arm.nv} joints")
             return False
         bad = ~(np.isfinite(state.q) & np.isfinite(state.v))
         if bad.any():
             joint = self.arm.joint_names[int(np.flatnonzero(bad)[0])]
-            self.events.report("state_refused", f"joint '{joint}': measured state is not finite")
+            self.events.report("state_rejected", f"joint '{joint}': measured state is not finite")
         return not bad.any()
 
     def check_command(self, command: Command, source: Callable[[], str] | None = None) -> Command:
@@ -61,7 +61,7 @@ class Guard:
             self._require_taken(command.interface)
         except (InvalidValue, UnknownName) as error:
             text = str(error) if source is None else f"{source()}: {error}"
-            self.events.report("command_refused", text)
+            self.events.report("command_rejected", text)
             raise CommandRejected(text) from error
         return self._within_limits(checked)
 
@@ -101,15 +101,15 @@ class CommandWatchdog:
         timeout: float = 0.1,
         events: Events | None = None,
         *,
-        also: Collection[str] = (),
+        extra_interfaces: Collection[str] = (),
         stop: Callable[[State], StopMotion] | None = None,
     ) -> None:
-        """``also`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
+        """``extra_interfaces`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
         self.arm = arm
         self.timeout = check_float("command timeout [s]", timeout, above=0)
         self.events = events or Events()
         self.accepted = 0
-        self._guard = Guard(arm, self.events, also)
+        self._guard = Guard(arm, self.events, extra_interfaces)
         self._accepted: Command | None = None
         self._since = 0.0
         self._stop: StopMotion | None = None
@@ -141,7 +141,7 @@ class CommandWatchdog:
 
     def reject(self, message: str) -> None:
         """Count a command that could not even be read."""
-        self.events.report("command_refused", message)
+        self.events.report("command_rejected", message)
 
     def command(self, state: State) -> Command:
         """What the motors get at this state."""

@@ -233,7 +233,7 @@ def make_stop(
 
 
 def stop_damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
-    """D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w the ``max_loop_bandwidth`` of the loop."""
+    """Return D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w = ``max_loop_bandwidth``."""
     M = mass_matrix(arm, state.q)
     found: Vector = np.diag(M) * min(1 / STOP_TIME, max_loop_bandwidth(M, timing))
     return found

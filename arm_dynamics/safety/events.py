@@ -17,7 +17,7 @@ MAX_MESSAGE_LENGTH = 500
 """Characters of a message that are kept: it may repeat what somebody sent."""
 PERIOD = 1.0
 """Time [s] in which one message of a kind is logged at most, BURST of those in SINGLE."""
-SINGLE = frozenset({"goal_refused", "goal_aborted", "activation_refused", "request_rejected"})
+SINGLE = frozenset({"goal_rejected", "goal_aborted", "activation_rejected", "request_rejected"})
 """Kinds whose events each answer one request of a client; all others are of streams."""
 BURST = 20
 """Messages of a kind in SINGLE that are logged within PERIOD."""
@@ -72,7 +72,7 @@ class Events:
             self.counts["listener_failed"] += 1
 
 
-LINK = ("silent", "stale", "command_timeout", "port")
+LINK = ("feedback_missing", "feedback_stale", "command_timeout", "connection_lost")
 """Trips that pass by themselves once the link is good again."""
 
 

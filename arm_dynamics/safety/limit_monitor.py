@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import BoolArray, Vector
 from arm_dynamics.core.compiled_math import MATRIX, VECTOR, compiled_for
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_limiter import LOWER, SPEED, UPPER, CommandLimiter
 from arm_dynamics.safety.events import Trip
-from arm_dynamics.safety.feedback_checks import Flags
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 
@@ -44,7 +43,9 @@ class LimitMonitor:
         names, found = self.arm.joint_names, []
         if any(fault):
             found = [
-                Trip("fault", n, 1, 0, "", time, w) for n, w in zip(names, fault, strict=True) if w
+                Trip("motor_fault", n, 1, 0, "", time, w)
+                for n, w in zip(names, fault, strict=True)
+                if w
             ]
         if False in enabled:
             off = [n for n, on in zip(names, enabled, strict=True) if on is False]
@@ -93,18 +94,18 @@ class LimitMonitor:
         lower, upper = self.table[LOWER] - margin, self.table[UPPER] + margin
         for i in _where((q < lower) | (q > upper)):
             limit = lower[i] if q[i] < lower[i] else upper[i]
-            yield self._trip("position", i, q[i], limit, self.arm.joints[i].unit, time)
+            yield self._trip("position_limit", i, q[i], limit, self.arm.joints[i].unit, time)
         fastest = factor * self.table[SPEED]
         for i in _where(np.abs(v) > fastest):
             unit = f"{self.arm.joints[i].unit}/s"
-            yield self._trip("velocity", i, v[i], fastest[i], unit, time)
+            yield self._trip("velocity_limit", i, v[i], fastest[i], unit, time)
         for i in _where(warm >= hottest):
-            yield self._trip("temperature", i, warm[i], hottest, "°C", time)
+            yield self._trip("over_temperature", i, warm[i], hottest, "°C", time)
 
     def _trip(self, kind: str, i: int, value: float, limit: float, unit: str, time: float) -> Trip:
         return Trip(kind, self.arm.joint_names[i], float(value), float(limit), unit, time)
 
 
-def _where(flags: Flags) -> list[int]:
+def _where(flags: BoolArray) -> list[int]:
     found: list[int] = np.flatnonzero(flags).tolist()
     return found

@@ -62,7 +62,7 @@ class OscillationMonitor:
             return []
         said = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
         return [
-            Trip("swinging", self.arm.joint_names[i], turns, self.most, "turns", time, said)
+            Trip("oscillation", self.arm.joint_names[i], turns, self.most, "turns", time, said)
             for i, turns in enumerate(self._turns.tolist())
             if turns >= self.most
         ]
@@ -156,5 +156,6 @@ class Settling:
         said = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
         name = self.arm.joint_names
         return [
-            Trip("swinging", name[i], REVERSALS, REVERSALS, "reversals", time, said) for i in found
+            Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, said)
+            for i in found
         ]

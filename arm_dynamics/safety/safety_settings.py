@@ -113,13 +113,13 @@ class SafetySettings:
             raise UnknownName("stop policy", self.stop_policy, POLICIES)
         for parameter in PARAMETERS:
             number = parameter.check("safety", getattr(self, parameter.name))
-            if parameter.name.endswith(("_cycles", "_turns")):
+            if parameter.name.endswith(("_cycles", "_reversals")):
                 number = _whole(parameter.name, number)
             object.__setattr__(self, parameter.name, number)
         if not self.derating_temperature < self.max_temperature:
             raise InvalidValue(
-                f"safety: derate_from = {self.derating_temperature:g} °C: below hottest,"
-                f" {self.max_temperature:g} °C, is allowed"
+                f"safety: derating_temperature = {self.derating_temperature:g} °C; expected below"
+                f" max_temperature = {self.max_temperature:g} °C"
             )
 
     @classmethod
@@ -134,5 +134,5 @@ class SafetySettings:
 
 def _whole(name: str, number: float) -> int:
     if number % 1:
-        raise InvalidValue(f"safety: {name} = {number:g}: a whole number is expected")
+        raise InvalidValue(f"safety: {name} = {number:g}; expected an integer")
     return int(number)

@@ -45,11 +45,17 @@ from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.compiled_math import compiled, sign, where
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
-from arm_dynamics.dynamics.tree import Tree, eliminate, joint_transform, matvec, tree
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.actuators.winding import brush_voltage
+from arm_dynamics.simulation.articulated_bodies import (
+    Tree,
+    body_tree,
+    eliminate,
+    joint_transform,
+    matvec,
+)
 from arm_dynamics.simulation.end_stops import end_stop_effort
 
 CONTROLLED = ("R2", "R3", "R5")
@@ -213,7 +219,7 @@ class Dynamechs:
         _require_plain_motors(check_arm(arm))
         self.arm = arm
         self.rows = constants(arm)
-        self._body = tree(bodies(arm), arm.gravity)
+        self._body = body_tree(bodies(arm), arm.gravity)
 
     def step(
         self,

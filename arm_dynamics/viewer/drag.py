@@ -108,7 +108,12 @@ class DragTarget:
         weights = [float(axis) for axis in self.axes]
         turned = self.rotation if any(self.axes[3:]) else None
         found = nearest_reachable(
-            self._arm, self.position, turned, initial_guess=self.q, weights=weights, restarts=RESTARTS
+            self._arm,
+            self.position,
+            turned,
+            initial_guess=self.q,
+            weights=weights,
+            restarts=RESTARTS,
         )
         if np.abs(found.q - self.q).max() > JUMP_THRESHOLD:
             target = PoseTarget.of(self.position, turned, weights)

@@ -90,7 +90,7 @@ class IdealBus(MotorBus):
     """Calls the motors; reading them takes WIRE.
 
     ``gone``: the port is unplugged. ``deaf`` motors hear nothing, ``silent`` shafts tell nothing;
-    ``frozen`` motors tell the same reading again; ``has_watchdog`` is False for motors without,
+    ``frozen`` motors tell the same reading again; ``watched`` is False for motors without,
     ``arms`` for those whose watchdog does not; ``tells`` whether motors tell of their torque.
     """
 
@@ -101,7 +101,7 @@ class IdealBus(MotorBus):
         self.arm, self.takes = arm, tuple(takes)
         self.line: IdealMotors = arm.motors  # type: ignore[assignment]
         self.gone, self.is_open = False, False
-        self.has_watchdog = self.arms = True
+        self.watched = self.arms = True
         self.tells = True
         self.deaf: set[int] = set()
         self.frozen: set[int] = set()
@@ -165,11 +165,11 @@ class IdealBus(MotorBus):
 
     @property
     def _watches(self) -> bool:
-        return self.has_watchdog and self.arms
+        return self.watched and self.arms
 
     def has_watchdog(self, id: int) -> bool:
         """Whether the motor has a watchdog, armed or not."""
-        return self.has_watchdog
+        return self.watched
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
         return self._switch(ids, True)

@@ -83,16 +83,18 @@ class WiredArm(Maker):
 
     def body(self, motors: EmulatedMotors, step: float = 2e-3, hands: bool = True) -> EmulatedArm:
         arm, wired = self.arm, read_hardware_info(self.arm).motors
-        named = {name: [getattr(m, name) for m in wired] for name in ("sign", "offset", "ratio")}
+        sign, offset = [m.sign for m in wired], [m.offset for m in wired]
+        ratio = [m.mechanical_reduction for m in wired]
         return EmulatedArm(
-            arm, motors, (arm.lower + arm.upper) / 2, step=step, hands=hands, **named
-        )
+            arm, motors, (arm.lower + arm.upper) / 2, sign=sign, offset=offset, ratio=ratio,
+            step=step, hands=hands,
+        )  # fmt: skip
 
 
 DYNAMIXEL = at(b"\xff\xff\xfd\x00")
 FEETECH = at(b"\xff\xff")
 BAUD = {"baud": "1000000"}
-UNWATCHED = {**BAUD, "unwatched": "accept"}
+UNWATCHED = {**BAUD, "allow_missing_watchdog": "true"}
 
 _ALL = (
     Maker(
@@ -124,7 +126,7 @@ _ALL = (
 MAKERS = {maker.name: maker for maker in _ALL}
 CUBEMARS = Maker(
     "mit_can_cubemars", "CubeMars AK60-6, MIT mode", "mit_can", "effort",
-    Drive("AK60-6", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0, settings={"unwatched": "accept"}),
+    Drive("AK60-6", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0, settings={"allow_missing_watchdog": "true"}),
     "AK80-9", MitMotors, after(b"\r"), watched=False, most=15.0 / 7.0, baud=2e6,
 )  # fmt: skip
 """Not among MAKERS: no protocol of its own, and a model, a reboot and a silence cost it more."""

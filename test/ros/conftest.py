@@ -1,16 +1,6 @@
 """Fixtures of the tests over ROS; what the nodes said is shown when a test fails."""
 
-from pathlib import Path
-
 import pytest
-
-
-def pytest_collection_modifyitems(config, items):
-    """Nodes in real time: a machine that stood still spoils a test, whose second try shows as R."""
-    if config.pluginmanager.hasplugin("rerunfailures"):
-        for item in items:
-            if item.path.parent == Path(__file__).parent:
-                item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture

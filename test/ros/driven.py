@@ -18,12 +18,13 @@ class Driven:
     def drives(self, process):
         """The node, once its services know those who will call them."""
         self.process = process
-        self.ros.acquaint(
-            hardware__change_state=ChangeState,
-            hardware__get_state=GetState,
-            hardware__emergency_stop=Trigger,
-            hardware__reset_emergency_stop=Trigger,
-        )
+        kinds = {
+            "change_state": ChangeState,
+            "get_state": GetState,
+            "emergency_stop": Trigger,
+            "reset_emergency_stop": Trigger,
+        }
+        self.ros.acquaint({f"hardware/{name}": kind for name, kind in kinds.items()})
 
     def ask(self, transition):
         """Whether a transition happened."""

@@ -3,9 +3,7 @@
 Every wait has a deadline, every process is ended, and the nodes' output is kept for a failure.
 """
 
-import fcntl
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -36,6 +34,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from .domain import claim_domain
+
 ROOT = Path(__file__).resolve().parents[2]
 GAINS = ROOT / "config" / "five_dof.yaml"
 JOINTS = ("R1", "R2", "R3", "R4", "R5")
@@ -50,8 +50,8 @@ INTRODUCTION = 0.5
 REPEAT = 5.0
 """Time [s] after which a question is asked again: a service drops the answers to those whom it
 does not know yet."""
-REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, GetState)
-"""Questions that twice are as good as once."""
+REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, GetState, SetBool)
+"""Requests that have the same effect twice as once."""
 
 # Not LOCALHOST, which brings Fast DDS's shared memory: busy machines see nodes that it never lets
 # meet, and some that it never lets end.
@@ -165,7 +165,7 @@ class Ros:
     """One domain with its processes and this test's two nodes in it."""
 
     def __init__(self):
-        self._claim, self.domain = _claim_domain()
+        self._claim, self.domain = claim_domain()
         self._folder = Path(tempfile.mkdtemp(prefix="arm_dynamics_test_"))
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=self.domain)
@@ -228,17 +228,18 @@ class Ros:
     # --- services
 
     def client(self, kind, service, timeout=PATIENCE):
-        """A client of a service that is there."""
-        client = self._clients.get(service) or self._caller.create_client(kind, service)
-        self._clients[service] = client
-        assert client.wait_for_service(timeout), self.told(f"no service {service}")
-        return client
+        """Return a client of a service that is there and, if a repetition matters, knows it."""
+        if service not in self._clients:
+            self.acquaint({service: kind}, timeout)
+        return self._clients[service]
 
-    def acquaint(self, **kinds):
-        """Have services know their clients: one that does not for 0.1 s drops its answer."""
+    def acquaint(self, kinds, timeout=PATIENCE):
+        """Make clients of services by name; a service drops the answer to a client it lacks."""
         for service, kind in kinds.items():
-            self.client(kind, service.replace("__", "/"))
-        time.sleep(INTRODUCTION)
+            client = self._clients[service] = self._caller.create_client(kind, service)
+            assert client.wait_for_service(timeout), self.told(f"no service {service}")
+        if not {*kinds.values()} <= {*REPEATABLE}:
+            time.sleep(INTRODUCTION)
 
     def call(self, kind, service, request=None, timeout=PATIENCE):
         """The answer of a service."""
@@ -252,10 +253,13 @@ class Ros:
         return future.result()
 
     def action(self, kind, name):
-        """A client of an action whose server is there."""
-        if name not in self._clients:
+        """Return a client of an action whose server is there and knows it."""
+        is_new = name not in self._clients
+        if is_new:
             self._clients[name] = ActionClient(self._caller, kind, name)
         assert self._clients[name].wait_for_server(PATIENCE), self.told(f"no action {name}")
+        if is_new:
+            time.sleep(INTRODUCTION)
         return self._clients[name]
 
     def answer(self, future, timeout=PATIENCE):
@@ -362,20 +366,6 @@ class Ros:
         while not self._closing.wait(POLL):
             for record in list(self._records):
                 record.poll()
-
-
-def _claim_domain():
-    """A domain id that no other test run has at present, and that no ``sim`` takes by itself."""
-    for domain in random.SystemRandom().sample(range(1, 60), 59):  # below those of `sim`
-        path = Path(tempfile.gettempdir(), f"arm_dynamics_test_domain_{domain}")
-        claim = os.open(path, os.O_CREAT | os.O_WRONLY, 0o666)
-        try:
-            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(claim)
-        else:
-            return claim, domain
-    raise RuntimeError("all domain ids from 1 to 59 are in use by tests")
 
 
 def _yaml(value):

@@ -29,7 +29,7 @@ class Motors(Driven):
         self.drives(self.start("hardware", **self._own(parameters)))
 
     def _own(self, parameters):
-        own = {"driver": "toy", "port": self.port, "rate": RATE}
+        own = {"driver": "toy", "port": self.port, "update_rate": RATE}
         return {**own, **parameters}
 
     def start(self, module, **parameters):

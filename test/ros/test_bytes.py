@@ -30,8 +30,8 @@ from trajectory_msgs.msg import (
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
-from arm_dynamics.ros import conversions, tool_messages
-from arm_dynamics.ros.capability_topics import read_takes
+from arm_dynamics.ros import conversions
+from arm_dynamics.ros.capability_topics import read_available
 from arm_dynamics.ros.decode import LIMITS, MAX_NAME_LENGTH, NAMES, POINTS, decode
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
@@ -81,29 +81,33 @@ TOPICS = {
     ),
     "target_pose": (
         PoseStamped(header=HEADER, pose=UPRIGHT),
-        read_by(PoseStamped, lambda m: tool_messages.read_pose(FRAMES, m)),
+        read_by(PoseStamped, lambda m: conversions.read_pose(FRAMES, m)),
     ),
     "target_twist": (
         TwistStamped(header=HEADER),
-        read_by(TwistStamped, lambda m: tool_messages.read_twist(FRAMES, m)),
+        read_by(TwistStamped, lambda m: conversions.read_twist(FRAMES, m)),
     ),
     "target_wrench": (
         WrenchStamped(header=HEADER),
-        read_by(WrenchStamped, lambda m: tool_messages.read_wrench(FRAMES, m)),
+        read_by(WrenchStamped, lambda m: conversions.read_wrench(FRAMES, m)),
     ),
     "path": (
         Path(header=HEADER, poses=[PoseStamped(header=HEADER, pose=UPRIGHT)]),
-        read_by(Path, lambda m: tool_messages.read_path(FRAMES, m)),
+        read_by(Path, lambda m: conversions.read_path(FRAMES, m)),
     ),
     "trajectory": (
         MultiDOFJointTrajectory(header=HEADER, joint_names=[ARM.tool_frame], points=[PLACED]),
-        read_by(MultiDOFJointTrajectory, lambda m: tool_messages.read_timed_poses(FRAMES, m)),
+        read_by(MultiDOFJointTrajectory, lambda m: conversions.read_timed_poses(FRAMES, m)),
     ),
     "capabilities": (
         DiagnosticArray(
-            status=[DiagnosticStatus(name="R1", values=[KeyValue(key="takes", value="effort")])]
+            status=[
+                DiagnosticStatus(
+                    name="R1", values=[KeyValue(key="available_interfaces", value="effort")]
+                )
+            ]
         ),
-        read_by(DiagnosticArray, read_takes),
+        read_by(DiagnosticArray, read_available),
     ),
     "/diagnostics": (
         DiagnosticArray(

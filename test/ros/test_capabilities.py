@@ -9,7 +9,7 @@ from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.control_loop import MAX_STATE_GAP
-from arm_dynamics.ros.command_output import MAX_COMMAND_GAP
+from arm_dynamics.ros.topic_driver import MAX_COMMAND_GAP
 
 from .link import JOINTS as FIVE
 from .link import Motion, trajectory
@@ -25,7 +25,7 @@ TICK = 2e-6
 @pytest.fixture(scope="module")
 def positions(tmp_path_factory):
     """An arm whose motors are commanded by positions, active."""
-    arm = Motors(tmp_path_factory.mktemp("positions"), interface="position")
+    arm = Motors(tmp_path_factory.mktemp("positions"), command_interface="position")
     try:
         assert arm.ask("configure")
         assert arm.ask("activate"), arm.ros.told("not activated")
@@ -63,10 +63,10 @@ def test_a_law_of_efforts_gets_no_command_to_motors_of_positions(positions, shar
     commands = shared.record(JointState, "joint_commands")
     law = positions.controller("pid_gravity")
     told = shared.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
-    for word in ("PidGravity commands effort", "joint 'J1' takes position", "here: position"):
+    for word in ("PidGravity commands effort", "joint 'J1' accepts position", "here: position"):
         assert word in told["message"]
     before = len(commands)
-    assert int(told["law_refused"]) > 0
+    assert int(told["controller_incompatible"]) > 0
     positions.news()
     assert len(commands) == before
     assert law.stop() == 0
@@ -82,7 +82,7 @@ def test_a_law_of_positions_moves_them_and_no_other_takes_its_place(positions, s
     shared.wait_for(lambda: np.abs(np.array(states.newest.position) - AWAY).max() < 0.01, "away")
     (answer,) = shared.set("joint_controller", controller="pid")
     assert not answer.successful
-    assert "joint 'J1' takes position: laws that work here: position" in answer.reason
+    assert "joint 'J1' accepts position; accepted controllers: position" in answer.reason
     assert law.stop() == 0
 
 
@@ -133,7 +133,7 @@ def test_a_simulated_arm_says_what_it_takes_and_refuses_likewise(ros):
     ros.start("simulator")
     ros.start("joint_controller", controller="position")
     told = ros.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
-    assert "Position commands position; joint 'R1' takes effort, voltage" in told["message"]
+    assert "PositionController = position; joint 'R1' accepts effort, voltage" in told["message"]
     assert "pid_gravity" in told["message"]
     ros.wait_for(lambda: len(states), "no joint_states")
     assert tuple(states.newest.name) == FIVE
@@ -162,6 +162,7 @@ def stands(shared, positions):
     return np.array(positions.news().position)
 
 
+@pytest.mark.quick(1)
 def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, shared, controller):
     """No states for a while, and a controller that is started again; both know the last goal."""
     law = controller("position")
@@ -200,10 +201,11 @@ def stamp(message):
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
 
 
+@pytest.mark.slow
 def test_a_simulated_arms_thin_margin_is_logged_before_it_moves(ros):
     """At the period of the simulator: 4 ms are too long for gains that hold with 1 ms."""
     for rate, thin in ((1000, False), (250, True)):
-        simulator = ros.start("simulator", arm="two_link", rate=float(rate), lockstep=True)
+        simulator = ros.start("simulator", arm="two_link", update_rate=float(rate), lockstep=True)
         law = ros.start("joint_controller", arm="two_link", controller="pid_gravity")
         ros.diagnosis("joint_controller", lambda values: values["message"] == "running")
         found = "margin < " in law.output and f"period of {1 / rate:g} s" in law.output

@@ -15,6 +15,8 @@ from arm_dynamics.ros.publisher_checks import LEASE
 from .link import trajectory
 from .motors import JOINTS, RATE, Motors
 
+pytestmark = pytest.mark.hardware
+
 ERROR = 2
 AWAY = np.array([0.6, -0.4])
 
@@ -89,7 +91,11 @@ def test_capabilities_are_latched(motors, shared):
     record = shared.record(DiagnosticArray, "capabilities", latched=True)
     shared.wait_for(lambda: len(record), "no capabilities")
     found = {s.name: {p.key: p.value for p in s.values} for s in record.newest.status}
-    told = {"takes": "effort", "interfaces": "effort, position", "effort": "measured"}
+    told = {
+        "available_interfaces": "effort",
+        "supported_interfaces": "effort, position",
+        "effort_source": "measured",
+    }
     for values in (found[joint] for joint in JOINTS):
         assert float(values.pop("control period [s]")) >= 0.999 / RATE
         assert 0.0 < float(values.pop("delay [periods]")) <= 2.0
@@ -106,7 +112,7 @@ def test_commands_move_nothing_while_the_arm_is_only_read(motors, shared):
 
 
 def test_parameters_count_from_configure_on(motors, shared):
-    (answer,) = shared.set("hardware", rate=100.0)
+    (answer,) = shared.set("hardware", update_rate=100.0)
     assert not answer.successful
     assert "clean up first" in answer.reason
 
@@ -128,7 +134,7 @@ def test_beside_another_publisher_of_joint_states_the_arm_is_not_activated(motor
     try:
         assert not motors.ask("activate")
         assert motors.life == "inactive"
-        told = motors.diagnosis(lambda values: "arm_conflict" in values)["last refusal"]
+        told = motors.diagnosis(lambda values: "arm_conflict" in values)["last rejected transition"]
         assert "several publishers on /joint_states: /hardware, /test_listener" in told
         assert f"killed is listed for up to {LEASE} s" in told
         torque(motors, "off")
@@ -172,6 +178,7 @@ def press(motors, how):
         os.kill(motors.process.pid, signal.SIGUSR1)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("how", ["service", "topic", "signal", "page"])
 def test_an_emergency_stop_is_latched_until_it_is_reset(active, how):
     shared = active.ros

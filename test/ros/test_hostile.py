@@ -79,7 +79,7 @@ def attack(ros, topics):
 def bad_parameter(ros, node):
     """A request that rclpy's own service raises for: nobody answers it."""
     request = SetParameters.Request(
-        parameters=[Parameter(name="rate", value=ParameterValue(type=200))]
+        parameters=[Parameter(name="update_rate", value=ParameterValue(type=200))]
     )
     ros.client(SetParameters, f"{node}/set_parameters").call_async(request)
 
@@ -138,17 +138,20 @@ def moves(ros, q):
 
 
 def test_damaged_bytes_on_every_topic_end_no_node(domain):
+    """While time stands: the next stamp of a running clock replaces one that was not taken yet."""
+    assert domain.pause().success
     attack(domain, SENT)
+    assert domain.pause(False).success
     alive(domain)
     for node, kind in (
-        ("simulator", "command_refused"),
-        ("simulator", "emergency_stop_refused"),
-        ("joint_controller", "state_refused"),
-        ("joint_controller", "trajectory_refused"),
-        ("joint_controller", "reference_refused"),
+        ("simulator", "command_rejected"),
+        ("simulator", "emergency_stop_rejected"),
+        ("joint_controller", "state_rejected"),
+        ("joint_controller", "trajectory_rejected"),
+        ("joint_controller", "reference_rejected"),
         ("joint_controller", "callback_failed"),  # rclpy's own clock
-        ("task_space_controller", "target_refused"),
-        ("task_space_controller", "state_refused"),
+        ("task_space_controller", "target_rejected"),
+        ("task_space_controller", "state_rejected"),
     ):
         found = domain.diagnosis(node, rejections(kind), f"{node} counted no {kind}")
         assert found[f"last {kind}"]
@@ -162,7 +165,7 @@ def test_a_request_that_the_middleware_cannot_handle_ends_no_node(domain):
         domain.diagnosis(
             node, lambda values, words=words: words in values.get("last callback_failed", "")
         )
-        assert domain.set(node, rate=1.0)  # it answers
+        assert domain.set(node, update_rate=1.0)  # it answers
     alive(domain)
 
 
@@ -177,27 +180,29 @@ def test_trajectories_of_too_many_points_are_rejected_with_the_number(domain):
     domain.publish(too_many(POINTS + 1), "joint_controller/joint_trajectory")
     words = f"points = {POINTS + 1}; expected at most {POINTS}"
     domain.diagnosis(
-        "joint_controller", lambda values: words in values.get("last trajectory_refused", "")
+        "joint_controller", lambda values: words in values.get("last trajectory_rejected", "")
     )
     client = domain.action(FollowJointTrajectory, "joint_controller/follow_joint_trajectory")
     goal = FollowJointTrajectory.Goal(trajectory=too_many(5 * POINTS))
     assert not domain.answer(client.send_goal_async(goal)).accepted
     words = f"INVALID_GOAL: points = {5 * POINTS}; expected at most {POINTS}"
-    found = domain.diagnosis("joint_controller", lambda values: "goal_refused" in values)
-    assert words in found["last goal_refused"]
+    found = domain.diagnosis("joint_controller", lambda values: "goal_rejected" in values)
+    assert words in found["last goal_rejected"]
     moves(domain, INITIAL - 0.1)
 
 
 def test_requests_that_are_too_large_are_rejected_with_the_number(domain):
-    names = GetParameters.Request(names=["rate"] * ITEMS)
+    names = GetParameters.Request(names=["update_rate"] * ITEMS)
     service = "simulator/get_parameters"
     assert len(domain.call(GetParameters, service, names).values) == ITEMS
-    names.names.append("rate")
+    names.names.append("update_rate")
     assert not domain.call(GetParameters, service, names).values
     words = f"get_parameters: names: items = {ITEMS + 1}; expected at most {ITEMS}"
     domain.diagnosis("simulator", lambda values: words in values.get("last request_rejected", ""))
     value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value="x" * TEXT)
-    request = SetParametersAtomically.Request(parameters=[Parameter(name="rate", value=value)])
+    request = SetParametersAtomically.Request(
+        parameters=[Parameter(name="update_rate", value=value)]
+    )
     service = "joint_controller/set_parameters_atomically"
     answer = domain.call(SetParametersAtomically, service, request).result
     assert not answer.successful
@@ -217,6 +222,7 @@ def test_another_simulator_is_noticed_by_controllers_and_by_the_first(domain):
     moves(domain, INITIAL)
 
 
+@pytest.mark.slow
 def test_when_the_first_controller_is_killed_the_second_takes_over_without_a_jump(domain):
     """Its process stays in ROS's graph for 20 s; nobody waits as long."""
     states = domain.arm_states
@@ -237,7 +243,7 @@ def test_when_the_first_controller_is_killed_the_second_takes_over_without_a_jum
 
 @pytest.fixture(scope="module", params=["position", "effort"])
 def motors(tmp_path_factory, request):
-    arm = Motors(tmp_path_factory.mktemp("motors"), interface=request.param)
+    arm = Motors(tmp_path_factory.mktemp("motors"), command_interface=request.param)
     limits = load_arm(arm.arm).effort_limit
     arm.rival = {"position": {"position": [1.0, -1.0]}, "effort": {"effort": limits}}[request.param]
     try:
@@ -270,12 +276,13 @@ def rival(motors):
         thread.join()
 
 
+@pytest.mark.quick(1)
 def test_neither_bytes_nor_a_second_commander_take_a_physical_arms_torque(motors):
     """Nor where the node stands still for longer than a commander may be silent."""
     before = np.array(motors.news().position)
     attack(motors.ros, ("joint_commands", "voltage_commands", "emergency_stop", "joint_states"))
     bad_parameter(motors.ros, "hardware")
-    for kind in ("command_refused", "emergency_stop_refused", "callback_failed"):
+    for kind in ("command_rejected", "emergency_stop_rejected", "callback_failed"):
         motors.diagnosis(lambda values, k=kind: k in values)
     first = len(motors.states)
     with rival(motors):

@@ -10,7 +10,7 @@ from geometry_msgs.msg import TransformStamped
 from arm_dynamics import load_arm
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.dynamics.kinematics.frames import link_placements, pose
-from arm_dynamics.ros import state_topics as module
+from arm_dynamics.ros import frames as module
 from arm_dynamics.ros.frames import Frames
 
 ARM = load_arm("puma560", ["J5"])
@@ -53,7 +53,7 @@ def test_placements_lead_from_the_base_to_every_link():
 def test_transforms_come_at_once_again_and_again_and_end_with_the_compilation(monkeypatch):
     kind = SimpleNamespace(TFMessage=SimpleNamespace)
     monkeypatch.setattr(module, "import_module", lambda name: {"tf2_msgs.msg": kind}[name])
-    monkeypatch.setattr(module, "PERIOD", 0.001)
+    monkeypatch.setattr(module, "TRANSFORM_PERIOD", 0.001)
     node = Publisher()
     with module.initial_transforms(node, ARM, FRAMES, START):
         until = time.monotonic() + 60

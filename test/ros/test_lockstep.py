@@ -61,6 +61,7 @@ def busy_loops():
         loop.wait()
 
 
+@pytest.mark.slow
 def test_a_busy_machine_changes_no_bit(quiet, busy_loops):
     assert_same(pair(), quiet, 50)  # a busy recorder misses most
 

@@ -5,7 +5,8 @@ import os
 import pytest
 import yaml
 
-from .link import GAINS, _claim_domain
+from .domain import claim_domain
+from .link import GAINS
 
 import rclpy  # isort: skip
 from rclpy.parameter import (
@@ -37,7 +38,7 @@ PORTS = ("-p", "viewer:port:=0", "-p", "joint_sliders:port:=0")
 
 @pytest.fixture(scope="module")
 def domain():
-    claim, number = _claim_domain()
+    claim, number = claim_domain()
     yield number
     os.close(claim)
 

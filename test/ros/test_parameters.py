@@ -6,7 +6,7 @@ from rcl_interfaces.msg import ParameterType
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller
-from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import build_gain_table
 from arm_dynamics.dynamics.rigid_body import gravity
 
 from .link import GAINS, INITIAL, LOCKSTEP, Motion
@@ -41,7 +41,7 @@ def test_every_parameter_is_described_and_live_numbers_are_ranged(shared, states
             assert descriptor.floating_point_range, f"{name} has no range"
 
 
-@pytest.mark.parametrize("name", ["rate", "dt", "integrator", "lockstep", "arm"])
+@pytest.mark.parametrize("name", ["update_rate", "dt", "integrator", "lockstep", "arm"])
 def test_what_only_the_start_can_set_is_read_only(shared, states, name):
     value = shared.get("simulator", name)
     result = shared.set("simulator", **{name: value})[0]
@@ -134,7 +134,7 @@ def test_a_wrong_type_is_refused(shared, states):
 
 def test_simulated_time_runs_as_fast_as_asked(ros):
     states = ros.states()
-    ros.start("simulator", rate=100.0)
+    ros.start("simulator", update_rate=100.0)
     ros.wait_until(states, 0.1)
     for factor in (2.0, 0.5):
         assert ros.set("simulator", real_time_factor=factor)[0].successful

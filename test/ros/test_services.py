@@ -105,7 +105,7 @@ def test_after_a_pause_time_goes_on_without_a_jump(shared, states):
 
 @pytest.mark.parametrize(
     ("settings", "pose"),
-    [({"reset_positions": POSE}, POSE), ({"reset_pose": "zero"}, [0.0] * 5)],
+    [({"reset_positions": POSE}, POSE), ({"reset_configuration": "zero"}, [0.0] * 5)],
 )
 def test_reset_puts_the_arm_at_rest_where_asked(shared, states, settings, pose):
     for name, value in settings.items():
@@ -122,7 +122,7 @@ def test_reset_puts_the_arm_at_rest_where_asked(shared, states, settings, pose):
     assert motion.t[0] >= before
     assert (np.diff(motion.stamps) > 0).all()
     assert shared.set("simulator", reset_positions=[])[0].successful
-    assert shared.set("simulator", reset_pose="initial")[0].successful
+    assert shared.set("simulator", reset_configuration="initial")[0].successful
     assert shared.trigger("simulator/reset").success
     shared.wait_for(lambda: np.allclose(states.newest.position, INITIAL, atol=1e-6), "no reset")
 
@@ -130,7 +130,7 @@ def test_reset_puts_the_arm_at_rest_where_asked(shared, states, settings, pose):
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("reset_pose", "upside_down", ["upside_down", "initial", "zero"]),
+        ("reset_configuration", "upside_down", ["upside_down", "initial", "zero"]),
         ("reset_positions", [0.0] * 3, ["reset_positions", "5"]),
         ("reset_positions", [0.0, 0.0, 0.7, 0.0, 0.0], ["R3", "0.7", "0.6"]),
         ("reset_positions", [0.0, float("nan"), 0.0, 0.0, 0.0], ["reset_positions", "nan"]),

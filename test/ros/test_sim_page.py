@@ -90,6 +90,7 @@ def test_a_goal_waits_for_the_end_of_a_tour_that_is_not_known_yet(running, ready
     assert asked == ([] if ended else [False])
 
 
+@pytest.mark.slow
 def test_every_page_shows_the_same_and_each_can_act(sim):
     with Panel(sim.page._url) as other:
         other.wait_for(lambda: "R5" in other.sliders, "no sliders")
@@ -110,6 +111,7 @@ def test_pause_and_continue(sim):
     sim.ros.wait_longer(sim.states, 0.1)
 
 
+@pytest.mark.slow
 def test_reset_puts_the_arm_at_its_initial_pose(sim):
     sim.page.set("R1", -0.5)
     sim.page.wait_for(lambda: sim.q[0] < -0.4, "R1 did not move")
@@ -136,6 +138,7 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_goes_on(sim):
     assert "EMERGENCY" not in sim.process.output
 
 
+@pytest.mark.slow
 def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
     before, start = sim.rest(), len(sim.states)
     sim.page.push("Push")
@@ -151,6 +154,7 @@ def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
     assert np.abs(Motion(sim.states.messages(-10)).v).max() < 0.1
 
 
+@pytest.mark.slow
 def test_payload_of_the_arm_and_of_the_controllers_model(sim):
     """A value that another client sets is shown, too."""
     sim.rest()
@@ -190,6 +194,7 @@ def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reas
     sim.says(f"R5: p = {before:g}")
 
 
+@pytest.mark.slow
 def test_voltages_of_the_motors_can_be_plotted(sim):
     """As the simulator reports them; five_dof's motors have no thermal model."""
     choice = sim.page.wait_for(lambda: sim.page.named("Plot"), "no plot")[0]
@@ -201,6 +206,7 @@ def test_voltages_of_the_motors_can_be_plotted(sim):
     sim.page.update(choice, value="voltage [V]")
 
 
+@pytest.mark.slow
 def test_what_no_control_sends_moves_nothing(sim):
     before = sim.rest()
     slider = sim.page.named("R1", "Slider")[0]

@@ -14,7 +14,7 @@ from .link import GAINS, INITIAL, JOINTS, LOCKSTEP, Motion
 def run(shared):
     """One second in lockstep at 250 Hz: the simulator, every state and every tick."""
     states, ticks = shared.states(), shared.record(Clock, "/clock")
-    simulator = shared.start("simulator", rate=250.0, **LOCKSTEP)
+    simulator = shared.start("simulator", update_rate=250.0, **LOCKSTEP)
     shared.wait_for(lambda: len(states) and len(ticks), "no state and no clock")
     shared.start("joint_controller", GAINS)
     shared.wait_until(states, 1.0)

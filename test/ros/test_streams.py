@@ -109,9 +109,9 @@ def test_commands_drive_the_arm_until_they_cease(shared, loop, interface):
 
 def test_commands_and_parameters_are_checked(shared, loop):
     shared.publish(Float64MultiArray(data=[0.0] * 4), COMMANDS)
-    values = shared.diagnosis("joint_controller", lambda values: "command_refused" in values)
+    values = shared.diagnosis("joint_controller", lambda values: "command_rejected" in values)
     assert (
-        f"4 values; expected one position of each of {JOINTS[0]}" in values["last command_refused"]
+        f"4 values; expected one position of each of {JOINTS[0]}" in values["last command_rejected"]
     )
     result = shared.set("joint_controller", **{"commands.interface": "effort"})[0]
     assert "expected one of position, velocity" in result.reason

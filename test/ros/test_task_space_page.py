@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pytest
 import yaml
 
 from .link import LOCKSTEP
@@ -58,13 +59,14 @@ def test_every_command_of_the_page_is_taken(ros):
         )
         ros.wait_longer(states, 2.0)
     said = ros.diagnosis(NODE, lambda v: v["message"] == "running")
-    assert not {"target_refused", "target_ignored", "out_of_reach"} & set(said), said
+    assert not {"target_rejected", "target_ignored", "out_of_reach"} & set(said), said
     for _, name, value in SET:
         if ".tool." not in name:
             assert ros.set(NODE, **{name: float(value)})[0].successful, name
     assert ros.stop_all() == [0, 0], ros.told("")
 
 
+@pytest.mark.slow
 def test_the_page_s_springs_are_those_of_impedance(ros):
     ros.start(NODE, controller="impedance")
     springs = [(name, float(value)) for _, name, value in SET if ".tool." in name]

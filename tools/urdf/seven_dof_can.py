@@ -139,7 +139,13 @@ def _joint(i: int, turn: Vector) -> JointSpec:
         damping=viscous,
         friction=dry,
         motor=_motor(drive),
-        wiring={"id": str(i + 1), "motor": drive.name, "sign": "1", "offset": "0", "ratio": "1"},
+        wiring={
+            "id": str(i + 1),
+            "motor": drive.name,
+            "sign": "1",
+            "offset": "0",
+            "mechanical_reduction": "1",
+        },
     )
 
 

@@ -155,7 +155,7 @@ def _joint(i: int, row: JointRow, volts: str) -> JointSpec:
         lower=row.limits[0],
         upper=row.limits[1],
         motor=MotorSpec("dc_motor", constants, commands=("effort",)),
-        wiring={**wiring, "ratio": "1"},
+        wiring={**wiring, "mechanical_reduction": "1"},
     )
 
 

@@ -1,4 +1,4 @@
-"""What cases are drawn from."""
+"""Distribution of the cases of a gain search."""
 
 from __future__ import annotations
 
@@ -11,14 +11,33 @@ from arm_dynamics.simulation.simulation import steps_per_period
 
 @dataclass(frozen=True)
 class CaseDistribution:
-    """What cases are drawn from: uniform within what is given here.
+    """Uniform distribution of cases within these bounds.
 
-    payload [kg]: up to this, unknown to the law; one case in six has none, one all of it. error:
-    share by which masses, inertias, friction and motor constants, the supply voltage among them,
-    are off either way; an effort command gives Kt / Kt,nominal of itself. step [rad or m]: most
-    that a joint's reference jumps at the start. dts [s]: time steps, in turn. period, duration
-    [s]; noise_q [rad], noise_v [rad/s]: standard deviations of what is measured. interface and
-    delay as in ``rollout_closed_loop``: by default commands act one period late, as over topics.
+    Attributes
+    ----------
+    payload : float
+        Largest unmodeled payload [kg]; one case in six has none, one the largest.
+    model_error : float
+        Largest relative error of masses, inertias, friction, motor constants and supply voltage;
+        an effort command gives Kt / Kt,nominal of itself.
+    step_size : float
+        Largest step of a joint's reference at the start [rad or m].
+    dts : tuple of float
+        Time steps [s], in turn.
+    period, duration : float
+        Control period and simulated time [s].
+    noise_q, noise_v : float
+        Standard deviations of the measured positions [rad] and velocities [rad/s].
+    interface : str
+        "effort" or "voltage".
+    delay : bool
+        Commands act one period late, as over topics.
+
+    Raises
+    ------
+    InvalidValue
+        If a value is out of range, or a time step does not divide the period.
+
     """
 
     payload: float = 0.5
@@ -35,12 +54,12 @@ class CaseDistribution:
     def __post_init__(self) -> None:
         check_float("payload [kg]", self.payload, lower=0)
         if check_float("model_error", self.model_error, lower=0) >= 1:
-            raise InvalidValue(f"error = {self.model_error:g}: a share below 1 is expected")
-        check_float("step [rad]", self.step_size, lower=0)
+            raise InvalidValue(f"model_error = {self.model_error:g}; expected below 1")
+        check_float("step_size [rad]", self.step_size, lower=0)
         check_float("period [s]", self.period, above=0)
         check_float("duration [s]", self.duration, lower=self.period)
         if not self.dts:
-            raise InvalidValue("no time steps: at least one is expected")
+            raise InvalidValue("dts = (); expected at least one time step")
         for dt in self.dts:
             steps_per_period(self.period, dt)
         steps_per_period(self.duration, self.period)

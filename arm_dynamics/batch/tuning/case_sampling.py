@@ -1,4 +1,4 @@
-"""Cases drawn by a seed: poses, payloads, models that are wrong, time steps in turn."""
+"""Random cases of a gain search: configurations, payloads, actual arms, time steps in turn."""
 
 from __future__ import annotations
 
@@ -6,45 +6,54 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.variation import variable_names
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.batch.tuning.cases import Cases
-from arm_dynamics.batch.tuning.uncertain_parameters import (
-    SHARED,
-    UNCERTAIN,
-    arm_with_values,
-    nominal_values,
-)
+from arm_dynamics.batch.tuning.tolerance import COUPLED, UNCERTAIN, variable_values
+from arm_dynamics.batch.variation import rollout_arm, variable_names
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
-INSIDE = 0.1
-"""Share of a joint's range that poses keep away from either limit."""
-HOLDABLE = 0.7
-"""Largest share of a joint's weakest motor that a pose's weight may take."""
+RANGE_MARGIN = 0.1
+"""Fraction of a joint's range that configurations keep from either limit."""
+MAX_GRAVITY_FRACTION = 0.7
+"""Largest gravity torque of a configuration, as a fraction of the weakest motor's limit."""
 MAX_STEP_DECAY = 1.8
-"""Largest decay in one time step, 2 being where steps turn unstable whatever the gains."""
-MODELS, POSES = 20, 50
-"""Models, and poses of each, that are tried for a case."""
+"""Largest decay in one time step; from 2 on a step is unstable with any gains."""
+MODELS, CONFIGURATIONS = 20, 50
+"""Tried models of a case, and configurations of each."""
 
 
-def draw(arm: ArmModel, count: int, seed: int, conditions: CaseDistribution) -> Cases:
-    """``count`` cases; case k is the same for a seed, whatever the count.
+def draw_cases(arm: ArmModel, count: int, seed: int, conditions: CaseDistribution) -> Cases:
+    """Draw cases; case k depends on the seed only, not on their number.
 
-    Raises InvalidValue for no cases, and for an arm that finds no pose which it can hold.
+    Parameters
+    ----------
+    arm : ArmModel
+        Nominal arm.
+    count : int
+        Number of cases.
+    seed : int
+        Seed.
+    conditions : CaseDistribution
+        Distribution.
+
+    Raises
+    ------
+    InvalidValue
+        If ``count`` is below 1, or the arm cannot hold any drawn configuration.
+
     """
     if count < 1:
-        raise InvalidValue(f"{count} cases: at least 1 is expected")
-    _require_held(arm, np.random.default_rng([seed, count]), conditions)
-    nominal = {
-        name: values for name in variable_names(arm) if (values := nominal_values(arm, name)).any()
-    }
+        raise InvalidValue(f"cases = {count}; expected at least 1")
+    _require_holdable_payload(arm, np.random.default_rng([seed, count]), conditions)
+    nominal = {name: variable_values(arm, name) for name in variable_names(arm)}
+    nominal = {name: values for name, values in nominal.items() if values.any()}
     nominal.pop("payload", None)
     dts = np.array(conditions.dts)[np.arange(count) % len(conditions.dts)]
     rows = [
-        _one(arm, np.random.default_rng([seed, k]), conditions, nominal, float(dt))
+        _draw_case(arm, np.random.default_rng([seed, k]), conditions, nominal, float(dt))
         for k, dt in enumerate(dts)
     ]
     start, target = (np.array([row[i] for row in rows]) for i in range(2))
@@ -52,87 +61,94 @@ def draw(arm: ArmModel, count: int, seed: int, conditions: CaseDistribution) -> 
     return Cases(arm, conditions, start, target, dts, varied, seed)
 
 
-def _one(
+def _draw_case(
     arm: ArmModel,
     random: np.random.Generator,
     c: CaseDistribution,
     nominal: Mapping[str, Vector],
     dt: float,
 ) -> tuple[Vector, Vector, dict[str, Vector]]:
-    """Start, target and variations of one case; another model where no pose suits the first."""
+    """Start, target and values of the actual arm; the first arm with suitable configurations."""
     for _ in range(MODELS):
-        values = _values(arm, random, c, nominal)
-        poses = _poses(arm, random, c, arm_with_values(arm, values), dt)
-        if poses is not None:
-            return *poses, values
+        values = _draw_values(arm, random, c, nominal)
+        actual = rollout_arm(arm, {name: row.tolist() for name, row in values.items()})
+        pair = _draw_configurations(arm, random, c, actual, dt)
+        if pair is not None:
+            return *pair, values
     raise InvalidValue(
-        f"arm '{arm.name}': none of {MODELS} models, {POSES} poses each, is held by its motors and"
-        f" stable in steps of {dt:g} s: a smaller payload, error or time step is expected"
+        f"arm '{arm.name}': cases that the motors can hold in steps of {dt:g} s = 0 of {MODELS}"
+        f" models with {CONFIGURATIONS} configurations; expected one; reduce payload, model error"
+        " or time step"
     )
 
 
-def _values(
+def _draw_values(
     arm: ArmModel, random: np.random.Generator, c: CaseDistribution, nominal: Mapping[str, Vector]
 ) -> dict[str, Vector]:
-    """What the arm of one case is in truth."""
+    """Values of the actual arm of one case."""
     payload = np.clip(random.uniform(-0.25, 1.25), 0.0, 1.0) * c.payload
     values: dict[str, Vector] = {"payload": np.array([arm.payload.mass + payload])}
     factors: dict[str, Vector] = {}
     for name, row in nominal.items():
         if name in UNCERTAIN:
-            factors[name] = factors.get(SHARED.get(name, ""), random.uniform(-1, 1, arm.nv))
+            factors[name] = factors.get(COUPLED.get(name, ""), random.uniform(-1, 1, arm.nv))
             values[name] = row * (1 + c.model_error * factors[name])
     return values
 
 
-def _poses(
-    arm: ArmModel, random: np.random.Generator, c: CaseDistribution, true: ArmModel, dt: float
+def _draw_configurations(
+    arm: ArmModel, random: np.random.Generator, c: CaseDistribution, actual: ArmModel, dt: float
 ) -> tuple[Vector, Vector] | None:
-    """Two poses within the limits, at most ``step`` apart, that a case can be about."""
-    lower, upper = _inner(arm)
-    for _ in range(POSES):
+    """Two holdable configurations within the limits, at most ``step_size`` apart, or None."""
+    lower, upper = _inner_range(arm)
+    for _ in range(CONFIGURATIONS):
         start = random.uniform(lower, upper)
         target = np.clip(start + c.step_size * random.uniform(-1, 1, arm.nv), lower, upper)
-        if all(_held(true, q, c) and _steady(true, q, dt, c.interface) for q in (start, target)):
-            return start, target
+        pair = (start, target)
+        if all(_is_holdable(actual, q, c) and _is_stable(actual, q, dt, c.interface) for q in pair):
+            return pair
     return None
 
 
-def _require_held(arm: ArmModel, random: np.random.Generator, c: CaseDistribution) -> None:
-    """Refuse a payload that no pose can carry; cases would only ever be drawn without it."""
+def _require_holdable_payload(
+    arm: ArmModel, random: np.random.Generator, c: CaseDistribution
+) -> None:
+    """Raise InvalidValue for a payload that no configuration can hold."""
     loaded = arm.with_payload(arm.payload.mass + c.payload, arm.payload.centre)
-    if not any(_held(loaded, random.uniform(*_inner(arm)), c) for _ in range(MODELS * POSES)):
+    tries = MODELS * CONFIGURATIONS
+    if not any(_is_holdable(loaded, random.uniform(*_inner_range(arm)), c) for _ in range(tries)):
         raise InvalidValue(
-            f"payload = {c.payload:g} kg: in none of {MODELS * POSES} poses does arm '{arm.name}'"
-            f" hold it with {HOLDABLE:.0%} of its weakest motors: a smaller payload is expected"
+            f"arm '{arm.name}': payload = {c.payload:g} kg; expected one that"
+            f" {MAX_GRAVITY_FRACTION:.0%} of the weakest motors' limits hold in one of {tries}"
+            " configurations; reduce it"
         )
 
 
-def _inner(arm: ArmModel) -> tuple[Vector, Vector]:
-    """The range of poses (nv,), (nv,): away from the limits; one turn where there are none."""
+def _inner_range(arm: ArmModel) -> tuple[Vector, Vector]:
+    """Range of configurations (nv,), (nv,), away from the limits; one turn without limits."""
     lower = np.where(np.isfinite(arm.lower), arm.lower, -np.pi)
     upper = np.where(np.isfinite(arm.upper), arm.upper, np.pi)
-    margin = INSIDE * (upper - lower)
+    margin = RANGE_MARGIN * (upper - lower)
     return lower + margin, upper - margin
 
 
-def _held(true: ArmModel, q: Vector, c: CaseDistribution) -> bool:
-    """Whether the motors, as weak as they may be, can hold ``q``."""
-    limit = HOLDABLE * (1 - c.model_error) * true.effort_limit
-    return bool((np.abs(gravity(true, q)) <= limit).all())
+def _is_holdable(actual: ArmModel, q: Vector, c: CaseDistribution) -> bool:
+    """Whether the weakest motors within the model error can hold ``q``."""
+    limit = MAX_GRAVITY_FRACTION * (1 - c.model_error) * actual.effort_limit
+    return bool((np.abs(gravity(actual, q)) <= limit).all())
 
 
-def _steady(true: ArmModel, q: Vector, dt: float, interface: str) -> bool:
-    """Whether a time step is stable at ``q`` without any control.
+def _is_stable(actual: ArmModel, q: Vector, dt: float, interface: str) -> bool:
+    """Whether a time step is stable at ``q`` without control: dt λ_max(M⁻¹ B) < MAX_STEP_DECAY.
 
-    dt λ_max(M⁻¹ B) < 2, B what joints and motors damp by, the back-EMF under a voltage too.
+    B is the damping of joints and motors, with the back-EMF under a voltage.
     """
     by_voltage = interface == "voltage"
     damping = np.diag(
         [
             joint.damping + (a.step_damping(dt) if by_voltage else a.viscous_friction)
-            for joint, a in zip(true.joints, true.actuators, strict=True)
+            for joint, a in zip(actual.joints, actual.actuators, strict=True)
         ]
     )
-    rates = np.linalg.eigvals(np.linalg.solve(mass_matrix(true, q), damping))
+    rates = np.linalg.eigvals(np.linalg.solve(mass_matrix(actual, q), damping))
     return bool(dt * rates.real.max() < MAX_STEP_DECAY)

@@ -1,7 +1,7 @@
-"""The costs of a search in the order in which they were asked for: all that resuming needs.
+"""Costs of a search in the order of their evaluation, from which a search is resumed.
 
-Both optimisers are functions of a seed and of these numbers; running them again over the tape
-brings them to where they were, exactly.
+Both optimizers are functions of a seed and of these numbers: running them over the log restores
+their state exactly.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from arm_dynamics.core.errors import ConfigError
 
 VERSION = 1
 POINT_TOLERANCE = 1e-9
-"""Relative difference of a sum over points above which they are other points."""
+"""Relative difference of the sums of points above which they differ."""
 
 
 class EvaluationLog:
-    """Blocks (mark, sum over the points, costs); read from the front, then written to.
+    """Blocks (mark, sum over the points, costs), read from the front, then appended.
 
-    mark says which optimiser asked, and what it started from.
+    The mark is the optimizer and its start.
     """
 
     def __init__(self, blocks: list[tuple[str, float, list[float]]] | None = None) -> None:
@@ -34,14 +34,14 @@ class EvaluationLog:
 
     @property
     def replaying(self) -> bool:
-        """Whether the next costs are known already."""
+        """Whether the next costs are in the log."""
         return self._next < len(self._blocks)
 
     def read(self, mark: str, points: Vector) -> Vector | None:
-        """The known costs of ``points`` (m, n), or None where the tape ends.
+        """Return the logged costs of ``points`` (m, n), or None at the end of the log.
 
-        A block with another mark ends the tape there: what follows belonged to a search that
-        changed over earlier. Raises ConfigError for other points than were asked about.
+        A block with another mark ends the log: the logged search changed its optimizer earlier.
+        Raises ConfigError if the logged points differ.
         """
         if not self.replaying:
             return None
@@ -52,30 +52,31 @@ class EvaluationLog:
         here = float(points.sum())
         if len(costs) != len(points) or abs(here - total) > POINT_TOLERANCE * (1 + abs(total)):
             raise ConfigError(
-                "the state was written by a search that goes another way (another version of this"
-                " package or its libraries): start anew without --resume"
+                f"resume: sum of points = {here:.9g}; expected {total:.9g} as in the saved state,"
+                " which another version of the package or its libraries wrote; start without --resume"
             )
         self._next += 1
         return np.array(costs)
 
     def write(self, mark: str, points: Vector, costs: Vector) -> None:
-        """Append what was just found."""
+        """Append evaluated costs."""
         self._blocks.append((mark, float(points.sum()), costs.tolist()))
         self._next += 1
 
     def save(self, file: Path, settings: Mapping[str, Any]) -> None:
-        """Write the tape and the ``settings`` that it holds for, whole or not at all.
-
-        Raises ConfigError when the file cannot be written.
-        """
+        """Write the log and its ``settings`` atomically; raises ConfigError if that fails."""
         whole = {"version": VERSION, "settings": dict(settings), "blocks": self._blocks}
         replace_text(file, json.dumps(whole))
 
 
 def load_log(file: Path, settings: Mapping[str, Any]) -> EvaluationLog:
-    """The tape of a search with the same ``settings``.
+    """Load the log of a search with the same ``settings``.
 
-    Raises ConfigError when there is none, it cannot be read, or a setting differs (by name).
+    Raises
+    ------
+    ConfigError
+        If the file does not exist or cannot be read, or a setting differs.
+
     """
     try:
         whole = json.loads(file.read_text(encoding="utf-8"))
@@ -83,17 +84,19 @@ def load_log(file: Path, settings: Mapping[str, Any]) -> EvaluationLog:
         blocks = [(str(m), float(s), [float(c) for c in costs]) for m, s, costs in whole["blocks"]]
     except FileNotFoundError as error:
         raise ConfigError(
-            f"nothing to resume: {file} does not exist; start without --resume, or name the"
-            " folder of the search with --out"
+            f"resume: {file} = missing; expected the state of a search; start without --resume, or"
+            " select its folder with --output"
         ) from error
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ConfigError(f"{file} is not the state of a search: {error}") from error
+        raise ConfigError(f"{file}: {error}; expected the state of a search") from error
     if version != VERSION:
-        raise ConfigError(f"{file}: version {version}, {VERSION} expected: start anew")
+        raise ConfigError(
+            f"{file}: version = {version}; expected {VERSION}; start without --resume"
+        )
     for name, value in json.loads(json.dumps(dict(settings))).items():
         if then.get(name) != value:
             raise ConfigError(
-                f"resume: {name} = {value}, the search in {file.parent} has {then.get(name)}:"
-                " give the same options, or start without --resume"
+                f"resume: {name} = {value}; expected {then.get(name)} as in {file.parent}; use the"
+                " same options, or start without --resume"
             )
     return EvaluationLog(blocks)

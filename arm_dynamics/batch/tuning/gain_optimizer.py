@@ -1,4 +1,4 @@
-"""The minimum of a costly function: CMA-ES by generations, then Nelder and Mead's simplex."""
+"""Minimum of an expensive function: CMA-ES by generations, then a Nelder-Mead simplex."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.requirements import to_install
 
 Costs = Callable[[Vector], Vector]
-"""Points (m, n) → costs (m,)."""
-SPREAD = 0.4
-"""Standard deviation of the first generation about the start."""
-EVOLVED = 0.9
-"""Share of the budget that the evolution may take before the simplex follows."""
-SIMPLEX = 0.05
-"""Side of the first simplex."""
+"""Points (m, n) -> costs (m,)."""
+INITIAL_SPREAD = 0.4
+"""Standard deviation of the first generation."""
+EVOLUTION_FRACTION = 0.9
+"""Fraction of the budget for the evolution; the rest is for the simplex."""
+SIMPLEX_STEP = 0.05
+"""Edge of the first simplex."""
 POPULATION = 24
-SMALL_STEP, FLAT = 1e-4, 1e-7
-"""Evolution and simplex end once points, or costs, differ by less."""
+POINT_TOLERANCE, COST_TOLERANCE = 1e-4, 1e-7
+"""Evolution and simplex end if points, or costs, differ by less."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Points that may be tried, and seconds; one more generation may begin before they end."""
+    """Limits of a search: evaluated points, and time [s] after which no generation starts."""
 
     evaluations: int
     seconds: float = inf
 
     def __post_init__(self) -> None:
         if self.evaluations < 1:
-            raise InvalidValue(f"budget = {self.evaluations}: at least 1 evaluation is expected")
+            raise InvalidValue(f"budget = {self.evaluations} evaluations; expected at least 1")
         if self.seconds != inf:
             check_float("seconds", self.seconds, above=0)
 
 
 @dataclass(frozen=True)
 class Generation:
-    """Points just tried: how many so far, best cost so far, spread (standard deviation) of x.
+    """Points just evaluated: their total number, the best cost, the standard deviation of x.
 
-    A simplex tries one point after another: the spread is that of its last size + 1.
+    A simplex evaluates single points: the standard deviation is that of the last size + 1.
     """
 
     stage: str
@@ -60,7 +60,7 @@ class Generation:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best point, its cost, and why the search ended: "converged", "budget" or "stopped"."""
+    """Best point, its cost, and the reason of the end: "converged", "budget" or "stopped"."""
 
     x: Vector
     cost: float
@@ -69,7 +69,7 @@ class SearchResult:
 
     @property
     def tried(self) -> int:
-        """Points tried."""
+        """Number of evaluated points."""
         return self.history[-1].evaluations
 
 
@@ -79,12 +79,17 @@ class _Spent(Exception):
 
 @dataclass(eq=False)
 class GainOptimizer:
-    """min f(x), |x_i| <= bound, from x = 0; the same for a seed and a budget of evaluations.
+    """Minimization of f(x), |x_i| <= bound, from x = 0; reproducible by seed and evaluations.
 
-    The start itself is tried first, so that the result is never worse. ``observe`` hears of
-    every generation. Ctrl-C ends the search and keeps the best; before there is one, it goes
-    on to the caller. Sources: N. Hansen and A. Ostermeier, Evolutionary Computation 9 (2001);
-    J. Nelder and R. Mead, Computer Journal 7 (1965).
+    The start is evaluated first, so that the result is never worse. ``observe`` is called with each
+    generation. Ctrl-C ends the search and keeps the best point; before the first evaluation it is
+    raised to the caller.
+
+    References
+    ----------
+    N. Hansen, A. Ostermeier, Evolutionary Computation 9 (2001).
+    J. Nelder, R. Mead, Computer Journal 7 (1965).
+
     """
 
     costs: Costs
@@ -96,9 +101,13 @@ class GainOptimizer:
     observe: Callable[[Generation], None] = lambda generation: None
 
     def run(self, budget: Budget) -> SearchResult:
-        """Search until it converges or ``budget`` ends.
+        """Search until convergence or the end of ``budget``.
 
-        Raises ArmDynamicsError when the library cma is missing.
+        Raises
+        ------
+        ArmDynamicsError
+            If the library cma is missing.
+
         """
         self._budget, self._until = budget, time.monotonic() + budget.seconds
         self._tried, self._history = 0, list[Generation]()
@@ -119,23 +128,23 @@ class GainOptimizer:
 
     def _evolve(self) -> None:
         evolution = _evolution(self.size, self.bound, self.seed, self.population)
-        most = EVOLVED * self._budget.evaluations
-        while not evolution.stop() and self._tried + self.population <= most and self._in_time():
+        limit = EVOLUTION_FRACTION * self._budget.evaluations
+        while not evolution.stop() and self._tried + self.population <= limit and self._in_time():
             points = np.array(evolution.ask())
             evolution.tell(list(points), self._cost("evolve", points).tolist())
 
     def _refine(self) -> None:
-        """From the best so far; a point outside the bounds is tried at its nearest within."""
+        """Simplex from the best point; a point outside of the bounds is replaced by the nearest."""
         mark, start = f"refine from {self._tried}", self._x.copy()
         self._last = self._last[:0]
 
         def one(x: Vector) -> float:
             return float(self._cost(mark, np.clip(x, -self.bound, self.bound)[None])[0])
 
-        simplex = np.vstack([start, start + SIMPLEX * np.eye(self.size)])
+        simplex = np.vstack([start, start + SIMPLEX_STEP * np.eye(self.size)])
         options: Any = {
-            "initial_simplex": simplex, "xatol": SMALL_STEP, "fatol": FLAT, "adaptive": True,
-            "maxfev": 10**9,
+            "initial_simplex": simplex, "xatol": POINT_TOLERANCE, "fatol": COST_TOLERANCE,
+            "adaptive": True, "maxfev": 10**9,
         }  # fmt: skip
         minimize(one, start, method="Nelder-Mead", options=options)
 
@@ -143,7 +152,7 @@ class GainOptimizer:
         return self.tape.replaying or time.monotonic() < self._until
 
     def _cost(self, mark: str, points: Vector) -> Vector:
-        """Costs of ``points``, from the tape as far as it goes."""
+        """Costs of ``points``, from the log as far as it contains them."""
         if self._tried + len(points) > self._budget.evaluations and self._tried:
             raise _Spent
         known = self.tape.read(mark, points)
@@ -159,34 +168,38 @@ class GainOptimizer:
 
     def _note(self, mark: str, points: Vector, costs: Vector, replayed: bool) -> None:
         self._tried += len(points)
-        least = int(np.argmin(costs))
-        if costs[least] < self._best:
-            self._x, self._best = points[least].copy(), float(costs[least])
-        alone = len(points) == 1
-        self._last = np.vstack([self._last, points])[-self.size - 1 :] if alone else points
+        k = int(np.argmin(costs))
+        if costs[k] < self._best:
+            self._x, self._best = points[k].copy(), float(costs[k])
+        single = len(points) == 1
+        self._last = np.vstack([self._last, points])[-self.size - 1 :] if single else points
         spread = float(self._last.std(axis=0).mean())
-        told = Generation(mark.split(maxsplit=1)[0], self._tried, self._best, spread, replayed)
-        self._history.append(told)
-        self.observe(told)
+        stage = mark.split(maxsplit=1)[0]
+        generation = Generation(stage, self._tried, self._best, spread, replayed)
+        self._history.append(generation)
+        self.observe(generation)
 
 
 def _evolution(size: int, bound: float, seed: int, population: int) -> Any:
-    """CMA-ES with random numbers of its own: nobody else's are touched, or matter."""
+    """CMA-ES with its own random generator, independent of the global one."""
     random = np.random.default_rng([seed, size])
     options = {
         "randn": lambda *shape: random.standard_normal(shape), "seed": np.nan,
-        "popsize": population, "bounds": [-bound, bound], "tolx": SMALL_STEP, "tolfun": FLAT,
+        "popsize": population, "bounds": [-bound, bound], "tolx": POINT_TOLERANCE,
+        "tolfun": COST_TOLERANCE,
         "verbose": -9, "verb_log": 0, "verb_disp": 0, "signals_filename": None,
     }  # fmt: skip
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of defaults of its own
-        return require_cma().CMAEvolutionStrategy(np.zeros(size), SPREAD, options)
+        warnings.simplefilter("ignore")  # about its own defaults
+        return require_cma().CMAEvolutionStrategy(np.zeros(size), INITIAL_SPREAD, options)
 
 
 def require_cma() -> Any:
-    """The library: an extra, and slow to import; raises ArmDynamicsError without it."""
+    """Return the library cma, an extra; raises ArmDynamicsError if it is missing."""
     try:
         import cma  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise ArmDynamicsError(f"the gain search needs cma: {to_install('tune')}") from error
+        raise ArmDynamicsError(
+            f"gain tuning: cma = missing; expected the extra 'tune'; {to_install('tune')}"
+        ) from error
     return cma

@@ -1,4 +1,4 @@
-"""The whole gain search: cases, search, and what the found gains are worth."""
+"""Gain tuning by optimization: cases, search, and validation of the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.case_sampling import draw
+from arm_dynamics.batch.tuning.case_sampling import draw_cases
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
 from arm_dynamics.batch.tuning.gain_optimizer import (
@@ -30,13 +30,34 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 
-UNSEEN = 1_000_003
-"""Added to the seed of the search: the seed of cases that it has not seen."""
+VALIDATION_SEED_OFFSET = 1_000_003
+"""Seed of the validation cases minus the seed of the search."""
 
 
 @dataclass(frozen=True, eq=False)
 class TuningTask:
-    """What is searched: gains ``names`` of ``law``, from its own ones, over ``cases`` cases."""
+    """What is optimized.
+
+    Attributes
+    ----------
+    arm : ArmModel
+        Nominal arm.
+    law : Controller
+        Controller, with the initial gains.
+    names : tuple of str
+        Optimized gains.
+    conditions : CaseDistribution
+        Distribution of the training cases.
+    weights : ObjectiveWeights
+        Weights of the objective.
+    cases : int
+        Number of training cases.
+    population : int
+        Points per generation, at least 4.
+    seed : int
+        Seed of cases and search.
+
+    """
 
     arm: ArmModel
     law: Controller
@@ -49,7 +70,7 @@ class TuningTask:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that the way of the search depends on, its budget apart."""
+        """All settings that the path of the search depends on, except its budget."""
         start = {name: self.law.gains[name].tolist() for name in sorted(self.law.gains)}
         return {
             "arm": self.arm.name, "model": _digest(self.arm),
@@ -60,17 +81,33 @@ class TuningTask:
 
 
 def _digest(arm: ArmModel) -> str:
-    """What tells arms of one name apart."""
+    """Hash that distinguishes arms of one name."""
     load = arm.payload.mass, np.asarray(arm.payload.centre).tolist()
-    whole = repr((arm.urdf, arm.joints, arm.gravity.tolist(), load))
-    return sha256(whole.encode()).hexdigest()[:16]
+    content = repr((arm.urdf, arm.joints, arm.gravity.tolist(), load))
+    return sha256(content.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
 class TuningResult:
-    """Found gains, to ``gain_space.DIGITS`` digits, and the law with them.
+    """Optimized gains, to ``gain_space.DIGITS`` digits, and the controller with them.
 
-    before, after (cases,): J_c [rad s] of the start and of the found gains.
+    Attributes
+    ----------
+    task : TuningTask
+        Task.
+    cases : Cases
+        Training cases.
+    found : SearchResult
+        Result of the optimizer.
+    law : Controller
+        Controller with the tuned gains.
+    gains : dict
+        Joint to the tuned gains.
+    initial_costs, final_costs : Vector
+        J_c of initial and tuned gains [rad s], shape (cases,).
+    cost_before, cost : float
+        J of initial and tuned gains [rad s].
+
     """
 
     task: TuningTask
@@ -85,12 +122,12 @@ class TuningResult:
 
     @property
     def worst_case(self) -> int:
-        """Number of the training case that costs most with the found gains."""
+        """Number of the training case with the largest final cost."""
         return int(np.argmax(self.final_costs))
 
     @property
     def best_case(self) -> int:
-        """Number of the training case that costs least with the found gains."""
+        """Number of the training case with the smallest final cost."""
         return int(np.argmin(self.final_costs))
 
 
@@ -100,15 +137,29 @@ def tune(
     tape: EvaluationLog | None = None,
     observe: Callable[[Generation], None] = lambda generation: None,
 ) -> TuningResult:
-    """Search gains for ``task``; the same for its settings and a budget of evaluations.
+    """Optimize the gains of ``task``; the result depends on its settings and the evaluations only.
 
-    Raises what ``gain_space``, ``draw`` and ``GainOptimizer`` raise, InvalidValue for fewer than 4
-    points a generation.
+    Parameters
+    ----------
+    task : TuningTask
+        Task.
+    budget : Budget
+        Evaluations and time.
+    tape : EvaluationLog, optional
+        Log of an earlier search, which is continued.
+    observe : callable
+        Called with each generation.
+
+    Raises
+    ------
+    InvalidValue, UnknownName, ArmDynamicsError
+        As ``gain_space``, ``draw_cases`` and ``GainOptimizer``; or for a population below 4.
+
     """
     if task.population < 4:
-        raise InvalidValue(f"population = {task.population}: at least 4 is expected")
+        raise InvalidValue(f"population = {task.population}; expected at least 4")
     space = gain_space(task.law, task.names)
-    cases = draw(task.arm, task.cases, task.seed, task.conditions)
+    cases = draw_cases(task.arm, task.cases, task.seed, task.conditions)
     objective = Objective.of(space, cases, task.weights)
     search = GainOptimizer(
         objective,
@@ -129,23 +180,29 @@ def tune(
 
 
 def validation_cases(task: TuningTask, count: int) -> Cases:
-    """Cases drawn as those of the search, with another seed."""
-    return draw(task.arm, count, task.seed + UNSEEN, task.conditions)
+    """Draw ``count`` cases as those of the search, with another seed."""
+    return draw_cases(task.arm, count, task.seed + VALIDATION_SEED_OFFSET, task.conditions)
 
 
 def compare_gains(tuned: TuningResult, cases: Cases) -> dict[str, ValidationResult]:
-    """Validation results of the tuned gains and of the initial gains."""
+    """Return validation results of the tuned gains and of the initial gains."""
     return {
-        "found gains": validate(cases, tuned.law),
-        "gains at the start": validate(cases, tuned.task.law),
+        "tuned gains": validate(cases, tuned.law),
+        "initial gains": validate(cases, tuned.task.law),
     }
 
 
 def stability_margins(tuned: TuningResult) -> tuple[tuple[Margins, ...], tuple[Margins, ...]]:
-    """Of every joint: margins at the initial pose, and the least over the training cases.
+    """Return margins of every joint, at the initial configuration and the smallest over all cases.
 
-    Exact arm, command held over the period, no dry friction. The arm of each case, at the case's
-    target. Raises InvalidValue where the loop is not linear or a pose cannot be held.
+    Exact linearization with zero-order hold, without dry friction; of each training case at its
+    target, with its actual arm.
+
+    Raises
+    ------
+    InvalidValue
+        If the loop is not linear, or a configuration cannot be held.
+
     """
     c, law, cases = tuned.task.conditions, tuned.law, tuned.cases
 

@@ -1,4 +1,4 @@
-"""A law's gains as a point: x = ln(g / g₀), so that a step is a ratio whatever the unit."""
+"""Gains as a point x = ln(g / g₀): a step is a ratio, independent of the unit."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 
-RATIO = 30.0
-"""Gains are sought from g₀ / RATIO to g₀ · RATIO."""
+MAX_RATIO = 30.0
+"""Gains are searched from g₀ / MAX_RATIO to g₀ · MAX_RATIO."""
 DIGITS = 4
-"""Significant digits of gains that are handed out."""
+"""Significant digits of the resulting gains."""
 
 
 @dataclass(frozen=True, eq=False)
 class GainSpace:
-    """g = g₀ e^x for the gains ``names`` of a law, joint by joint; x (names · nv,), name-major."""
+    """g = g₀ e^x for the gains ``names`` of each joint; x (names * nv,), name after name."""
 
     law: Controller
     names: tuple[str, ...]
-    centre: Vector
+    center: Vector
     """g₀ (names, nv)."""
 
     @property
     def size(self) -> int:
-        """Numbers of a point."""
-        return self.centre.size
+        """Dimension of x."""
+        return self.center.size
 
     @property
     def bound(self) -> float:
-        """Largest |x|."""
-        return log(RATIO)
+        """Bound of |x|."""
+        return log(MAX_RATIO)
 
     def gains(self, x: Vector) -> dict[str, Vector]:
-        """Points (m, size) as "gains.p" ... → (m, nv), within the parameters' ranges."""
+        """Return points (m, size) as "gains.p" ... to (m, nv), within the parameters' ranges."""
         m = len(x)
-        found = self.centre * np.exp(x.reshape(m, *self.centre.shape))
+        gains = self.center * np.exp(x.reshape(m, *self.center.shape))
         ranges = {p.name: p for p in self.law.parameters}
         return {
-            f"gains.{name}": np.clip(found[:, i], ranges[name].lower, ranges[name].upper)
+            f"gains.{name}": np.clip(gains[:, i], ranges[name].lower, ranges[name].upper)
             for i, name in enumerate(self.names)
         }
 
     def point(self, rows: Mapping[str, Vector]) -> Vector:
-        """x (size,) of gains, name → (nv,)."""
-        return np.log(np.array([rows[name] for name in self.names]) / self.centre).ravel()
+        """Return x (size,) of gains, name to (nv,)."""
+        return np.log(np.array([rows[name] for name in self.names]) / self.center).ravel()
 
     def by_joint(self, x: Vector) -> dict[str, dict[str, float]]:
-        """One point (size,) as gains of every joint, to DIGITS significant digits."""
+        """Return a point (size,) as gains by joint, to DIGITS significant digits."""
         rows = self.gains(x[None])
         return {
             joint: {name: _rounded(rows[f"gains.{name}"][0, j]) for name in self.names}
@@ -61,32 +61,42 @@ class GainSpace:
 
 
 def gain_space(law: Controller, names: tuple[str, ...]) -> GainSpace:
-    """The space about the law's own gains; a gain of 0 is sought about what the model suggests.
+    """Return the space about the controller's gains, or about the default of a gain that is 0.
 
-    Raises InvalidValue for a law that does not command efforts and for a gain that is 0 or
-    infinite, or named twice, UnknownName for one that the law does not have.
+    Parameters
+    ----------
+    law : Controller
+        Controller that commands effort.
+    names : tuple of str
+        Optimized gains.
+
+    Raises
+    ------
+    InvalidValue
+        If the controller does not command effort, or a gain is 0, infinite or repeated.
+    UnknownName
+        If the controller does not have a gain.
+
     """
     if law.interface != "effort":
         raise InvalidValue(
-            f"controller {type(law).__name__} commands {law.interface}: gains are sought of laws"
-            " that command effort, such as pid and pid_gravity"
+            f"controller {type(law).__name__}: interface = '{law.interface}'; expected 'effort', as"
+            " of pid and pid_gravity"
         )
     own = tuple(p.name for p in law.parameters)
     for name in names:
         if name not in own:
             raise UnknownName("gain", name, own)
         if names.count(name) > 1:
-            raise InvalidValue(f"gain {name} is named {names.count(name)} times: once is expected")
+            raise InvalidValue(f"gain {name}: occurrences = {names.count(name)}; expected 1")
     model, joints = law.default_gains(), law.arm.joint_names
-    centre = np.array([law.gains[name] for name in names])
+    center = np.array([law.gains[name] for name in names])
     suggested = np.array([[model.get(j, {}).get(name, 0.0) for j in joints] for name in names])
-    centre = np.where(centre > 0, centre, suggested)
-    for name, row in zip(names, centre, strict=True):
+    center = np.where(center > 0, center, suggested)
+    for name, row in zip(names, center, strict=True):
         if not (np.isfinite(row).all() and (row > 0).all()):
-            raise InvalidValue(
-                f"gain {name}: {row.tolist()}: finite and above 0 is expected of what is sought"
-            )
-    return GainSpace(law, names, centre)
+            raise InvalidValue(f"gain {name} = {row.tolist()}; expected finite values above 0")
+    return GainSpace(law, names, center)
 
 
 def _rounded(value: float) -> float:

@@ -1,6 +1,6 @@
-"""What gains lack of customary margins: it keeps a search away from the edge of stability.
+"""Penalty for missing stability margins, which keeps a search away from the stability limit.
 
-A loop near the edge rings so little in a short rollout that errors alone hardly tell.
+In a short rollout a loop near the limit hardly oscillates: its errors do not show it.
 """
 
 from __future__ import annotations
@@ -12,40 +12,38 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.stability import closed_loop_map
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_space import GainSpace
 from arm_dynamics.batch.tuning.margins import linear_controller_at, sampled_plant
 from arm_dynamics.batch.tuning.python_controller import with_gains
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.linear_controller import NEUTRAL
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.control.linear_controller import NEUTRAL, closed_loop_map
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
 
 FACTORS = (2.0, 0.5, exp(-1j * pi / 6))
-"""All gains together are to be stable with these factors: 6 dB of gain either way, 30 degrees of
-phase.
-Source: K. J. Åström and R. M. Murray, Feedback Systems (2008), section 9.3, on customary
-margins: 2 to 5, and 30 to 60 degrees."""
-LOOPS = 8
-"""Cases that are looked at, besides the bare arm at its initial pose."""
+"""Factors on all gains with which the loop must be stable: 6 dB up and down, 30 degrees of phase.
+K. J. Åström, R. M. Murray, Feedback Systems (2008), section 9.3, recommend 2 to 5, and 30 to 60
+degrees."""
+MAX_CASES = 8
+"""Linearized cases, in addition to the nominal arm at its initial configuration."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampledLoop:
-    """An arm at rest at ``q``: Φ, Γ over one control period."""
+    """An arm at rest at ``q`` [rad]: Φ, Γ over one control period."""
 
     q: Vector
-    whole: Vector
-    pushed: Vector
+    phi: Matrix
+    gamma: Matrix
 
 
 @dataclass(frozen=True, eq=False)
 class MarginPenalty:
     """R = max over loops and FACTORS f of max(0, ρ - 1), ρ the spectral radius with f times H, J.
 
-    A complex factor turns the phase of the whole loop, either way: of z^k and of its conjugate.
-    Over one control period: no time step is in it.
+    A complex factor rotates the phase of the whole loop in both directions, of z^k and of its
+    conjugate. R is computed over one control period and does not depend on the time step.
     """
 
     space: GainSpace
@@ -54,25 +52,25 @@ class MarginPenalty:
 
     @classmethod
     def of(cls, space: GainSpace, cases: Cases) -> MarginPenalty:
-        """Of the bare arm at its initial pose and the first LOOPS cases at their targets.
+        """Linearize the nominal arm at its initial configuration, and cases at their targets.
 
-        Without loops, R = 0, where the arm has no linear loop, as with gear play.
+        Without a linear loop, as with backlash, R = 0.
         """
         arm = cases.arm
         places = [(arm, arm.configuration("initial"))]
-        places += [(cases.true_arm(k), cases.target[k]) for k in range(min(LOOPS, len(cases)))]
+        places += [(cases.true_arm(k), cases.target[k]) for k in range(min(MAX_CASES, len(cases)))]
         c, loops = cases.conditions, []
         for one, q in places:
             try:
-                whole, pushed = sampled_plant(one, q, c.period, c.interface)
+                phi, gamma = sampled_plant(one, q, c.period, c.interface)
                 linear_controller_at(space.law, q, c.period, c.interface)
             except InvalidValue:
                 continue
-            loops.append(SampledLoop(q, whole, pushed))
+            loops.append(SampledLoop(q, phi, gamma))
         return cls(space, cases, tuple(loops))
 
     def __call__(self, x: Vector) -> Vector:
-        """R (m,) of points (m, size)."""
+        """Return R (m,) of points (m, size)."""
         return np.array([self._one(point) for point in x])
 
     def _one(self, point: Vector) -> float:
@@ -86,8 +84,8 @@ class MarginPenalty:
         return max(0.0, float(size.max()) - 1.0)
 
     def _closed(self, law: Controller, loop: SampledLoop) -> list[Vector]:
-        """One map for each of FACTORS."""
+        """Maps of the closed loop, one for each of FACTORS."""
         c = self.cases.conditions
         own: Any = linear_controller_at(law, loop.q, c.period, c.interface)
         laws = (replace(own, H=factor * own.H, J=factor * own.J) for factor in FACTORS)
-        return [closed_loop_map(loop.whole, loop.pushed, one, delay=int(c.delay)) for one in laws]
+        return [closed_loop_map(loop.phi, loop.gamma, one, delay=int(c.delay)) for one in laws]

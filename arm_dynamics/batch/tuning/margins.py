@@ -1,7 +1,4 @@
-"""Arm and law about rest at a pose, over one control period, for either interface.
-
-Gain and phase margins of a sampled loop that is broken at one joint's command.
-"""
+"""Gain and phase margins of a sampled loop that is opened at one joint's command."""
 
 from __future__ import annotations
 
@@ -12,27 +9,27 @@ from math import inf, isnan, nan, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.batch.stability import (
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.linear_controller import (
     LinearController,
     closed_loop_map,
     is_stable,
     linear_controller,
 )
-from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.linearization import find_equilibrium, linearize, zero_order_hold
 
 DIFFERENCE_STEP = 1e-3
-"""Half width [N·m, rad/s] of differences through the motors' inverse, which is piecewise linear
-but for brushes."""
+"""Half width [N·m, rad/s] of differences of the motors' inverse, piecewise linear except for the
+brush voltage."""
 
 
 def sampled_plant(arm: ArmModel, q: Vector, period: float, interface: str) -> tuple[Vector, Vector]:
-    """Φ and Γ of δy⁺ = Φ δy + Γ δu, y = (q, v, z), with u held over ``period`` [s]; exact.
+    """Return exact Φ and Γ of δy⁺ = Φ δy + Γ δu, y = (q, v, act), u held over ``period`` [s].
 
-    Raises InvalidValue for a pose that cannot be held.
+    Raises InvalidValue for a configuration that cannot be held.
     """
     linear = linearize(arm, *find_equilibrium(arm, q, interface))
     return zero_order_hold(linear.A, linear.B, period)
@@ -41,48 +38,51 @@ def sampled_plant(arm: ArmModel, q: Vector, period: float, interface: str) -> tu
 def linear_controller_at(
     controller: Controller, q: Vector, period: float, interface: str
 ) -> LinearController:
-    """``stability.law_of``; for "voltage" with V = V(τ, v) of the law's own motors behind it.
+    """Return ``linear_controller``; for "voltage" followed by V = V(τ, v) of the model's motors.
 
     δV = V_τ δτ + V_v δv about the effort that holds ``q``. Raises InvalidValue for a controller
-    that is not linear.
+    without linear form.
     """
-    law = linear_controller(controller, q, period)
+    effort = linear_controller(controller, q, period)
     if interface == "effort":
-        return law
-    model, weight = controller.arm, gravity(controller.arm, q)
-    pairs = list(zip(model.actuators, weight.tolist(), strict=True))
+        return effort
+    model, h = controller.arm, DIFFERENCE_STEP
+    pairs = list(zip(model.actuators, gravity(model, q).tolist(), strict=True))
     by_effort = [
-        (a.voltage_for(g + DIFFERENCE_STEP, 0.0) - a.voltage_for(g - DIFFERENCE_STEP, 0.0))
-        for a, g in pairs
+        (a.voltage_for(g + h, 0.0) - a.voltage_for(g - h, 0.0)) / (2 * h) for a, g in pairs
     ]
-    by_speed = [
-        (a.voltage_for(g, DIFFERENCE_STEP) - a.voltage_for(g, -DIFFERENCE_STEP)) for a, g in pairs
-    ]
-    turn, brake = (
-        np.diag(by_effort) / (2 * DIFFERENCE_STEP),
-        np.diag(by_speed) / (2 * DIFFERENCE_STEP),
+    by_velocity = [(a.voltage_for(g, h) - a.voltage_for(g, -h)) / (2 * h) for a, g in pairs]
+    V_tau, V_v = np.diag(by_effort), np.diag(by_velocity)
+    feedforward = V_tau @ effort.K + np.hstack([np.zeros_like(V_v), V_v])
+    return LinearController(
+        "voltage", effort.F, effort.G, V_tau @ effort.H, V_tau @ effort.J, feedforward
     )
-    ahead = turn @ law.K + np.hstack([np.zeros_like(brake), brake])
-    return LinearController("voltage", law.F, law.G, turn @ law.H, turn @ law.J, ahead)
 
 
 Response = Callable[[Vector], Vector]
-"""z (k,), complex → open loop L(z) (k,), complex; the closed loop is 1 / (1 + L)."""
-POINTS = 400
-"""Frequencies of the scan, up to Nyquist's."""
-LOWEST = 1e-5
-"""Lowest angle [rad per period] of the scan."""
-HALVINGS = 44
+"""z (k,), complex -> open loop L(z) (k,), complex; the closed loop is 1 / (1 + L)."""
+SCAN_POINTS = 400
+"""Frequencies of the scan, up to the Nyquist frequency."""
+MIN_ANGLE = 1e-5
+"""Lowest angle of the scan [rad per period]."""
+BISECTIONS = 44
 
 
 @dataclass(frozen=True)
 class Margins:
-    """How far a stable loop is from unstable; NaN throughout for one that is not stable.
+    """Stability margins; NaN for an unstable loop.
 
-    The loop stays stable while its gain is multiplied by a factor between ``gain_reduction``
-    (0: any) and ``gain_margin`` (∞: any) or its phase falls by less than ``phase_margin``
-    [degrees] (∞: |L| never passes 1), at ``crossover`` [Hz]; ``delay_margin`` [s] is the delay
-    that takes it there.
+    Attributes
+    ----------
+    gain_margin, gain_reduction : float
+        The loop is stable with gain factors between these (∞, 0: any).
+    phase_margin : float
+        Phase lag up to which it is stable [degrees]; ∞ if |L| never reaches 1.
+    crossover : float
+        Frequency of the phase margin [Hz].
+    delay_margin : float
+        Delay up to which it is stable [s].
+
     """
 
     gain_margin: float
@@ -96,14 +96,18 @@ UNSTABLE = Margins(nan, nan, nan, nan, nan)
 
 
 def margins(response: Response, period: float) -> Margins:
-    """Margins of L(e^{iθ}), 0 < θ <= π, of a loop that is stable when closed.
+    """Return the margins of L(e^{iθ}), 0 < θ <= π, of a loop that is stable when closed.
 
-    Gain: 1 / |L| where L crosses the negative real axis, nearest to 1 from either side. Phase:
-    least |π + ∠L| where |L| = 1; delay: least (∠L mod 2π - π) T / θ there, reached by turning
-    clockwise. Crossings lie between two of POINTS frequencies, and are bisected. Source: K. J.
-    Åström and R. M. Murray, Feedback Systems (2008), section 9.3.
+    Gain: 1 / |L| where L crosses the negative real axis, nearest to 1 on both sides. Phase:
+    smallest |π + ∠L| where |L| = 1. Delay: smallest (∠L mod 2π - π) T / θ there. Crossings between
+    two of SCAN_POINTS frequencies are bisected.
+
+    References
+    ----------
+    K. J. Åström, R. M. Murray, Feedback Systems (2008), section 9.3.
+
     """
-    angles = np.append(np.geomspace(LOWEST, pi * (1 - 1e-6), POINTS), pi)
+    angles = np.append(np.geomspace(MIN_ANGLE, pi * (1 - 1e-6), SCAN_POINTS), pi)
     values = response(np.exp(1j * angles))
     factors = [1 / abs(value) for value in _negative(response, angles, values)]
     above, below = [f for f in factors if f > 1], [f for f in factors if f <= 1]
@@ -123,18 +127,18 @@ def margins(response: Response, period: float) -> Margins:
 
 
 def _negative(response: Response, angles: Vector, values: Vector) -> list[complex]:
-    """L where it crosses the negative real axis, Nyquist's frequency included."""
+    """L where it crosses the negative real axis, and at the Nyquist frequency."""
     inner = _roots(lambda t: response(np.exp(1j * t)).imag, angles[:-1], values[:-1].imag > 0)
-    found = [complex(value) for value in response(np.exp(1j * inner))] if len(inner) else []
+    values_there = [complex(x) for x in response(np.exp(1j * inner))] if len(inner) else []
     last = complex(values[-1])  # real, up to round-off
-    return [value for value in (*found, last) if value.real < 0]
+    return [value for value in (*values_there, last) if value.real < 0]
 
 
 def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: NDArray[np.bool_]) -> Vector:
-    """Where ``f`` changes sign between neighbours of ``grid`` with differing ``flags``."""
+    """Zeros of ``f`` between neighbors of ``grid`` with different ``flags``, by bisection."""
     change = np.flatnonzero(flags[1:] != flags[:-1])
     low, high, up = grid[change], grid[change + 1], flags[change + 1]
-    for _ in range(HALVINGS if len(change) else 0):
+    for _ in range(BISECTIONS if len(change) else 0):
         middle = (low + high) / 2
         beyond = (f(middle) > 0) == up
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
@@ -142,22 +146,31 @@ def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: NDArray[np.bool_]
 
 
 def joint_response(
-    whole: Vector, pushed: Vector, law: LinearController, joint: int, delay: int = 0
+    phi: Vector, gamma: Vector, controller: LinearController, joint: int, delay: int = 0
 ) -> Response:
-    """L(z) = -C (zI - A)⁻¹ B at the command of ``joint``, all other joints' loops closed.
+    """Return L(z) = -C (zI - A)⁻¹ B at the command of ``joint``, the other joints' loops closed.
 
-    What the law answers to a change of this joint's command. y⁺ = whole y + pushed u over one
-    period; law and delay as in ``closed_loop_map``.
+    Parameters
+    ----------
+    phi, gamma : Matrix
+        Φ, Γ of δy⁺ = Φ δy + Γ δu over one period.
+    controller : LinearController
+        Controller.
+    joint : int
+        Joint.
+    delay : int
+        Delay of the commands [periods], see ``closed_loop_map``.
+
     """
-    others = np.eye(pushed.shape[1])
+    others = np.eye(gamma.shape[1])
     others[joint, joint] = 0.0
-    n, memory = whole.shape[0], law.F.shape[0]
-    see = np.zeros((law.G.shape[1], n))
+    n, memory = phi.shape[0], controller.F.shape[0]
+    see = np.zeros((controller.G.shape[1], n))
     see[:, : see.shape[0]] = np.eye(see.shape[0])
-    answer = np.hstack([(law.J + law.K) @ see, law.H])  # u from (y, c)
-    A = closed_loop_map(whole, pushed @ others, law, delay=delay)
+    answer = np.hstack([(controller.J + controller.K) @ see, controller.H])  # u from (y, c)
+    A = closed_loop_map(phi, gamma @ others, controller, delay=delay)
     B = np.zeros(A.shape[0])
-    B[:n] = pushed[:, joint]
+    B[:n] = gamma[:, joint]
     C = np.zeros(A.shape[0])
     if delay:
         C[n + memory + joint] = 1.0
@@ -174,7 +187,7 @@ def joint_response(
 
 
 def min_margins(every: Sequence[Margins]) -> Margins:
-    """The smallest margins of several loops, each number by itself; NaN where one is unstable."""
+    """Return the smallest of each margin of several loops; NaN if one is unstable."""
     if any(isnan(m.gain_margin) for m in every):
         return UNSTABLE
     worst = min(every, key=lambda m: m.phase_margin)
@@ -195,14 +208,33 @@ def joint_margins(
     delay: int = 0,
     interface: str = "effort",
 ) -> tuple[Margins, ...]:
-    """Margins of every joint of ``arm`` held at ``q``, its command held over ``period`` [s].
+    """Return the margins of every joint of an arm held at ``q``.
 
-    Raises InvalidValue for a pose that cannot be held and a controller that is not linear.
+    Parameters
+    ----------
+    arm : ArmModel
+        Actual arm.
+    controller : Controller
+        Controller.
+    q : Vector
+        Configuration [rad or m], shape (nv,).
+    period : float
+        Control period [s].
+    delay : int
+        Delay of the commands [periods].
+    interface : str
+        "effort" or "voltage".
+
+    Raises
+    ------
+    InvalidValue
+        If the configuration cannot be held, or the controller has no linear form.
+
     """
-    whole, pushed = sampled_plant(arm, q, period, interface)
-    law = linear_controller_at(controller, q, period, interface)
-    if not is_stable(closed_loop_map(whole, pushed, law, delay=delay)):
+    phi, gamma = sampled_plant(arm, q, period, interface)
+    linear = linear_controller_at(controller, q, period, interface)
+    if not is_stable(closed_loop_map(phi, gamma, linear, delay=delay)):
         return (UNSTABLE,) * arm.nv
     return tuple(
-        margins(joint_response(whole, pushed, law, j, delay), period) for j in range(arm.nv)
+        margins(joint_response(phi, gamma, linear, j, delay), period) for j in range(arm.nv)
     )

@@ -1,65 +1,39 @@
-"""What is measured of a run.
-
-How good gains are: one number from errors, overshoot and restless efforts over all cases.
-"""
+"""Objective of gains: errors, overshoot, effort variation and margins over all cases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.batch.rollout import RolloutResult
+from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_space import GainSpace
 from arm_dynamics.batch.tuning.margin_penalty import MarginPenalty
-from arm_dynamics.batch.tuning.validation import BOUND
+from arm_dynamics.batch.tuning.validation import MAX_RESIDUAL_ERROR
 from arm_dynamics.core.arrays import Vector, check_float
-from arm_dynamics.model.arm_model import ArmModel
 
-QUANTITIES = {
-    "settling": "s", "overshoot": "rad", "peak_torque": "N·m", "peak_current": "A",
-}  # fmt: skip
-"""What is found of each run, and its unit."""
-
-
-def settling_time(error: Vector, period: float, band: float) -> Vector:
-    """Time [s] (lanes, nv) from which |error| (lanes, periods, nv) stays within ``band``.
-
-    The end of the last period that ends outside; 0 for none, ∞ where the last one of all does.
-    """
-    outside = ~(np.abs(error) <= band)
-    periods = error.shape[1]
-    last = periods - np.argmax(outside[:, ::-1], axis=1)
-    count = np.where(outside.any(axis=1), last, 0)
-    return np.where(count == periods, np.inf, count * period)
-
-
-def torque_constant(arm: ArmModel, vary: Mapping[str, Vector]) -> Vector | None:
-    """N Kt [N·m/A] at the joint, by lane or of the arm; None unless all joints have DC motors.
-
-    Nor with gear play, where the current is not what the joint feels.
-    """
-    constants = [actuator.constants for actuator in arm.actuators]
-    if any("kt" not in c or c["backlash"] > 0 for c in constants):
-        return None
-    kt = vary.get("motor.kt", np.array([c["kt"] for c in constants]))
-    gear = vary.get("motor.gear_ratio", np.array([c["gear_ratio"] for c in constants]))
-    whole: Vector = kt * gear
-    return whole
-
-
-LOST = 1e3
-"""Cost [rad s] of a case at least, once the arm has left the finite numbers; at most otherwise."""
+DIVERGED_COST = 1e3
+"""Smallest cost [rad s] of a case that diverges; largest cost of any other."""
 
 
 @dataclass(frozen=True)
 class ObjectiveWeights:
-    """Of the worst case against the mean, of the other terms against the IAE.
+    """Weights of the objective.
 
-    overshoot [s], late error beyond BOUND [s], effort's variation [rad s²], missing reserve of
-    stability [rad s].
+    Attributes
+    ----------
+    worst : float
+        Weight of the worst case against the mean, in [0, 1].
+    overshoot : float
+        Of the overshoot [s], relative to the IAE.
+    late : float
+        Of the residual error above MAX_RESIDUAL_ERROR [s].
+    effort : float
+        Of the variation of the effort [rad s²].
+    reserve : float
+        Of missing stability margins [rad s].
+
     """
 
     worst: float = 0.5
@@ -77,30 +51,44 @@ class ObjectiveWeights:
 
 
 def case_costs(
-    batch: RolloutResult, limit: Vector, steps: Vector, duration: float, w: ObjectiveWeights
+    result: RolloutResult, limit: Vector, steps: Vector, duration: float, w: ObjectiveWeights
 ) -> Vector:
-    """J_c = Σ_j ( ∫|e_j| dt + w_o o_j + w_l l_j + w_u TV(τ_j) / (τ_max,j t_end) ) [rad s].
+    """Return J_c = Σ_j ( ∫|e_j| dt + w_o o_j + w_l l_j + w_u TV(τ_j) / (τ_max,j t_end) ) [rad s].
 
-    e = q_ref - q and overshoot o at the ends of control periods, T Σ|e| for the integral; l is
-    the late error's excess over ``validation.BOUND``, above which a case is not held; TV is
-    Σ_k |τ_k+1 - τ_k| over them, joints without effort limit (infinite) apart. None depends on
-    the time step. At most LOST; a lane lost at step k of N costs LOST (2 - k / N) instead: the
-    longer it lasts, the less. ``batch`` records "effort" of every period; limit (nv,) [N·m or N],
-    steps (lanes,) N, duration t_end [s].
+    e = q_ref - q and the overshoot o are sampled at the ends of control periods. l is the excess of
+    the residual error over MAX_RESIDUAL_ERROR. TV is Σ_k |τ_k+1 - τ_k|, without joints that have no
+    effort limit. No term depends on the time step. The cost is at most DIVERGED_COST; a rollout
+    that diverges at step k of N costs DIVERGED_COST (2 - k / N) instead: the later, the less.
+
+    Parameters
+    ----------
+    result : RolloutResult
+        Rollouts with "effort" recorded every period.
+    limit : Vector
+        Effort limits τ_max [N·m or N], shape (nv,).
+    steps : Vector
+        Time steps N, shape (batch,).
+    duration : float
+        Simulated time t_end [s].
+    w : ObjectiveWeights
+        Weights.
+
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        restless = np.abs(np.diff(batch.effort, axis=1)).sum(axis=1) / limit
-        late = np.maximum(batch.metrics["settled_error"] - BOUND, 0.0)
-        terms = batch.metrics["iae"] + w.overshoot * batch.metrics["overshoot"] + w.late * late
-        cost = (terms + w.effort * restless / duration).sum(axis=1)
-    lost = LOST * (2 - np.clip(batch.failed_step / steps, 0, 1))
-    found: Vector = np.where(batch.failed_step >= 0, lost, np.minimum(cost, LOST))
-    return found
+        variation = np.abs(np.diff(result.effort, axis=1)).sum(axis=1) / limit
+        residual = np.maximum(result.metrics["residual_error"] - MAX_RESIDUAL_ERROR, 0.0)
+        terms = result.metrics["iae"] + w.overshoot * result.metrics["overshoot"]
+        terms = terms + w.late * residual
+        cost = (terms + w.effort * variation / duration).sum(axis=1)
+    failed = result.failed_step
+    diverged = DIVERGED_COST * (2 - np.clip(failed / steps, 0, 1))
+    costs: Vector = np.where(failed >= 0, diverged, np.minimum(cost, DIVERGED_COST))
+    return costs
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """J = (1 - w) mean_c J_c + w max_c J_c + w_r R, w = ``weights.worst``, R see ``MarginPenalty``."""
+    """J = (1 - w) mean_c J_c + w max_c J_c + w_r R; w = ``weights.worst``, R: MarginPenalty."""
 
     space: GainSpace
     cases: Cases
@@ -109,11 +97,11 @@ class Objective:
 
     @classmethod
     def of(cls, space: GainSpace, cases: Cases, weights: ObjectiveWeights) -> Objective:
-        """With the reserve of the same cases."""
+        """Return the objective with the margin penalty of the same cases."""
         return cls(space, cases, MarginPenalty.of(space, cases), weights)
 
     def by_case(self, x: Vector) -> Vector:
-        """J_c (m, cases) [rad s] of points (m, size); one rollout."""
+        """Return J_c (m, cases) [rad s] of points (m, size), by one batch."""
         c = self.cases.conditions
         batch = self.cases.run(self.space.law, self.space.gains(x), outputs=("effort",))
         steps = np.tile(np.round(c.duration / self.cases.dt), len(x))
@@ -122,11 +110,11 @@ class Objective:
         return costs.reshape(len(x), len(self.cases))
 
     def __call__(self, x: Vector) -> Vector:
-        """J (m,) [rad s]."""
+        """Return J (m,) [rad s]."""
         return self.total(x, self.by_case(x))
 
     def total(self, x: Vector, costs: Vector) -> Vector:
-        """J (m,) of points whose J_c (m, cases) are known."""
+        """Return J (m,) of points x with known J_c (m, cases)."""
         w = self.weights.worst
         whole: Vector = (1 - w) * costs.mean(axis=1) + w * costs.max(axis=1)
         return whole + self.weights.reserve * self.reserve(x)

@@ -1,4 +1,4 @@
-"""Gains as a file that the nodes and ``build_controller`` load."""
+"""Parameter file with gains, which the nodes and ``build_controller`` load."""
 
 from __future__ import annotations
 
@@ -21,10 +21,22 @@ def parameter_text(
     found: Mapping[str, Mapping[str, float]],
     notes: Sequence[str],
 ) -> str:
-    """YAML in the form of ``config/<arm>.yaml``: the ``found`` gains, the law's others beside.
+    """Return YAML in the form of ``config/<arm>.yaml``.
 
-    ``notes`` stand above it as comments. Infinite gains are left out: they are the default. The
-    payload that the law knows is written too.
+    It contains all gains of the controller, except infinite ones, which are the default, and the
+    payload of its model.
+
+    Parameters
+    ----------
+    arm, controller : str
+        Names.
+    law : Controller
+        Controller.
+    found : Mapping
+        Joint to gains that replace the controller's.
+    notes : sequence of str
+        Comments at the top.
+
     """
     units = ", ".join(f"{p.name} [{p.unit}]" for p in law.parameters)
     lines = [*(f"# {note}" for note in notes), f"# Keys and units: {units}."]
@@ -43,21 +55,18 @@ def parameter_text(
 
 
 def replace_text(file: Path, text: str) -> Path:
-    """``text`` in ``file``, whole or not at all: the old one stays where the new one fails.
-
-    Raises ConfigError when it cannot be written.
-    """
+    """Write ``text`` to ``file`` atomically; raises ConfigError if that fails."""
     fresh = file.with_name(f".{file.name}.new")
     try:
         with output_file(file):
             fresh.write_text(text, encoding="utf-8")
             os.replace(fresh, file)
     finally:
-        with suppress(OSError):  # gone where all went well
+        with suppress(OSError):  # already renamed if writing succeeded
             fresh.unlink()
     return file
 
 
 def _plain(text: str) -> str:
-    """``text`` for YAML, in quotes where it would be something else without."""
+    """``text`` for YAML, quoted if needed."""
     return str(yaml.safe_dump(text, width=10**6).splitlines()[0])

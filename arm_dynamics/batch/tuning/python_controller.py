@@ -1,4 +1,4 @@
-"""Cases under a control law that no kernel has: one object a lane, asked in Python."""
+"""Cases under a controller without kernel: one Python object per rollout."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from arm_dynamics.batch.rollout import RolloutResult, rollout_closed_loop
-from arm_dynamics.batch.rollout.pid_loop import controllers
+from arm_dynamics.batch.kernels.pid_spec import python_tick
+from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
+from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.core.state import State
 from arm_dynamics.model.arm_model import ArmModel
 
 
 def with_gains(law: Controller, rows: Mapping[str, Vector]) -> Controller:
-    """A law of the same kind and model with other gains, name → (nv,)."""
+    """Return a controller of the same kind and model with other gains, name to (nv,)."""
     every = {**law.gains, **rows}
     joints = law.arm.joint_names
     return type(law)(
@@ -41,13 +41,37 @@ def run_in_python(
     vary: Mapping[str, Vector],
     outputs: Sequence[str] = (),
 ) -> RolloutResult:
-    """Every lane under a ``law`` of its own: name → (lanes, nv) ``gains`` in it.
+    """Run every rollout under its own ``law``; as ``rollout_closed_loop``, but slower.
 
-    As ``rollout_closed_loop`` for the laws of kernels, but slower, which is said once. states
-    (lanes, 2 nv) at rest, target (lanes, nv), dt (lanes,) [s]; share (lanes, nv): how much of an
-    effort command acts; wobble (lanes, periods, 2 nv): errors of what is measured.
+    A RuntimeWarning states this once.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Nominal arm.
+    law : Controller
+        Controller.
+    gains : Mapping[str, Matrix]
+        Gains by name, shape (batch, nv).
+    states : Matrix
+        Initial states at rest, shape (batch, 2 nv).
+    target : Matrix
+        Reference, shape (batch, nv).
+    dt : Vector
+        Time steps [s], shape (batch,).
+    c : CaseDistribution
+        Period, duration, interface and delay.
+    effort_scale : Matrix
+        Ratio of applied to commanded effort, shape (batch, nv).
+    measurement_noise : FloatArray or None
+        Errors of the measured [q, v], shape (batch, periods, 2 nv).
+    vary : Mapping[str, Matrix]
+        Values of the actual arms, shape (batch, size).
+    outputs : sequence of str
+        Recorded outputs.
+
     """
-    _say_once(type(law).__name__)
+    _warn_once(type(law).__name__)
     parts, order = [], []
     for one in sorted(set(dt.tolist())):
         at = np.flatnonzero(dt == one)
@@ -65,53 +89,53 @@ def run_in_python(
 
 
 def _policy(
-    laws: Sequence[Controller],
-    target: Vector,
-    share: Vector,
-    wobble: Vector | None,
+    controllers: Sequence[Controller],
+    target: Matrix,
+    effort_scale: Matrix,
+    noise: FloatArray | None,
     c: CaseDistribution,
-) -> Callable[[Vector, Vector, float], Vector]:
-    """The laws as one policy, their memory begun at the first tick."""
-    tick = controllers(laws, c.interface == "voltage")
+) -> Callable[[Matrix, Matrix, float], Matrix]:
+    """The controllers as one policy; their memory starts at the first tick."""
+    tick = python_tick(controllers, c.interface == "voltage")
     reference = np.hstack([target, np.zeros_like(target)])
     n = target.shape[1]
 
-    def policy(q: Vector, v: Vector, time: float) -> Vector:
+    def policy(q: Matrix, v: Matrix, time: float) -> Matrix:
         k = round(time / c.period)
-        if wobble is not None:
-            q, v = q + wobble[:, k, :n], v + wobble[:, k, n:]
+        if noise is not None:
+            q, v = q + noise[:, k, :n], v + noise[:, k, n:]
         if k == 0:
-            for law, at, speed in zip(laws, q, v, strict=True):
-                law.reset(State.of(at, speed))
-        told = tick(q, v, reference, np.full(len(q), c.period if k else 0.0))
-        return told * share if c.interface == "effort" else told
+            for controller, position, velocity in zip(controllers, q, v, strict=True):
+                controller.reset(State.of(position, velocity))
+        commands = tick(q, v, reference, np.full(len(q), c.period if k else 0.0))
+        return commands * effort_scale if c.interface == "effort" else commands
 
     return policy
 
 
-def _joined(parts: Sequence[RolloutResult], back: NDArray[np.intp]) -> RolloutResult:
-    """Several batches as one, its lanes in the order ``back``."""
+def _joined(parts: Sequence[RolloutResult], back: IntArray) -> RolloutResult:
+    """Join batches, their rollouts in the order ``back``."""
 
-    def whole(arrays: Sequence[Vector]) -> Vector:
-        joined: Vector = np.concatenate(arrays)[back]
-        return joined
+    def joined(arrays: Sequence[FloatArray]) -> FloatArray:
+        rows: FloatArray = np.concatenate(arrays)[back]
+        return rows
 
     first = parts[0]
     return RolloutResult(
         first.arm,
-        whole([np.broadcast_to(p.time, (len(p), p.time.shape[-1])) for p in parts]),
-        {name: whole([p[name] for p in parts]) for name in first.arrays},
-        whole([p.failed_step for p in parts]),
-        whole([p.final_array for p in parts]),
+        joined([np.broadcast_to(p.time, (len(p), p.time.shape[-1])) for p in parts]),
+        {name: joined([p[name] for p in parts]) for name in first.arrays},
+        np.concatenate([p.failed_step for p in parts])[back],
+        joined([p.final_array for p in parts]),
         first.backend,
-        {name: whole([p.metrics[name] for p in parts]) for name in first.metrics},
+        {name: joined([p.metrics[name] for p in parts]) for name in first.metrics},
     )
 
 
 @cache
-def _say_once(law: str) -> None:
+def _warn_once(name: str) -> None:
     warnings.warn(
-        f"law {law} has no kernel: it is asked in Python, one lane after another, slower",
+        f"controller {name} has no kernel: it runs in Python, slower",
         RuntimeWarning,
         stacklevel=4,
     )

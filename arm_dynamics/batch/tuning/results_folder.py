@@ -1,4 +1,4 @@
-"""The folder of a gain search: parameter file, worst case, margins, picture, state."""
+"""Results folder of a gain search: parameter file, worst case, margins, figure, state."""
 
 from __future__ import annotations
 
@@ -21,33 +21,42 @@ from arm_dynamics.core.requirements import to_install
 STATE, GAINS, WORST, MARGINS, REPORT = (
     "state.json", "gains.yaml", "worst_case.yaml", "margins.yaml", "report.png",
 )  # fmt: skip
-BEFORE = "state.before.json"
-"""The state of the search before, which a new one would overwrite."""
+BACKUP = "state.before.json"
+"""Backup of the state of the previous search."""
 MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
 
 
 def prepare_results_folder(folder: Path) -> Path:
-    """``folder``, made where it was missing; raises ConfigError when nothing can be written.
+    """Create ``folder``, and check what the results need before anything is computed.
 
-    And ArmDynamicsError naming the extra to install where matplotlib is missing: the picture
-    comes last, but what is missing is known before anything is computed.
+    Raises
+    ------
+    ConfigError
+        If the folder cannot be written.
+    ArmDynamicsError
+        If matplotlib is missing, which the figure needs.
+
     """
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matplotlib"):
             raise
-        raise ArmDynamicsError(f"the report needs matplotlib: {to_install('plot')}") from error
+        raise ArmDynamicsError(
+            f"report: matplotlib = missing; expected the extra 'plot'; {to_install('plot')}"
+        ) from error
     return prepare_folder(folder)
 
 
 def backup_state(state: Path) -> None:
-    """Keep an earlier search's state under another name; raises ConfigError when it cannot."""
+    """Back up the state of an earlier search; raises ConfigError if that fails."""
     try:
         if state.exists():
-            os.replace(state, state.with_name(BEFORE))
+            os.replace(state, state.with_name(BACKUP))
     except OSError as error:
-        raise ConfigError(f"{state} cannot be set aside: {error.strerror}") from error
+        raise ConfigError(
+            f"{state}: {error.strerror}; expected a file that can be renamed"
+        ) from error
 
 
 def write_results(
@@ -58,7 +67,7 @@ def write_results(
     held: Mapping[str, ValidationResult],
     margins: MarginRows | None,
 ) -> tuple[Path, ...]:
-    """Everything that was found, as files in ``folder``; raises ConfigError when one fails."""
+    """Write all results to ``folder`` and return the files; raises ConfigError if that fails."""
     notes = _notes(tuned, held)
     text = parameter_text(arm, controller, tuned.law, tuned.gains, notes)
     worst = case_table(tuned.cases, tuned.worst_case, float(tuned.final_costs[tuned.worst_case]))
@@ -75,7 +84,7 @@ def write_results(
 
 
 def case_table(cases: Cases, case: int, cost: float) -> dict[str, object]:
-    """One case as plain numbers."""
+    """Return one case as plain numbers."""
     return {
         "case": case,
         "cost_rad_s": cost,
@@ -88,7 +97,7 @@ def case_table(cases: Cases, case: int, cost: float) -> dict[str, object]:
 
 
 def margin_table(joints: tuple[str, ...], margins: MarginRows) -> dict[str, object]:
-    """Margins by joint; what is infinite or unstable is no number, but said."""
+    """Return the margins by joint; infinite ones and NaN as text."""
     return {
         title: {joint: _plain(m) for joint, m in zip(joints, rows, strict=True)}
         for title, rows in zip(("initial_pose", "least_over_cases"), margins, strict=True)
@@ -109,10 +118,10 @@ def _plain(m: Margins) -> dict[str, object]:
 def _notes(tuned: TuningResult, held: Mapping[str, ValidationResult]) -> list[str]:
     c, task = tuned.task.conditions, tuned.task
     return [
-        f"Gains found over {task.cases} cases (seed {task.seed}), {tuned.found.tried} tried:"
-        f" J = {tuned.cost:.4g} rad s, at the start {tuned.cost_before:.4g}.",
-        f"Payload up to {c.payload:g} kg, model off by up to {c.model_error:.0%}, steps of"
-        f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control every {c.period:g} s.",
-        f"Commands by {c.interface}: gains found for one interface are not made for another.",
-        *(f"Unseen cases, {name}: {one.text}." for name, one in held.items()),
+        f"Gains optimized over {task.cases} cases (seed {task.seed}),"
+        f" {tuned.found.tried} evaluations: J = {tuned.cost:.4g} rad s, initially {tuned.cost_before:.4g} rad s.",
+        f"Payload up to {c.payload:g} kg, model error up to {c.model_error:.0%}, time steps of"
+        f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control period {c.period:g} s.",
+        f"Command interface {c.interface}: gains of one interface do not suit another.",
+        *(f"Validation, {name}: {one.text}." for name, one in held.items()),
     ]

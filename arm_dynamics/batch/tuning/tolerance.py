@@ -1,4 +1,4 @@
-"""Tolerances of a data sheet: what constants may be, drawn by a seed."""
+"""Tolerances of a data sheet, and values drawn from them."""
 
 from __future__ import annotations
 
@@ -9,73 +9,119 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.rollout.variation import variable_names
-from arm_dynamics.batch.tuning.uncertain_parameters import SHARED, UNCERTAIN, nominal_values
-from arm_dynamics.core.arrays import Vector, check_float
+from arm_dynamics.batch.variation import nominal_values, variable_names
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, check_float
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.model.arm_model import ArmModel
 
-SHAPES = ("normal", "uniform")
+DISTRIBUTIONS = ("normal", "uniform")
 SIGMAS = 3.0
-"""Standard deviations that a normal tolerance spans, where it is cut off."""
+"""Standard deviations that a normal tolerance spans; it is truncated there."""
+UNCERTAIN = frozenset(
+    {"link.mass", "link.inertia", "joint.damping", "joint.friction", "motor.kt", "motor.ke"}
+    | {"motor.resistance", "motor.supply_voltage", "motor.rotor_inertia", "motor.current_limit"}
+    | {"motor.viscous_friction", "motor.coulomb_friction", "motor.stiction"}
+)
+"""Quantities with uncertain values; geometry, end stops and constants of actuator states are
+assumed to be exact."""
+COUPLED = {"motor.stiction": "motor.coulomb_friction"}
+"""Quantities that keep their ratio to another one."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Values within nominal (1 ± ``fraction``): "uniform", or "normal" with σ = share / 3, cut off."""
+    """Distribution of values within nominal (1 ± ``fraction``).
+
+    Attributes
+    ----------
+    fraction : float
+        Relative tolerance, below 1.
+    distribution : str
+        "uniform", or "normal" with σ = fraction / 3, truncated.
+
+    Raises
+    ------
+    InvalidValue, UnknownName
+        If a value is out of range.
+
+    """
 
     fraction: float = 0.1
     distribution: str = "normal"
 
     def __post_init__(self) -> None:
         if check_float("tolerance", self.fraction, lower=0) >= 1:
-            raise InvalidValue(f"tolerance = {self.fraction:g}: a share below 1 is expected")
-        if self.distribution not in SHAPES:
-            raise UnknownName("distribution", self.distribution, SHAPES)
+            raise InvalidValue(f"tolerance = {self.fraction:g}; expected below 1")
+        if self.distribution not in DISTRIBUTIONS:
+            raise UnknownName("distribution", self.distribution, DISTRIBUTIONS)
 
-    def factors(self, random: np.random.Generator, shape: tuple[int, ...]) -> Vector:
-        """Factors on the nominal values."""
+    def factors(self, random: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Draw factors of the nominal values."""
         if self.distribution == "uniform":
             return 1 + self.fraction * random.uniform(-1, 1, shape)
-        spread = np.clip(random.normal(size=shape) / SIGMAS, -1, 1)
-        return 1 + self.fraction * spread
+        return 1 + self.fraction * np.clip(random.normal(size=shape) / SIGMAS, -1, 1)
 
 
 ToleranceMap = Mapping[str, Tolerance]
-"""Name of ``rollout.variation`` → its tolerance."""
+"""Name of ``variable_names`` -> tolerance."""
 
 
-def data_sheet(arm: ArmModel, tolerance: Tolerance) -> dict[str, Tolerance]:
-    """One tolerance for everything uncertain that the arm has: motors, friction, links, payload."""
-    every = (*sorted(UNCERTAIN), "payload")
-    return {
-        n: tolerance for n in every if n in variable_names(arm) and nominal_values(arm, n).any()
-    }
+def variable_values(arm: ArmModel, name: str) -> Vector:
+    """Return the nominal values (nv,) or (1,); zeros if one is not finite: it cannot be scaled."""
+    values = nominal_values(arm, name)
+    return values if np.isfinite(values).all() else np.zeros(values.size)
+
+
+def data_sheet_tolerances(arm: ArmModel, tolerance: Tolerance) -> dict[str, Tolerance]:
+    """Return one tolerance for all uncertain quantities of an arm, and for its payload."""
+    known = variable_names(arm)
+    names = (*sorted(UNCERTAIN), "payload")
+    return {n: tolerance for n in names if n in known and variable_values(arm, n).any()}
 
 
 def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
-    """Tolerances from YAML: ``name: share`` or ``name: {share: 0.05, shape: uniform}``.
+    """Read tolerances from a YAML file.
 
-    Raises ConfigError naming the file and the entry when it cannot be read, UnknownName for what
-    may not vary, InvalidValue for a share out of [0, 1) and for what the arm has not.
+    Entries are ``name: fraction`` or ``name: {fraction: 0.05, distribution: uniform}``.
+
+    Parameters
+    ----------
+    file : str or Path
+        YAML file.
+    arm : ArmModel
+        Arm.
+
+    Raises
+    ------
+    ConfigError
+        If the file or an entry cannot be read.
+    UnknownName
+        If a quantity does not exist.
+    InvalidValue
+        If a fraction is outside of [0, 1), or the arm's value is 0 or infinite.
+
     """
     content = read_yaml(file)
     if not isinstance(content, dict) or not content:
-        raise ConfigError(f"{file}: entries such as 'motor.kt: 0.1' are expected")
-    found = {str(name): _entry(file, str(name), value) for name, value in content.items()}
-    for name in found:
+        raise ConfigError(f"{file}: content = {content!r}; expected entries like 'motor.kt: 0.1'")
+    tolerances = {str(name): _entry(file, str(name), value) for name, value in content.items()}
+    for name in tolerances:
         if name not in variable_names(arm):
             raise UnknownName(f"variation in {file}", name, variable_names(arm))
-        if not nominal_values(arm, name).any():
-            raise InvalidValue(f"{file}: {name}: arm '{arm.name}' has 0 or ∞ there: nothing varies")
-    return found
+        if not variable_values(arm, name).any():
+            raise InvalidValue(
+                f"{file}: {name} of arm '{arm.name}' = 0 or inf; expected a finite value"
+            )
+    return tolerances
 
 
 def _entry(file: str | Path, name: str, value: Any) -> Tolerance:
-    entry = value if isinstance(value, dict) else {"share": value}
-    if not set(entry) <= {"share", "shape"} or isinstance(entry.get("share"), bool):
-        raise ConfigError(f"{file}: {name}: {value!r}: a share, or share and shape, is expected")
+    entry = value if isinstance(value, dict) else {"fraction": value}
+    if not set(entry) <= {"fraction", "distribution"} or isinstance(entry.get("fraction"), bool):
+        raise ConfigError(
+            f"{file}: {name} = {value!r}; expected a fraction, or fraction and distribution"
+        )
     try:
         return Tolerance(**entry)
     except (InvalidValue, UnknownName, TypeError) as error:
@@ -83,15 +129,21 @@ def _entry(file: str | Path, name: str, value: Any) -> Tolerance:
 
 
 def draw_values(
-    arm: ArmModel, spread: ToleranceMap, random: np.random.Generator, runs: int
-) -> dict[str, Vector]:
-    """Values of ``runs`` arms: name → (runs, nv), or (runs, 1) payload; every joint by itself.
+    arm: ArmModel, tolerances: ToleranceMap, random: np.random.Generator, runs: int
+) -> dict[str, Matrix]:
+    """Draw values of ``runs`` arms, every joint independently.
 
-    A break-away friction keeps its ratio to the Coulomb friction of its joint.
+    The stiction keeps its ratio to the Coulomb friction of its joint.
+
+    Returns
+    -------
+    dict
+        Name to values, shape (runs, nv), or (runs, 1) for the payload.
+
     """
-    factors: dict[str, Vector] = {}
-    for name in sorted(spread):
-        shape = (runs, nominal_values(arm, name).size)
-        shared = factors.get(SHARED.get(name, ""))
-        factors[name] = spread[name].factors(random, shape) if shared is None else shared
-    return {name: nominal_values(arm, name) * values for name, values in factors.items()}
+    factors: dict[str, Matrix] = {}
+    for name in sorted(tolerances):
+        shape = (runs, variable_values(arm, name).size)
+        coupled = factors.get(COUPLED.get(name, ""))
+        factors[name] = tolerances[name].factors(random, shape) if coupled is None else coupled
+    return {name: variable_values(arm, name) * values for name, values in factors.items()}

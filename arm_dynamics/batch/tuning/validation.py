@@ -1,4 +1,4 @@
-"""Which cases a control law holds."""
+"""Validation: which cases a controller passes."""
 
 from __future__ import annotations
 
@@ -6,65 +6,87 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from arm_dynamics.batch.rollout import RolloutResult
+from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector
 
-BOUND = 0.05
-"""Largest error [rad or m] in the last fifth of the time that counts as held."""
+MAX_RESIDUAL_ERROR = 0.05
+"""Largest error [rad or m] in the last fifth of the time of a passed case."""
 
 
 @dataclass(frozen=True, eq=False)
 class ValidationResult:
-    """By case: held (n,), Σ_j ∫|e_j| dt (n,) [rad s], largest late error (n,) [rad]; NaN: lost."""
+    """Results by case; NaN: diverged.
 
-    passed: NDArray[np.bool_]
+    Attributes
+    ----------
+    passed : BoolArray
+        Whether the case is passed, shape (n,).
+    iae : Vector
+        Σ_j ∫|e_j| dt [rad s], shape (n,).
+    residual_error : Vector
+        Largest error of all joints in the last fifth of the time [rad], shape (n,).
+
+    """
+
+    passed: BoolArray
     iae: Vector
     residual_error: Vector
 
     @property
     def count(self) -> int:
-        """Cases that are held."""
+        """Number of passed cases."""
         return int(self.passed.sum())
 
     @property
-    def lost(self) -> int:
-        """Cases in which the arm left the finite numbers."""
+    def diverged(self) -> int:
+        """Number of cases in which the simulation diverged."""
         return int(np.isnan(self.residual_error).sum())
 
     @property
     def text(self) -> str:
-        """In words, such as "held 200 of 200"."""
-        lost = f", {self.lost} of the others lost altogether" if self.lost else ""
-        return f"held {self.count} of {len(self.passed)}{lost}"
+        """Summary, such as "200 of 200 cases passed"."""
+        diverged = f", {self.diverged} diverged" if self.diverged else ""
+        return f"{self.count} of {len(self.passed)} cases passed{diverged}"
 
 
 def validate(
-    cases: Cases, law: Controller, gains: Mapping[str, Vector] | None = None
+    cases: Cases, controller: Controller, gains: Mapping[str, Matrix] | None = None
 ) -> ValidationResult:
-    """Every case with the law's own gains, or with one candidate's of ``Cases.run``.
+    """Run all cases with the controller's gains, or with one candidate's.
 
-    Held: finite throughout, and |e_j| <= BOUND for every joint in the last fifth of the time.
+    A case is passed if the simulation does not diverge and |e_j| <= MAX_RESIDUAL_ERROR for every
+    joint in the last fifth of the time.
+
+    Parameters
+    ----------
+    cases : Cases
+        Cases.
+    controller : Controller
+        Controller.
+    gains : Mapping[str, Matrix], optional
+        Gains of one candidate, see ``Cases.run``.
+
     """
-    return evaluate_cases(cases.run(law, gains), range(cases.arm.nv))
+    return evaluate_cases(cases.run(controller, gains), range(cases.arm.nv))
 
 
-def evaluate_cases(batch: RolloutResult, joints: Sequence[int]) -> ValidationResult:
-    """As ``validate`` says, of the ``joints`` alone that are controlled."""
-    late = batch.metrics["settled_error"][:, joints].max(axis=1)
-    late = np.where(batch.failed_step >= 0, np.nan, late)
-    iae = np.where(batch.failed_step >= 0, np.nan, batch.metrics["iae"][:, joints].sum(axis=1))
+def evaluate_cases(result: RolloutResult, joints: Sequence[int]) -> ValidationResult:
+    """Return the results of ``validate`` of a rollout, of the controlled ``joints`` only."""
+    diverged = result.failed_step >= 0
+    residual = result.metrics["residual_error"][:, joints].max(axis=1)
+    residual = np.where(diverged, np.nan, residual)
+    iae = np.where(diverged, np.nan, result.metrics["iae"][:, joints].sum(axis=1))
     with np.errstate(invalid="ignore"):
-        return ValidationResult(late <= BOUND, iae, late)
+        return ValidationResult(residual <= MAX_RESIDUAL_ERROR, iae, residual)
 
 
-def concatenate(parts: Sequence[ValidationResult], order: Vector) -> ValidationResult:
-    """Several as one, the cases numbered by ``order`` in their own order again."""
+def concatenate(parts: Sequence[ValidationResult], order: IntArray) -> ValidationResult:
+    """Join results; ``order`` (n,) are the case numbers of their rows."""
     back = np.argsort(order)
-    names = ("held", "iae", "late")
+    names = ("passed", "iae", "residual_error")
     return ValidationResult(
-        *(np.concatenate([getattr(p, name) for p in parts])[back] for name in names)
+        *(np.concatenate([getattr(part, name) for part in parts])[back] for name in names)
     )

@@ -108,11 +108,11 @@ class ClosedLoopIk:
         self.v = still.copy() if v is None else np.clip(v, -self._fastest, self._fastest)
         self.leaving, self.reachability_error = still, 0.0
 
-    def update(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:
+    def update(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> TaskReference:
         """Advance by dt [s]; return joints and tool as a reference within reach.
 
-        Raises InvalidValue for a reference of wrong shapes and for a non-finite result; the state
-        does not change then.
+        ``gains`` holds the ``controller_parameters`` of ``TaskSpaceController``. Raises InvalidValue
+        for a reference of wrong shapes and for a non-finite result; the state does not change then.
         """
         if not has_valid_shapes(task, self.q.size):
             raise invalid_reference_error(task, self.q.size, dt)
@@ -123,7 +123,8 @@ class ClosedLoopIk:
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
             q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
             self._axis_weights, self.leaving, dt,
-            law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
+            gains["tracking_rate"], gains["nullspace_rate"],
+            gains["singular_value_threshold"] * self.reach, gains["max_joint_acceleration"],
         )  # fmt: skip
         if not all_finite(q, v, a):
             raise invalid_reference_error(task, q.size, dt)

@@ -155,7 +155,7 @@ def _missed(arm: ArmModel, target: Vector, clouds: list[Workspace], frame: str |
     least = np.inf
     for cloud in clouds:
         near = cloud.q[np.argmin(((cloud.points - target) ** 2).sum(axis=1))]
-        found = nearest_reachable(arm, target, start=near, frame=frame, restarts=0)
+        found = nearest_reachable(arm, target, initial_guess=near, frame=frame, restarts=0)
         least = min(least, found.position_error)
         if least <= TOLERANCE:
             break

@@ -6,185 +6,201 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from math import ceil
 
-from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault
+from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault, InvalidValue
+from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.hardware.dynamixel import control_table as table
-from arm_dynamics.hardware.dynamixel import identification as scanning
-from arm_dynamics.hardware.dynamixel import packets
-from arm_dynamics.hardware.dynamixel.control_table import find_model
-from arm_dynamics.hardware.dynamixel.conversion import raw_goal, to_reading
-from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader
-from arm_dynamics.hardware.dynamixel.identification import (
-    check_motor,
-    firmwares,
-    longest_return_delay,
-)
-from arm_dynamics.hardware.dynamixel.preparation import MotorSetup, TorqueSwitch
-from arm_dynamics.hardware.dynamixel.settings import (
-    BROADCAST_FREE,
-    SETTINGS,
-    port_path,
-    read_settings,
-)
+from arm_dynamics.hardware.dynamixel import identification, packets
+from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader, to_reading
+from arm_dynamics.hardware.dynamixel.identification import NO_REPLY, MotorSetup
 from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
 from arm_dynamics.hardware.serial_port import Port, SerialPort
 from arm_dynamics.model.hardware_info import JointMotor
 
+MAX_ID = 252
+"""Largest id of a motor."""
 MAX_ADAPTER_LATENCY = 0.04
-"""Longest that adapter and system are believed to hold bytes back [s]."""
-REBOOT_TIME = 1.0
-"""Longest that a motor is waited for after a restart [s]."""
-_REBOOT_POLL = 0.05
+"""Longest time [s] that adapter and system may delay bytes."""
+REBOOT_TIMEOUT = 1.0
+"""Longest time [s] that a motor needs for a restart."""
+_REBOOT_POLL_PERIOD = 0.05
+
+SETTINGS = (
+    Parameter("baud", 57_600, "bit/s", "rate of the line; 57600 as delivered", 9600, 4.5e6),
+    Parameter("latency", 4e-3, "s", "shortest time to wait for replies", 0, 0.1),
+    Parameter("fast_sync_read", 1, "1", "0: never, 1: if every motor supports it", 0, 1),
+)
 
 
 class Dynamixel(MotorBus):
-    """Protocol 2.0; settings: see SETTINGS, and ``port``, the device's path.
+    """Dynamixel X motors, protocol 2.0.
 
-    Position 0 is the middle of the motor's turn. Effort is k_t times the motor's current;
-    motors which can not tell that current (XL430, XC430, XL330, XC330) take a voltage instead.
+    Position 0 is the center of the motor's turn. The effort is k_t times the motor current; models
+    that cannot measure it (XL430, XC430, XL330, XC330) accept voltages instead.
+
+    Parameters
+    ----------
+    motors : Sequence[JointMotor]
+        Motors of the joints.
+    settings : Mapping[str, str]
+        ``port``, the path of the serial device, and those of SETTINGS.
+    port : Port, optional
+        Replaces the serial port.
+
+    Raises
+    ------
+    ConfigError
+        A setting or an id is out of range.
+    UnknownName
+        A model is unknown.
+
     """
 
     setting_names = tuple(parameter.name for parameter in SETTINGS)
-    bauds = scanning.BAUDS
+    bauds = identification.BAUDS
 
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
         super().__init__(motors, settings)
         for motor in motors:
-            if motor.id > BROADCAST_FREE:
-                said = f"0 to {BROADCAST_FREE} expected"
-                raise ConfigError(f"joint '{motor.joint}': Dynamixel id {motor.id}: {said}")
-        self.models = {id: find_model(motor.motor) for id, motor in self.motors.items()}
+            if motor.id > MAX_ID:
+                raise ConfigError(
+                    f"joint '{motor.joint}': Dynamixel id = {motor.id}; expected 0 to {MAX_ID}"
+                )
+        self.models = {id: table.find_model(motor.motor) for id, motor in self.motors.items()}
         baud, self._latency, self._fast = read_settings(settings)
         self._port = SerialPort(port_path(settings), round(baud)) if port is None else port
         self._baud = baud
         self._line = DynamixelTransport(self._port, baud, max(self._latency, MAX_ADAPTER_LATENCY))
         self._feedback = FeedbackReader(self._line, self.models)
-        self._preparation = MotorSetup(self._line, self.models, self._feedback)
+        self._setup = MotorSetup(self._line, self.models, self._feedback)
+        self._torque = TorqueSwitch(self._line)
         self._limits: dict[int, Mapping[str, int]] = {}
         self._supply: dict[int, float] = {}
         self._interface = ""
-        self._torque = TorqueSwitch(self._line)
         self._firmware: dict[int, int] = {}
 
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
-        """The motors that answer at the rate of ``settings``, by id; reads only."""
+        """Return the motors that reply at the rate of ``settings``, by id; reads only."""
         baud = round(read_settings(settings)[0])
-        return scanning.scan_port(partial(SerialPort, port_path(settings)), (baud,))
+        return identification.scan_port(partial(SerialPort, port_path(settings)), (baud,))
 
     def has_watchdog(self, id: int) -> bool | None:
-        """Whether the motor's firmware stops it when nothing is heard; None: never asked."""
+        """Return whether the firmware stops the motor without commands; None before a reply."""
         return None if id not in self._firmware else not self.missing_watchdog_reason(id)
 
     def missing_watchdog_reason(self, id: int) -> str:
-        """What its firmware lacks, and which has it."""
+        """Return what the firmware lacks, and which version has it."""
         firmware = self._firmware.get(id)
         return "" if firmware is None else self.models[id].missing_watchdog_reason(firmware)
 
     @property
     def remedies(self) -> str:
-        """What to do where motors do not answer, or too late."""
-        said = (
-            f"check power, cable, motor ids and baud = {self._baud:.0f} bit/s (a scan finds both)"
+        """Remedies if motors do not reply, or too late."""
+        return (
+            f"check power, cable, motor ids and baud = {self._baud:.0f} bit/s (a scan finds both);"
+            f" if replies come late, raise latency = {self._latency:g} s"
         )
-        return f"{said}; if replies come late, raise latency = {self._latency:g} s"
 
     def now(self) -> float:
-        """The port's clock [s], monotonic."""
+        """Return the time [s] on the port's monotonic clock."""
         return self._port.now()
 
     def open(self) -> None:
-        """Open the port for this program alone; motors are taken for unprepared."""
+        """Open the port exclusively; motors count as not set up."""
         self._feedback.reset()
         self._torque.reset()
         self._firmware.clear()
         self._port.open()
 
     def identify(self) -> None:
-        """Check that every motor answers, once, as the model that it should be.
+        """Check that every motor replies, once, with the configured model.
 
-        How long answers take is found out as well: adapters differ by a factor of twenty.
+        Measures the duration of replies as well: adapters differ by a factor of twenty.
         """
         line = self._line
-        found = {id: check_motor(line, motor, self.models[id]) for id, motor in self.motors.items()}
-        self._firmware = {id: said for id, (_, said) in found.items() if said is not None}
-        problems = [problem for problem, _ in found.values() if problem]
+        checks = {
+            id: identification.check_motor(line, motor, self.models[id])
+            for id, motor in self.motors.items()
+        }
+        self._firmware = {
+            id: firmware for id, (_, firmware) in checks.items() if firmware is not None
+        }
+        problems = [problem for problem, _ in checks.values() if problem]
         if problems:
             raise self._fault(problems)
-        line.return_delay = longest_return_delay(line, self.motors)
-        usual = sorted(line.delays)[len(line.delays) * 9 // 10]
-        line.latency = max(self._latency, min(MAX_ADAPTER_LATENCY, 2.0 * usual))
+        line.return_delay = identification.longest_return_delay(line, self.motors)
+        typical = sorted(line.delays)[len(line.delays) * 9 // 10]
+        line.latency = max(self._latency, min(MAX_ADAPTER_LATENCY, 2.0 * typical))
 
     def prepare(self, interface: str) -> None:
-        """Torque off, operating mode, limits, the feedback's block; DriverFault if one can not."""
+        """Disable torque, set operating mode and limits, map the feedback's block."""
         self._interface, off = interface, self._torque.off(self.motors, MAX_ATTEMPTS)
         problems: list[str] = []
         for id, motor in self.motors.items():
             try:
                 if id not in off:
-                    raise DriverFault("no answer that torque is off")
-                self._limits[id], self._supply[id] = self._preparation.prepare(id, interface)
+                    raise DriverFault(f"{NO_REPLY} that torque is off")
+                self._limits[id], self._supply[id] = self._setup.prepare(id, interface)
             except DriverFault as error:
                 problems.append(f"joint '{motor.joint}' (id {id}): {error}")
         if problems:
             raise self._fault(problems)
         self._feedback.rebooted.clear()
-        self._firmware |= firmwares(self._line, self.motors.keys() - self._firmware.keys())
-        fast = {id: model.fast_firmware for id, model in self.models.items()}
+        unknown = self.motors.keys() - self._firmware.keys()
+        self._firmware |= identification.firmwares(self._line, unknown)
         self._feedback.fast = self._fast and all(
-            self._firmware.get(id, 0) >= first for id, first in fast.items()
+            self._firmware.get(id, 0) >= model.fast_firmware for id, model in self.models.items()
         )
 
     def interfaces(self, id: int) -> tuple[str, ...]:
-        """What the motor takes."""
+        """Return the motor's command interfaces."""
         return self.models[id].interfaces
 
     def read(self) -> dict[int, Reading]:
-        """The motors that answered now, by id."""
-        found: dict[int, Reading] = {}
+        """Return the readings of the motors that replied now, by id."""
+        readings: dict[int, Reading] = {}
         for id, (block, time) in self._feedback.read().items():
-            lost = "rebooted" if id in self._feedback.rebooted else ""
-            found[id] = to_reading(self.models[id], block, time, lost)
-            self._supply[id] = found[id].supply
-        return found
+            fault = "rebooted" if id in self._feedback.rebooted else ""
+            readings[id] = to_reading(self.models[id], block, time, fault)
+            self._supply[id] = readings[id].supply
+        return readings
 
     def write(self, goals: Mapping[int, MotorCommand]) -> None:
-        """Send goals, all or none: raises CommandRefused where one is not finite.
+        """Send all commands or none; raises CommandRejected if one is not finite.
 
-        They are of the interface that the motors were prepared for.
+        Their interface is the prepared one.
         """
-        raw = {id: self._raw(id, goal) for id, goal in goals.items()}
+        raw = {id: self._to_raw(id, goal) for id, goal in goals.items()}
         if raw:
             self._torque.send_goals(self._interface, raw)
 
     def enable_watchdog(self, timeout: float) -> set[int]:
-        """Bus watchdog, in steps of 20 ms up to 2.54 s; a trip before is cleared by it.
+        """Set the bus watchdog in steps of 20 ms up to 2.54 s, which clears an earlier trip.
 
-        Those that took it and whose firmware stops them then.
+        Returns the ids of motors that confirmed it and whose firmware stops them then.
         """
-        steps = ceil(timeout / table.WATCHDOG_UNIT - 1e-9)
-        value = max(1, min(table.MAX_WATCHDOG_TICKS, steps))
-        self._line.write_registers(table.BUS_WATCHDOG, dict.fromkeys(self.motors, 0), MAX_ATTEMPTS)
-        took = self._line.write_registers(
-            table.BUS_WATCHDOG, dict.fromkeys(self.motors, value), MAX_ATTEMPTS
-        )
-        return {id for id in took if not self.missing_watchdog_reason(id)}
+        ticks = max(1, min(table.MAX_WATCHDOG_TICKS, ceil(timeout / table.WATCHDOG_UNIT - 1e-9)))
+        line, register = self._line, table.BUS_WATCHDOG
+        line.write_registers(register, dict.fromkeys(self.motors, 0), MAX_ATTEMPTS)
+        set_ = line.write_registers(register, dict.fromkeys(self.motors, ticks), MAX_ATTEMPTS)
+        return {id for id in set_ if not self.missing_watchdog_reason(id)}
 
     def enable(self, ids: Collection[int]) -> set[int]:
-        """Torque on, at rest where ``write`` has not set a goal before; those that confirmed.
+        """Enable torque at the goals of ``write``, else at rest; return the ids that confirmed.
 
-        A motor gets no torque before its goal was read back.
+        No motor gets torque before its goal was read back.
         """
         return self._torque.on(ids, self._interface) if self._interface else set()
 
     def disable(self, ids: Collection[int]) -> set[int]:
-        """Torque off; the ids that confirmed it by reading it back."""
+        """Disable torque; return the ids that confirmed it when read back."""
         return self._torque.off(ids)
 
     def clear_faults(self, ids: Collection[int]) -> set[int]:
-        """Restart motors with a hardware error, clear watchdogs; torque goes off before."""
+        """Disable torque, restart motors with a hardware error and clear watchdogs."""
         self.disable(ids)
         errors = {id: self._line.read_register(id, table.HARDWARE_ERROR) for id in ids}
         self._restart([id for id, error in errors.items() if error])
@@ -195,23 +211,25 @@ class Dynamixel(MotorBus):
         self._port.close()
 
     def _fault(self, problems: Sequence[str]) -> DriverFault:
-        silent = any("no answer" in problem for problem in problems)
-        return DriverFault("; ".join([*problems, *([self.remedies] if silent else [])]))
+        missing = any(NO_REPLY in problem for problem in problems)
+        return DriverFault("; ".join([*problems, *([self.remedies] if missing else [])]))
 
-    def _raw(self, id: int, goal: MotorCommand) -> int:
+    def _to_raw(self, id: int, goal: MotorCommand) -> int:
         if id not in self._limits:
-            raise DriverFault(f"joint '{self.motors[id].joint}' (id {id}) is not prepared")
+            raise DriverFault(f"joint '{self.motors[id].joint}' (id {id}) is not set up")
         if goal.interface != self._interface:
-            said = f"{goal.interface} goal for motor {id}, which is set to {self._interface}"
-            raise CommandRejected(said)
-        return raw_goal(self.models[id], goal, self._limits[id][goal.interface], self._supply[id])
+            raise CommandRejected(
+                f"motor {id}: interface = '{goal.interface}'; expected '{self._interface}'"
+            )
+        limit = self._limits[id][goal.interface]
+        return table.raw_goal(self.models[id], goal, limit, self._supply[id])
 
     def _restart(self, ids: Sequence[int]) -> None:
         for id in ids:
             any(self._line.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
-        until, waiting = self.now() + REBOOT_TIME, list(ids)
+        until, waiting = self.now() + REBOOT_TIMEOUT, list(ids)
         while waiting and self.now() < until:
-            self._line.wait(self.now() + _REBOOT_POLL)
+            self._line.wait(self.now() + _REBOOT_POLL_PERIOD)
             waiting = [id for id in waiting if self._line.ping(id) is None]
 
     def _clear(self, id: int) -> bool:
@@ -219,10 +237,77 @@ class Dynamixel(MotorBus):
             return False
         try:
             if self._interface:
-                self._limits[id], self._supply[id] = self._preparation.prepare(id, self._interface)
+                self._limits[id], self._supply[id] = self._setup.prepare(id, self._interface)
             else:
-                self._preparation.clear_watchdog(id)
+                self._setup.clear_watchdog(id)
         except DriverFault:
             return False
         self._feedback.rebooted.discard(id)
         return True
+
+
+class TorqueSwitch:
+    """Goals and torque of the motors on ``line``: no torque at a goal that was not read back."""
+
+    def __init__(self, line: DynamixelTransport) -> None:
+        self._line = line
+        self._sent: dict[int, int] = {}  # raw goals since torque was disabled; some may be lost
+
+    def reset(self) -> None:
+        """Discard the goals that were sent."""
+        self._sent.clear()
+
+    def send_goals(self, interface: str, goals: Mapping[int, int]) -> None:
+        """Send raw goals; no motor replies."""
+        self._line.sync_write(table.GOALS[interface], goals)
+        self._sent.update(goals)
+
+    def on(self, ids: Collection[int], interface: str) -> set[int]:
+        """Enable torque at the goals that were sent, else at rest; return confirmed ids.
+
+        Goals are read back first: a register may hold an old one. Motors that do not confirm their
+        goal get no torque; those that do not confirm their torque are disabled.
+        """
+        goals = self._rest_goals([id for id in ids if id not in self._sent], interface)
+        goals |= {id: self._sent[id] for id in ids if id in self._sent}
+        ready = self._line.write_registers(table.GOALS[interface], goals, MAX_ATTEMPTS)
+        enable = dict.fromkeys(ready, 1)
+        confirmed = self._line.write_registers(table.TORQUE_ENABLE, enable, MAX_ATTEMPTS)
+        self._line.sync_write(table.TORQUE_ENABLE, dict.fromkeys(set(ids) - confirmed, 0))
+        return confirmed
+
+    def off(self, ids: Collection[int], attempts: int = 1) -> set[int]:
+        """Disable torque; return the ids that confirmed it when read back."""
+        for id in ids:
+            self._sent.pop(id, None)
+        return self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), attempts)
+
+    def _rest_goals(self, ids: Collection[int], interface: str) -> dict[int, int]:
+        """Goals at which motors do not move: the present position, or 0."""
+        if interface != "position":
+            return dict.fromkeys(ids, 0)
+        return self._line.read(ids, table.PRESENT_POSITION)
+
+
+def read_settings(settings: Mapping[str, str]) -> tuple[float, float, bool]:
+    """Return rate [bit/s], latency [s] and whether fast reads may be used.
+
+    Raises ConfigError naming the setting that is not a number or out of its range. Settings of
+    other names are ignored.
+    """
+    names = [parameter.name for parameter in SETTINGS]
+    numbers = {name: settings[name] for name in names if settings.get(name)}
+    try:
+        values = with_defaults("driver 'dynamixel'", SETTINGS, numbers)  # type: ignore[arg-type]
+    except InvalidValue as error:
+        raise ConfigError(str(error)) from error
+    return values["baud"], values["latency"], bool(values["fast_sync_read"])
+
+
+def port_path(settings: Mapping[str, str]) -> str:
+    """Return the path of the serial device; raises ConfigError if it is missing."""
+    if not settings.get("port"):
+        raise ConfigError(
+            "driver 'dynamixel': port is missing; expected a path: port:=/dev/ttyUSB0"
+        )
+    return settings["port"]

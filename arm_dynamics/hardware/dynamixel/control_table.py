@@ -1,38 +1,40 @@
-"""Registers of Dynamixel X motors: address, bytes, sign; the same for every model.
+"""Control table of Dynamixel X motors: registers, units, models.
 
-Source: e-manual, "Control Table" of XM430-W350, XL430-W250 and XL330-M288.
+Addresses are the same for every model. Torque per ampere is that of the data sheet's stall at the
+recommended supply. Motors of the 330 size measure the current of their supply: that is the motor's
+times the duty, so that it does not determine the torque.
 
-Dynamixel X models as a table: what they are called, how strong they are, what they measure.
+References
+----------
+ROBOTIS e-manual, "Control Table" and "Specifications" of each model ("Current Limit", "Goal
+Current", "Bus Watchdog"); ROBOTIS forum, topic 4814 (watchdog of the 330 size).
 
-Torque per ampere is that of the data sheet's stall at the recommended supply. Motors of the 330
-size measure the current of their supply: that is the motor's times the duty, so that no torque
-follows from it. Source: e-manual, "Specifications" and "Control Table" of each model (there
-"Current Limit", "Goal Current", "Bus Watchdog"); ROBOTIS forum, topic 4814 (the 330's watchdog).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import nan, pi
+from math import isfinite, nan, pi
 from typing import NamedTuple
 
-from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.errors import CommandRejected, UnknownName
+from arm_dynamics.hardware.motor_bus import MotorCommand
 
 
 class Register(NamedTuple):
-    """One entry of the control table; EEPROM (below 64) takes writes with torque off only."""
+    """Entry of the control table; EEPROM (below 64) is writable only with torque disabled."""
 
     address: int
     size: int
     signed: bool = False
 
     def pack(self, value: int) -> bytes:
-        """``value`` as it is sent."""
+        """Return ``value`` as bytes."""
         return value.to_bytes(self.size, "little", signed=self.signed)
 
     def unpack(self, data: bytes) -> int:
-        """The value that was sent as ``data``."""
+        """Return the value of ``data``."""
         return int.from_bytes(data, "little", signed=self.signed)
 
 
@@ -58,20 +60,20 @@ PRESENT_POSITION = Register(132, 4, signed=True)
 INPUT_VOLTAGE = Register(144, 2)
 TEMPERATURE = Register(146, 1)
 INDIRECT_ADDRESS = 168
-"""Where the first of the two-byte indirect addresses is."""
+"""Address of the first two-byte indirect address."""
 
 VELOCITY_UNIT = 0.229 * 2 * pi / 60
 """[rad/s]"""
 POSITION_UNIT = 2 * pi / 4096
 """[rad]"""
-CENTRE = 2048
-"""Position that counts as 0 rad: the middle of a turn."""
+CENTER = 2048
+"""Position of 0 rad: the center of a turn."""
 VOLTAGE_UNIT = 0.1
 """[V]"""
 FULL_PWM = 885
-"""Duty of 1: all of the supply's voltage (a unit is 0.113 %)."""
+"""Duty of 1: the supply voltage (a unit is 0.113 %)."""
 MAX_POSITION = 1_048_575
-"""Of extended position mode, either way: 256 turns."""
+"""Limit of extended position mode in both directions: 256 turns."""
 WATCHDOG_UNIT = 0.02
 """[s]"""
 MAX_WATCHDOG_TICKS = 127
@@ -104,25 +106,36 @@ HARDWARE_ERRORS = {
 
 
 def hardware_error_text(status: int) -> list[str]:
-    """What the bits of a hardware error status say."""
+    """Return the names of the bits in a hardware error status."""
     bits = (bit for bit in range(8) if status >> bit & 1)
     return [HARDWARE_ERRORS.get(bit, f"hardware error bit {bit}") for bit in bits]
 
 
-WATCHDOG = 38
-"""The first firmware with a bus watchdog; the XL330 never was without."""
-IDLE_WATCHDOG_330 = 51
-"""Firmware of the 330 size that trips its watchdog and goes on turning."""
+WATCHDOG_FIRMWARE = 38
+"""First firmware with a bus watchdog; every XL330 has one."""
+FAULTY_WATCHDOG_330 = 51
+"""Firmware of the 330 size that trips its watchdog but continues to turn."""
 INDIRECT_DATA_330, INDIRECT_DATA = 208, 224
 FAST_READ_330, FAST_READ = 46, 45
 
 
 @dataclass(frozen=True)
 class DynamixelModel:
-    """One model.
+    """Data of one model.
 
-    ``stall_torque`` [N·m] and ``stall_current`` [A] at ``voltage`` [V]; ``current_unit`` [A],
-    0 for a motor without current registers.
+    Attributes
+    ----------
+    name, number : str, int
+        Name and model number.
+    gear : float
+        Gear ratio.
+    voltage : float
+        Recommended supply [V].
+    stall_torque, stall_current : float
+        At ``voltage`` [N·m], [A].
+    current_unit : float
+        Unit of the current registers [A]; 0 without such registers.
+
     """
 
     name: str
@@ -135,12 +148,12 @@ class DynamixelModel:
 
     @property
     def small(self) -> bool:
-        """Whether it is of the 330 size, whose control table is shorter."""
+        """Whether the motor has the 330 size with its shorter control table."""
         return "330" in self.name
 
     @cached_property
     def effort(self) -> bool:
-        """Whether its current is its motor's: the 330 size measures that of its supply instead."""
+        """Whether the motor current is measured; the 330 size measures the supply current."""
         return self.current_unit > 0 and not self.small
 
     @property
@@ -150,7 +163,7 @@ class DynamixelModel:
 
     @cached_property
     def torque_unit(self) -> float:
-        """Torque of a raw unit of current [N·m]; NaN where the current is not the motor's."""
+        """Torque of a raw unit of current [N·m]; NaN if the motor current is not measured."""
         return self.kt * self.current_unit if self.effort else nan
 
     @property
@@ -160,20 +173,20 @@ class DynamixelModel:
 
     @property
     def fast_firmware(self) -> int:
-        """The first firmware that knows fast reads."""
+        """First firmware with fast reads."""
         return FAST_READ_330 if self.small else FAST_READ
 
     def missing_watchdog_reason(self, firmware: int) -> str:
-        """Why ``firmware`` does not stop the motor when nothing is heard; "" where it does."""
-        if firmware < WATCHDOG and not self.name.startswith("XL330"):
-            return f"firmware {firmware} has no bus watchdog, those from {WATCHDOG} on have one"
-        if firmware == IDLE_WATCHDOG_330 and self.small:
-            return f"firmware {firmware} goes on when its bus watchdog trips, others stop"
+        """Return why ``firmware`` does not stop the motor without commands; "" if it does."""
+        if firmware < WATCHDOG_FIRMWARE and not self.name.startswith("XL330"):
+            return f"firmware = {firmware}; expected at least {WATCHDOG_FIRMWARE}"
+        if firmware == FAULTY_WATCHDOG_330 and self.small:
+            return f"firmware = {firmware} continues when its bus watchdog trips; expected another"
         return ""
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """What it takes as a command."""
+        """Command interfaces."""
         return (*(("effort",) if self.effort else ()), "position", "velocity", "voltage")
 
 
@@ -201,7 +214,7 @@ NUMBERS = {model.number: model for model in _MODELS}
 
 
 def find_model(name: str) -> DynamixelModel:
-    """The model called ``name``, in either case, with or without the plug's -T or -R.
+    """Return the model called ``name``, in either case, with or without the plug's -T or -R.
 
     Raises UnknownName listing the models.
     """
@@ -212,5 +225,43 @@ def find_model(name: str) -> DynamixelModel:
 
 
 def model_name(number: int) -> str:
-    """The name of the model with this number, as far as the table knows it."""
+    """Return the name of the model with this number, if the table contains it."""
     return NUMBERS[number].name if number in NUMBERS else f"model number {number}"
+
+
+def raw_goal(model: DynamixelModel, goal: MotorCommand, limit: int, supply: float) -> int:
+    """Return the raw value of a goal register.
+
+    i = τ / k_t,   position = q 4096 / 2π + 2048,   PWM = 885 V / V_supply
+
+    Parameters
+    ----------
+    model : DynamixelModel
+        The motor's model.
+    goal : MotorCommand
+        Command in SI units.
+    limit : int
+        Largest raw value in both directions.
+    supply : float
+        Supply voltage [V].
+
+    Raises
+    ------
+    CommandRejected
+        The raw value is not finite.
+
+    """
+    if goal.interface == "effort":
+        units = 1.0 / model.torque_unit
+    elif goal.interface == "voltage":
+        units = FULL_PWM / supply if supply > 0 else nan
+    else:
+        units = 1.0 / (VELOCITY_UNIT if goal.interface == "velocity" else POSITION_UNIT)
+    value = goal.value * units
+    if not isfinite(value):
+        raise CommandRejected(
+            f"{goal.interface} command = {goal.value} at supply = {supply:g} V; expected a finite"
+            " value"
+        )
+    offset = CENTER if goal.interface == "position" else 0
+    return round(max(-limit, min(limit, value + offset)))

@@ -1,131 +1,216 @@
-"""Whether every motor is there, once, and the one that it should be: reads only.
+"""Identification and setup of Dynamixel motors: model, firmware, duplicate ids, operating mode.
 
-Which Dynamixel motors are on a line, and at which rates: looks, never changes anything.
+Identification and scan only read. Setup writes EEPROM only if a value differs, and reads back
+every write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 
+from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel import control_table as table
-from arm_dynamics.hardware.dynamixel import packets as codec
+from arm_dynamics.hardware.dynamixel import packets
 from arm_dynamics.hardware.dynamixel.control_table import DynamixelModel, model_name
+from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader
 from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
 from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
-_DELAY_UNIT = 2e-6
-"""Of the return delay register [s]."""
-_CLEAR, _DOUBTED = 8, 32
-_LIVE = table.Register(table.REALTIME_TICK.address, 27)
-"""Values that differ from motor to motor: two with one id can not say them in one voice."""
+BAUDS = (57_600, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 115_200, 9_600)
+"""Rates [bit/s] of the Dynamixel X series, the most common first."""
+PING_SLOT = 3e-3
+"""Time [s] for each id to reply to a broadcast ping (as in dynamixel-sdk)."""
+LATENCY = 0.02
+"""Longest time [s] that an adapter may delay the reply of a single motor."""
+NO_REPLY = "no reply"
+_ID_COUNT = 253
+_RETURN_DELAY_UNIT = 2e-6  # [s]
+_CLEAR_REPLIES, _UNCLEAR_REPLIES = 8, 32
+_LIVE_VALUES = table.Register(table.REALTIME_TICK.address, 27)
+"""Values that differ from motor to motor: replies of two motors with one id collide."""
+_REVERSED, _SLAVE, _TORQUE_BY_GOAL = 0x01, 0x02, 0x08
+"""Bits of the drive mode that this driver does not support."""
 
 
 def check_motor(
     line: DynamixelTransport, motor: JointMotor, model: DynamixelModel
 ) -> tuple[str, int | None]:
-    """What is wrong with one motor, "" for nothing; and its firmware, where it tells."""
-    answer, noise = _ping(line, motor.id)
-    if answer is None:
-        said = "two motors with this id, or a disturbed line" if noise else "no answer"
-    elif answer[0] != model.number:
-        number, firmware = answer
-        said = f"is {model_name(number)} with firmware {firmware}, {model.name} expected"
+    """Return the problem of one motor, "" for none, and its firmware if it replies."""
+    reply, noise = _ping(line, motor.id)
+    if reply is None:
+        problem = "two motors with this id, or a disturbed line" if noise else NO_REPLY
+    elif reply[0] != model.number:
+        number, firmware = reply
+        problem = f"model = {model_name(number)} (firmware {firmware}), expected {model.name}"
     else:
-        said = "" if has_unique_id(line, motor.id) else "two motors with this id answer at once"
-    problem = f"joint '{motor.joint}' (id {motor.id}): {said}" if said else ""
-    return problem, None if answer is None else answer[1]
+        problem = "" if has_unique_id(line, motor.id) else "two motors reply with this id"
+    text = f"joint '{motor.joint}' (id {motor.id}): {problem}" if problem else ""
+    return text, None if reply is None else reply[1]
 
 
 def firmwares(line: DynamixelTransport, ids: Iterable[int]) -> dict[int, int]:
-    """The firmware of every motor that answers, by id."""
-    answers = {id: _ping(line, id)[0] for id in ids}
-    return {id: answer[1] for id, answer in answers.items() if answer is not None}
+    """Return the firmware of every motor that replies, by id."""
+    replies = {id: _ping(line, id)[0] for id in ids}
+    return {id: reply[1] for id, reply in replies.items() if reply is not None}
 
 
 def longest_return_delay(line: DynamixelTransport, ids: Iterable[int]) -> float:
-    """The longest time that any of the motors keeps before it answers [s]."""
-    told = (line.read_register(id, table.RETURN_DELAY) for id in ids)
-    return max((value for value in told if value is not None), default=250) * _DELAY_UNIT
+    """Return the longest return delay [s] of the motors."""
+    delays = (line.read_register(id, table.RETURN_DELAY) for id in ids)
+    return max((value for value in delays if value is not None), default=250) * _RETURN_DELAY_UNIT
+
+
+def has_unique_id(line: DynamixelTransport, id: int) -> bool:
+    """Return whether nearly all replies are intact; those of two motors with one id are not.
+
+    Some of these are: by chance the CRCs of both match the collided bytes.
+    """
+    request = packets.read(id, _LIVE_VALUES.address, _LIVE_VALUES.size)
+    corrupt = 0
+    for count in range(1, _UNCLEAR_REPLIES + 1):
+        line.request(request, (id,), _LIVE_VALUES.size)
+        corrupt += line.had_noise
+        if count == _CLEAR_REPLIES and not corrupt:
+            return True
+    return corrupt < _UNCLEAR_REPLIES // 4
 
 
 def _ping(line: DynamixelTransport, id: int) -> tuple[tuple[int, int] | None, bool]:
     noise = False
     for _ in range(MAX_ATTEMPTS):
-        answer = line.ping(id)
+        reply = line.ping(id)
         noise = noise or line.had_noise
-        if answer is not None:
-            return answer, noise
+        if reply is not None:
+            return reply, noise
     return None, noise
 
 
-def has_unique_id(line: DynamixelTransport, id: int) -> bool:
-    """Whether nearly all answers are clear; those of two motors with one id are not.
-
-    Some of these are: by chance the CRCs of both fit what they say together.
-    """
-    request = codec.read(id, _LIVE.address, _LIVE.size)
-    garbled = 0
-    for asked in range(1, _DOUBTED + 1):
-        line.request(request, (id,), _LIVE.size)
-        garbled += line.had_noise
-        if asked == _CLEAR and not garbled:
-            return True
-    return garbled < _DOUBTED // 4
-
-
-BAUDS = (57_600, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 115_200, 9_600)
-"""Rates of the Dynamixel X series, those met most often first [bit/s]."""
-PING_SLOT = 3e-3
-"""Time that every id may take to answer a ping of all [s] (dynamixel-sdk waits as long)."""
-LATENCY = 0.02
-"""Longest that an adapter is believed to hold back the answer of a single motor [s]."""
-_SLOTS = 253
-
-
 def scan_port(port: Callable[[int], Port], bauds: Iterable[int] = BAUDS) -> list[DiscoveredMotor]:
-    """The motors that answer, at every rate of ``bauds`` by id.
+    """Return the motors that reply, at every rate of ``bauds`` by id.
 
-    ``port`` makes a port for a rate, as ``partial(SerialPort, "/dev/ttyUSB0")``. Two motors with
-    one id are listed twice, or once more as GARBLED; so is a noise that no id can be given to,
-    with id -1. Raises DriverFault where the port can not be opened.
+    Parameters
+    ----------
+    port : callable
+        Creates a port for a rate, for example ``partial(SerialPort, "/dev/ttyUSB0")``.
+    bauds : Iterable[int]
+        Rates [bit/s].
+
+    Returns
+    -------
+    list of DiscoveredMotor
+        Two motors with one id occur twice, or once with the model CORRUPT. Noise that belongs to no
+        id has the id -1.
+
+    Raises
+    ------
+    DriverFault
+        The port cannot be opened.
+
     """
-    return [found for baud in bauds for found in _at(port(baud), baud)]
+    return [motor for baud in bauds for motor in _scan_at(port(baud), baud)]
 
 
-def _at(port: Port, baud: int) -> list[DiscoveredMotor]:
+def _scan_at(port: Port, baud: int) -> list[DiscoveredMotor]:
     port.open()
     try:
         line = DynamixelTransport(port, baud, LATENCY)
-        found, disturbed = _everyone(line, baud)
-        heard = [motor.id for motor in found]
-        doubled = [id for id in sorted(set(heard)) if not has_unique_id(line, id)]
-        if disturbed:
-            doubled += _talking_at_once(line, set(heard)) or ([] if doubled else [-1])
-        return [*found, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in doubled)]
+        motors, noise = _broadcast_ping(line, baud)
+        ids = [motor.id for motor in motors]
+        duplicates = [id for id in sorted(set(ids)) if not has_unique_id(line, id)]
+        if noise:
+            duplicates += _colliding_ids(line, set(ids)) or ([] if duplicates else [-1])
+        return [*motors, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in duplicates)]
     finally:
         port.close()
 
 
-def _everyone(line: DynamixelTransport, baud: int) -> tuple[list[DiscoveredMotor], bool]:
-    """Who answers a ping of all, and whether other bytes came too."""
-    reply = codec.STATUS_SIZE + 3
-    wait = _SLOTS * (PING_SLOT + reply * line.byte_time)
-    packets = line.request_all(codec.ping(codec.BROADCAST), line.port.now() + wait)
-    heard = [p for p in packets if p.instruction == codec.STATUS and len(p.data) == 3]
-    return [DiscoveredMotor(p.id, *_told(p.data), baud) for p in heard], line.had_noise
+def _broadcast_ping(line: DynamixelTransport, baud: int) -> tuple[list[DiscoveredMotor], bool]:
+    """Return the motors that reply to a broadcast ping, and whether other bytes came too."""
+    reply_size = packets.STATUS_SIZE + 3
+    wait = _ID_COUNT * (PING_SLOT + reply_size * line.byte_time)
+    received = line.request_all(packets.ping(packets.BROADCAST), line.port.now() + wait)
+    motors = []
+    for packet in received:
+        if packet.instruction == packets.STATUS and len(packet.data) == 3:
+            number, firmware = packets.model_and_firmware(packet.data)
+            motors.append(DiscoveredMotor(packet.id, model_name(number), str(firmware), baud))
+    return motors, line.had_noise
 
 
-def _talking_at_once(line: DynamixelTransport, heard: Container[int]) -> list[int]:
-    """The ids, of those that were not heard, whose answer to a ping cannot be made out."""
-    found = []
-    for id in range(_SLOTS):
-        if id not in heard and line.ping(id) is None and line.had_noise:
-            found.append(id)
-    return found
+def _colliding_ids(line: DynamixelTransport, found: Container[int]) -> list[int]:
+    """Return the ids not yet found whose reply to a ping is corrupt."""
+    colliding = []
+    for id in range(_ID_COUNT):
+        if id not in found and line.ping(id) is None and line.had_noise:
+            colliding.append(id)
+    return colliding
 
 
-def _told(data: bytes) -> tuple[str, str]:
-    number, firmware = codec.model_and_firmware(data)
-    return model_name(number), str(firmware)
+class MotorSetup:
+    """Set up motors for a command interface, torque disabled.
+
+    What a motor does not confirm raises DriverFault.
+    """
+
+    def __init__(
+        self, line: DynamixelTransport, models: Mapping[int, DynamixelModel],
+        feedback: FeedbackReader,
+    ) -> None:  # fmt: skip
+        self._line, self._models, self._feedback = line, models, feedback
+
+    def prepare(self, id: int, interface: str) -> tuple[dict[str, int], float]:
+        """Return the largest raw commands by interface, and the supply [V]."""
+        model = self._models[id]
+        if interface not in model.interfaces:
+            allowed = " or ".join(map(repr, model.interfaces))
+            raise DriverFault(f"interface = '{interface}'; expected {allowed} for {model.name}")
+        self.clear_watchdog(id)
+        self._check_drive_mode(id)
+        self._set(id, table.OPERATING_MODE, table.MODES[interface], "operating mode")
+        limits = self._limits(id, model)
+        if interface != "voltage":  # in other modes the goal PWM limits the applied PWM
+            self._set(id, table.GOAL_PWM, limits["voltage"], "goal PWM")
+        if not any(self._feedback.map_block(id) for _ in range(MAX_ATTEMPTS)):
+            raise DriverFault("indirect addresses are not accepted")
+        return limits, self._get(id, table.INPUT_VOLTAGE) * table.VOLTAGE_UNIT
+
+    def clear_watchdog(self, id: int) -> None:
+        """Disable the bus watchdog if the firmware has one (38 or later).
+
+        Goal registers are read-only while it is tripped: nothing else is written before.
+        """
+        watchdog = table.BUS_WATCHDOG
+        tripped = self._line.read_register(id, watchdog)
+        if tripped and not self._line.write_register(id, watchdog, 0):
+            raise DriverFault(f"bus watchdog is not cleared (address {watchdog.address})")
+
+    def _check_drive_mode(self, id: int) -> None:
+        mode = self._get(id, table.DRIVE_MODE)
+        unsupported = {
+            _REVERSED: "reversed (set the joint's sign instead)",
+            _SLAVE: "slave of another motor",
+            _TORQUE_BY_GOAL: "torque on by goal update",
+        }
+        active = [name for bit, name in unsupported.items() if mode & bit]
+        if active:
+            raise DriverFault(f"drive mode = {mode}: {', '.join(active)}; expected off")
+
+    def _limits(self, id: int, model: DynamixelModel) -> dict[str, int]:
+        limits = {
+            "position": table.MAX_POSITION,
+            "velocity": self._get(id, table.VELOCITY_LIMIT),
+            "voltage": self._get(id, table.PWM_LIMIT),
+        }
+        return {**limits, "effort": self._get(id, table.CURRENT_LIMIT)} if model.effort else limits
+
+    def _get(self, id: int, register: table.Register) -> int:
+        value = self._line.read_register(id, register)
+        if value is None:
+            raise DriverFault(f"{NO_REPLY} to a read of address {register.address}")
+        return value
+
+    def _set(self, id: int, register: table.Register, value: int, name: str) -> None:
+        if self._get(id, register) != value and not self._line.write_register(id, register, value):
+            raise DriverFault(f"{name} = {value} is not accepted (address {register.address})")

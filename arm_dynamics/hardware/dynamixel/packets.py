@@ -1,16 +1,14 @@
-"""CRC-16 of protocol 2.0: x¹⁶ + x¹⁵ + x² + 1, from 0, highest bit first.
-
-Source: e-manual, "CRC Calculation".
-
-Packets of Dynamixel protocol 2.0, built and taken apart; nothing here knows a port.
+"""Packets of Dynamixel protocol 2.0: CRC, encoding, decoding and a parser; no port.
 
     FF FF FD 00 | id | length (2) | instruction | parameters | CRC (2)
 
 ``length`` counts from the instruction on. Within instruction and parameters FF FF FD is sent as
-FF FF FD FD, so that no header can appear there; status packets of fast reads alone are not
-stuffed. Source: e-manual, "DYNAMIXEL Protocol 2.0".
+FF FF FD FD, so that no header can occur there; only status packets of fast reads are not stuffed.
 
-Finds packets in whatever comes off a line: noise, echoes, halves, several at once.
+References
+----------
+ROBOTIS e-manual, "DYNAMIXEL Protocol 2.0", "CRC Calculation".
+
 """
 
 from __future__ import annotations
@@ -32,7 +30,10 @@ _TABLE = tuple(_remainder(byte) for byte in range(256))
 
 
 def crc16(data: bytes, start: int = 0) -> int:
-    """The CRC of ``data``, going on from the CRC ``start`` of what came before it."""
+    """Return the CRC-16 of ``data``, continued from the CRC ``start`` of the bytes before it.
+
+    x¹⁶ + x¹⁵ + x² + 1, initial value 0, highest bit first.
+    """
     crc = start
     for byte in data:
         crc = ((crc << 8) & 0xFF00) ^ _TABLE[(crc >> 8) ^ byte]
@@ -50,13 +51,13 @@ _MARK, _STUFFED = b"\xff\xff\xfd", b"\xff\xff\xfd\xfd"
 STATUS_SIZE = 11
 """Bytes of a status packet without parameters."""
 FAST_SIZE = 8
-"""Bytes of a fast status packet before its first motor's share."""
+"""Bytes of a fast status packet before the first motor's part."""
 STATUS_DATA_SIZE = 4
-"""Bytes that a motor's share of a fast status packet has besides its data: error, id, CRC."""
+"""Bytes of a motor's part of a fast status packet in addition to its data: error, id, CRC."""
 
 
 class Packet(NamedTuple):
-    """One packet: ``error`` is 0 but in a status packet; ``raw`` are its bytes on the line."""
+    """One packet: ``error`` is 0 except in a status packet; ``raw`` are its bytes on the line."""
 
     id: int
     instruction: int
@@ -66,7 +67,7 @@ class Packet(NamedTuple):
 
 
 class StatusData(NamedTuple):
-    """What one motor answered."""
+    """Reply of one motor."""
 
     id: int
     error: int
@@ -74,60 +75,60 @@ class StatusData(NamedTuple):
 
 
 def stuff(body: bytes) -> bytes:
-    """``body`` with FD after every FF FF FD."""
+    """Return ``body`` with FD after every FF FF FD."""
     return body.replace(_MARK, _STUFFED)
 
 
 def unstuff(body: bytes) -> bytes:
-    """What ``stuff`` was given."""
+    """Return the original of a ``stuff``-ed body."""
     return body.replace(_STUFFED, _MARK)
 
 
 def encode(id: int, instruction: int, parameters: bytes = b"") -> bytes:
-    """One packet."""
+    """Return one packet."""
     body = stuff(bytes((instruction,)) + parameters)
     head = HEADER + bytes((id,)) + _word(len(body) + 2) + body
     return head + _word(crc16(head))
 
 
 def ping(id: int) -> bytes:
-    """Ask for model number and firmware; to BROADCAST, all motors answer one after another."""
+    """Request model number and firmware; for BROADCAST all motors reply one after another."""
     return encode(id, PING)
 
 
 def read(id: int, address: int, size: int) -> bytes:
-    """Ask one motor for ``size`` bytes from ``address`` on."""
+    """Request ``size`` bytes from ``address`` on of one motor."""
     return encode(id, READ, _word(address) + _word(size))
 
 
 def write(id: int, address: int, data: bytes) -> bytes:
-    """Have one motor take ``data`` from ``address`` on."""
+    """Write ``data`` from ``address`` on to one motor."""
     return encode(id, WRITE, _word(address) + data)
 
 
 def reboot(id: int) -> bytes:
-    """Have one motor start anew."""
+    """Restart one motor."""
     return encode(id, REBOOT)
 
 
 def sync_or_bulk_read(addresses: Mapping[int, int], size: int, fast: bool = False) -> bytes:
-    """Ask motors for ``size`` bytes, each from its own address on; they answer in this order."""
+    """Request ``size`` bytes of motors, by id and address; they reply in this order."""
     if len(set(addresses.values())) == 1:
         at = _word(next(iter(addresses.values())))
         code = FAST_SYNC_READ if fast else SYNC_READ
         return encode(BROADCAST, code, at + _word(size) + bytes(addresses))
-    wanted = (bytes((id,)) + _word(at) + _word(size) for id, at in addresses.items())
-    return encode(BROADCAST, FAST_BULK_READ if fast else BULK_READ, b"".join(wanted))
+    requests = (bytes((id,)) + _word(at) + _word(size) for id, at in addresses.items())
+    return encode(BROADCAST, FAST_BULK_READ if fast else BULK_READ, b"".join(requests))
 
 
 def sync_write(address: int, size: int, data: Mapping[int, bytes]) -> bytes:
-    """Have motors take ``size`` bytes each at ``address``; none answers."""
+    """Write ``size`` bytes at ``address`` to each motor; none replies."""
     each = b"".join(bytes((id,)) + value for id, value in data.items())
     return encode(BROADCAST, SYNC_WRITE, _word(address) + _word(size) + each)
 
 
 def decode(raw: bytes) -> Packet | None:
-    """The packet that ``raw`` is from its header to its CRC, None where the CRC does not fit."""
+    """Return the packet in ``raw``, from header to CRC; None if the CRC does not match."""
     if crc16(raw[:-2]) != int.from_bytes(raw[-2:], "little"):
         return None
     id, body = raw[4], raw[7:-2]
@@ -140,10 +141,10 @@ def decode(raw: bytes) -> Packet | None:
 
 
 def split_fast_status(raw: bytes, size: int) -> Iterator[StatusData]:
-    """The motors' shares of a fast status packet, also of one that is cut off.
+    """Return the motors' parts of a fast status packet, also of a truncated one.
 
-    Each share ends with the CRC of all that came before it, so that those ahead of a silent
-    motor or of a disturbance are good.
+    Each part ends with the CRC of all bytes before it, so that the parts before a missing motor or
+    a disturbance are valid.
     """
     crc, begin = crc16(raw[:FAST_SIZE]), FAST_SIZE
     while len(raw) >= (end := begin + STATUS_DATA_SIZE + size):
@@ -155,12 +156,12 @@ def split_fast_status(raw: bytes, size: int) -> Iterator[StatusData]:
 
 
 def fast_length(count: int, size: int) -> int:
-    """Bytes of the fast status packet of ``count`` motors."""
+    """Return the length of the fast status packet of ``count`` motors [bytes]."""
     return FAST_SIZE + count * (STATUS_DATA_SIZE + size)
 
 
 def status_data(packet: Packet, size: int, count: int) -> Sequence[StatusData]:
-    """What motors say in ``packet``; none where it is not an answer to a read of ``size``."""
+    """Return the replies in ``packet``; none if it does not reply to a read of ``size``."""
     if packet.instruction != STATUS:
         return ()
     if packet.id != BROADCAST:
@@ -169,14 +170,12 @@ def status_data(packet: Packet, size: int, count: int) -> Sequence[StatusData]:
     if len(packet.raw) != end:
         return ()
     raw, step = packet.raw, STATUS_DATA_SIZE + size
-    return [
-        StatusData(raw[k + 1], raw[k], raw[k + 2 : k + 2 + size])
-        for k in range(FAST_SIZE, end, step)
-    ]
+    starts = range(FAST_SIZE, end, step)
+    return [StatusData(raw[k + 1], raw[k], raw[k + 2 : k + 2 + size]) for k in starts]
 
 
 def model_and_firmware(data: bytes) -> tuple[int, int]:
-    """What the answer to a ping says."""
+    """Return model number and firmware from the reply to a ping."""
     return int.from_bytes(data[:2], "little"), data[2]
 
 
@@ -185,42 +184,42 @@ def _word(value: int) -> bytes:
 
 
 MAX_LENGTH = 6144
-"""Largest length that is believed [bytes]: a fast read of all motors that fit on a line."""
+"""Largest valid length [bytes]: a fast read of all motors that fit on a line."""
 _PREFIX = 7  # header, id and length
 
 
 class Parser:
-    """Bytes in any split in, good packets out; never raises.
+    """Find valid packets in received bytes, in any split; never raises.
 
-    A header that noise made up costs nothing that follows: packets are looked for behind it
-    while it waits for the bytes that it claims.
+    Noise that looks like a header does not delay later packets: the search continues behind it
+    while the bytes that it announces are missing.
     """
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self.heard = 0
-        """Bytes that came since ``clear``."""
+        self.received = 0
+        """Bytes received since ``clear``."""
 
     def clear(self) -> None:
-        """Forget what came."""
+        """Discard received bytes."""
         self._bytes.clear()
-        self.heard = 0
+        self.received = 0
 
     def feed(self, data: bytes) -> list[Packet]:
-        """The packets that ``data`` completes."""
-        self.heard += len(data)
+        """Return the packets that ``data`` completes."""
+        self.received += len(data)
         self._bytes += data
-        found: list[Packet] = []
+        complete: list[Packet] = []
         while (packet := self._next()) is not None:
-            found.append(packet)
-        return found
+            complete.append(packet)
+        return complete
 
     def pending(self) -> bytes:
-        """What came from the first header on that is no packet yet."""
+        """Return the bytes from the first header on that are no complete packet yet."""
         return bytes(self._bytes) if self._bytes.startswith(HEADER) else b""
 
     def _next(self) -> Packet | None:
-        """Take the first good packet; drop what can not become one."""
+        """Remove the first valid packet; drop bytes that cannot become one."""
         keep = -1  # the first header that may still become a packet
         at = self._bytes.find(HEADER)
         while at >= 0:
@@ -235,7 +234,7 @@ class Parser:
         return None
 
     def _end(self, at: int) -> int:
-        """Where the packet whose header is at ``at`` ends; 0 where there can be none."""
+        """Return the end of the packet whose header is at ``at``; 0 if it is not valid."""
         if len(self._bytes) < at + _PREFIX:
             return len(self._bytes) + 1
         length = int.from_bytes(self._bytes[at + 5 : at + _PREFIX], "little")

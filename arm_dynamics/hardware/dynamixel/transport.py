@@ -1,8 +1,7 @@
-"""Questions and answers on a line of Dynamixel motors, each within a time that the rate sets.
+"""Requests and replies on a line of Dynamixel motors, each within a time set by the baud rate.
 
-The longest wait is  10 bytes / baud + n · return delay + latency : ten bits a byte sent and
-answered, n motors, the time that motors keep before they answer, and what an adapter and the
-system may hold bytes back.
+The longest wait is  10 n_bytes / baud + n_motors · return delay + latency : ten bits for each byte
+sent and received, the return delay of each motor, and the latency of adapter and system.
 """
 
 from __future__ import annotations
@@ -10,37 +9,55 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
-from arm_dynamics.hardware.dynamixel import packets as codec
+from arm_dynamics.hardware.dynamixel import packets
 from arm_dynamics.hardware.dynamixel.control_table import Register
-from arm_dynamics.hardware.dynamixel.packets import Parser, StatusData
+from arm_dynamics.hardware.dynamixel.packets import Packet, Parser, StatusData
 from arm_dynamics.hardware.serial_port import Port
 
 FACTORY_RETURN_DELAY = 5e-4
-"""Return delay of a motor as it is delivered [s]."""
+"""Return delay [s] of a motor as delivered."""
 MAX_ATTEMPTS = 3
-"""How often a register is asked for or written where nothing hurries."""
+"""Attempts to read or write a register outside of the control cycle."""
 ERROR_NUMBER = 0x7F
-"""Bits of a status packet's error that say that an instruction failed."""
+"""Bits of a status packet's error that mark a failed instruction."""
 
 
 class DynamixelTransport:
-    """Motors on ``port`` at ``baud`` [bit/s]; ``latency`` [s] is the adapter's and system's."""
+    """Motors on ``port``.
+
+    Parameters
+    ----------
+    port : Port
+        The line's port.
+    baud : float
+        Rate [bit/s].
+    latency : float
+        Latency of adapter and system [s].
+
+    Attributes
+    ----------
+    return_delay : float
+        Longest return delay of the motors [s].
+    delays : deque of float
+        Duration [s] of the last replies beyond the time of their bytes on the wire.
+    arrived : dict of int to float
+        Arrival [s] of each motor's reply to the last request, on the port's clock.
+
+    """
 
     def __init__(self, port: Port, baud: float, latency: float) -> None:
         self.port, self.latency = port, latency
         self.byte_time = 10.0 / baud
         self.return_delay = FACTORY_RETURN_DELAY
         self.delays: deque[float] = deque(maxlen=64)
-        """How long the last answers took beyond their bytes' time on the wire [s]."""
         self.arrived: dict[int, float] = {}
-        """When each motor of the last question answered [s], on the port's clock."""
         self._parser = Parser()
         self._good = 0
 
     @property
     def had_noise(self) -> bool:
-        """Whether the last answer had bytes in it that were no packet."""
-        return self._parser.heard > self._good
+        """Whether bytes that are no packet came with the last reply."""
+        return self._parser.received > self._good
 
     def request(
         self,
@@ -48,70 +65,86 @@ class DynamixelTransport:
         ids: Collection[int],
         size: int,
         fast: bool = False,
-        sure: int | None = None,
+        expected: int | None = None,
     ) -> dict[int, StatusData]:
-        """Send ``request``; the ``size`` bytes of every motor that answered in time, by id.
+        """Send ``request`` and return the status data of every motor that replies in time.
 
-        A share with an error number has no data. Echoes, noise and answers to something else
-        are left out. Behind the first ``sure`` motors (all) none is waited for longer than one
-        answer takes.
+        Parameters
+        ----------
+        request : bytes
+            Packet to send.
+        ids : Collection[int]
+            Motors, in the order of their replies.
+        size : int
+            Data bytes of each reply. Echoes, noise and replies of another size are discarded.
+        fast : bool
+            Whether all motors reply in one packet.
+        expected : int, optional
+            Number of leading motors that are expected to reply, by default all. The others are
+            waited for no longer than one reply takes.
+
+        Returns
+        -------
+        dict of int to StatusData
+            By motor id. Data of a failed instruction is empty.
+
         """
         count, missing = len(ids), set(ids)
-        status = codec.STATUS_SIZE + size
-        found: dict[int, StatusData] = {}
+        status = packets.STATUS_SIZE + size
+        replies: dict[int, StatusData] = {}
         self._send(request)
         sent = self.port.now() + len(request) * self.byte_time
         until = sent + self._longest(1 if fast else count, count * status)
-        sure = count if sure is None else sure
+        expected = count if expected is None else expected
         while missing:
-            expected = max(1, sure - len(found))
-            whole = codec.fast_length(count, size) if fast else expected * status
+            left = max(1, expected - len(replies))
+            whole = packets.fast_length(count, size) if fast else left * status
             chunk = self.port.read(max(1, whole - len(self._parser.pending())), until)
             if not chunk:
                 break
             for packet in self._parser.feed(chunk):
                 self._good += len(packet.raw)
-                self._take(codec.status_data(packet, size, count), missing, found, size)
-            if len(found) >= sure:
+                self._take(packets.status_data(packet, size, count), missing, replies, size)
+            if len(replies) >= expected:
                 until = min(until, self.port.now() + self._longest(1, status))
         if fast and missing:
-            self._take(
-                tuple(codec.split_fast_status(self._parser.pending(), size)), missing, found, size
-            )
-        if found:
-            wire = len(found) * status * self.byte_time
+            pending = tuple(packets.split_fast_status(self._parser.pending(), size))
+            self._take(pending, missing, replies, size)
+        if replies:
+            wire = len(replies) * status * self.byte_time
             self.delays.append(max(self.arrived.values()) - sent - wire)
-        return found
+        return replies
 
     def ping(self, id: int) -> tuple[int, int] | None:
-        """Model number and firmware of a motor; None where it does not answer."""
-        share = self.request(codec.ping(id), (id,), 3).get(id)
-        return (
-            None if share is None or len(share.data) != 3 else codec.model_and_firmware(share.data)
-        )
+        """Return model number and firmware of a motor; None without a reply."""
+        reply = self.request(packets.ping(id), (id,), 3).get(id)
+        if reply is None or len(reply.data) != 3:
+            return None
+        return packets.model_and_firmware(reply.data)
 
     def read(self, ids: Collection[int], register: Register) -> dict[int, int]:
-        """A register of several motors, by id; those that did not answer are left out."""
+        """Return a register of several motors, by id; motors without a reply are omitted."""
         if not ids:
             return {}
-        request = codec.sync_or_bulk_read(dict.fromkeys(ids, register.address), register.size)
-        got = self.request(request, ids, register.size)
-        return {id: register.unpack(s.data) for id, s in got.items() if s.data}
+        request = packets.sync_or_bulk_read(dict.fromkeys(ids, register.address), register.size)
+        replies = self.request(request, ids, register.size)
+        return {id: register.unpack(s.data) for id, s in replies.items() if s.data}
 
     def write(self, id: int, address: int, data: bytes) -> bool:
-        """Have a motor take ``data``; whether it said that it did."""
-        share = self.request(codec.write(id, address, data), (id,), 0).get(id)
-        return share is not None and not share.error & ERROR_NUMBER
+        """Write ``data`` to a motor; return whether it confirmed."""
+        reply = self.request(packets.write(id, address, data), (id,), 0).get(id)
+        return reply is not None and not reply.error & ERROR_NUMBER
 
     def read_register(self, id: int, register: Register) -> int | None:
-        """A register of one motor, asked for TRIES times; None where it does not answer."""
+        """Return a register of one motor, after MAX_ATTEMPTS at most; None without a reply."""
         for _ in range(MAX_ATTEMPTS):
-            if (value := self.read((id,), register).get(id)) is not None:
+            value = self.read((id,), register).get(id)
+            if value is not None:
                 return value
         return None
 
     def write_register(self, id: int, register: Register, value: int) -> bool:
-        """Write a register until it reads back as ``value``, TRIES times at most."""
+        """Write a register until it reads back as ``value``, MAX_ATTEMPTS at most."""
         for _ in range(MAX_ATTEMPTS):
             self.write(id, register.address, register.pack(value))
             if self.read((id,), register).get(id) == value:
@@ -119,36 +152,37 @@ class DynamixelTransport:
         return False
 
     def write_registers(
-        self, register: Register, values: Mapping[int, int], tries: int = 1
+        self, register: Register, values: Mapping[int, int], attempts: int = 1
     ) -> set[int]:
-        """Write a register of several motors; the ids where it reads back as it should."""
-        done: set[int] = set()
-        for _ in range(tries):
-            rest = {id: value for id, value in values.items() if id not in done}
+        """Write a register of several motors; return the ids where it reads back correctly."""
+        confirmed: set[int] = set()
+        for _ in range(attempts):
+            rest = {id: value for id, value in values.items() if id not in confirmed}
             self.sync_write(register, rest)
-            done |= {id for id, value in self.read(rest, register).items() if value == rest[id]}
-            if len(done) == len(values):
+            read = self.read(rest, register)
+            confirmed |= {id for id, value in read.items() if value == rest[id]}
+            if len(confirmed) == len(values):
                 break
-        return done
+        return confirmed
 
     def sync_write(self, register: Register, values: Mapping[int, int]) -> None:
-        """Have motors take a value each; none answers."""
+        """Write a value to each motor; none replies."""
         if values:
             data = {id: register.pack(value) for id, value in values.items()}
-            self._send(codec.sync_write(register.address, register.size, data))
+            self._send(packets.sync_write(register.address, register.size, data))
 
-    def request_all(self, request: bytes, until: float) -> list[codec.Packet]:
-        """Send ``request``; every packet that came by ``until`` [s]."""
+    def request_all(self, request: bytes, until: float) -> list[Packet]:
+        """Send ``request`` and return every packet received by ``until`` [s]."""
         self._send(request)
-        found: list[codec.Packet] = []
+        received: list[Packet] = []
         while chunk := self.port.read(4096, until):
-            packets = self._parser.feed(chunk)
-            self._good += sum(len(packet.raw) for packet in packets)
-            found += packets
-        return found
+            complete = self._parser.feed(chunk)
+            self._good += sum(len(packet.raw) for packet in complete)
+            received += complete
+        return received
 
     def wait(self, until: float) -> None:
-        """Let time pass; what comes meanwhile is not looked at."""
+        """Wait until ``until`` [s] and discard what is received."""
         while self.port.read(4096, until):
             pass
 
@@ -160,19 +194,16 @@ class DynamixelTransport:
         self.port.write(request)
 
     def _take(
-        self,
-        answers: Sequence[StatusData],
-        missing: set[int],
-        found: dict[int, StatusData],
+        self, data: Sequence[StatusData], missing: set[int], replies: dict[int, StatusData],
         size: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         now = self.port.now()
-        for share in answers:
-            failed = bool(share.error & ERROR_NUMBER) and not share.data
-            if share.id in missing and (failed or len(share.data) == size):
-                missing.discard(share.id)
-                found[share.id] = share
-                self.arrived[share.id] = now
+        for status in data:
+            failed = bool(status.error & ERROR_NUMBER) and not status.data
+            if status.id in missing and (failed or len(status.data) == size):
+                missing.discard(status.id)
+                replies[status.id] = status
+                self.arrived[status.id] = now
 
     def _longest(self, motors: int, size: int) -> float:
         return size * self.byte_time + motors * self.return_delay + self.latency

@@ -1,34 +1,56 @@
-"""Feetech STS servos behind the seam of every motor bus: position, or voltage by PWM.
+"""Feetech STS servos on a serial line, as a motor bus: position, or voltage by PWM.
 
-What stands in a servo's EEPROM is never changed, with one exception that a loss of power undoes:
-where the operating mode is another than is asked for, LOCK is set, so that nothing more is
-saved, and the mode is written. Homing, limits and gains are the servo's own.
+The EEPROM of a servo is never changed, with one exception that a loss of power undoes: if the
+operating mode differs from the required one, LOCK is set, so that nothing more is saved, and the
+mode is written. Homing, limits and gains remain those of the servo.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from arm_dynamics.core.errors import DriverFault, InvalidValue, UnknownName
-from arm_dynamics.hardware.feetech import conversion, identification
+from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, UnknownName
+from arm_dynamics.core.parameters import Parameter, with_defaults
+from arm_dynamics.hardware.feetech import identification
 from arm_dynamics.hardware.feetech import registers as table
-from arm_dynamics.hardware.feetech.conversion import TurnCounter
-from arm_dynamics.hardware.feetech.settings import SETTINGS, read_settings, serial_port
-from arm_dynamics.hardware.feetech.transport import ATTEMPTS, FeetechTransport, RegisterAccess
+from arm_dynamics.hardware.feetech.registers import BLOCK_SIZE, BLOCK_START, TurnCounter
+from arm_dynamics.hardware.feetech.transport import MAX_ATTEMPTS, FeetechTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
 MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
 
+SETTINGS = (
+    Parameter("baud", 1e6, "bit/s", "rate of the serial line", above=0),
+    Parameter("latency", 8e-3, "s", "of adapter and system, before a reply counts as lost", 0.0),
+    Parameter("kt", 1.08, "N·m/A", "torque constant at the shaft; default: 12 V servo", above=0),
+)
+
 
 class Feetech(MotorBus):
     """Servos of Feetech's STS series on one serial line.
 
-    Settings: ``port``, and those of ``settings.SETTINGS``. These servos have no watchdog of
-    commands: in position mode one holds its last goal for ever, with a PWM it goes on turning.
-    The effort is reckoned from the measured current; LOAD tells but its direction, as it is the
-    duty that a servo applies and no torque.
+    The servos have no command watchdog: in position mode a servo holds its last goal indefinitely,
+    with a PWM it continues to turn. The effort is computed from the measured current; LOAD gives
+    only its direction, because LOAD is the applied duty and no torque.
+
+    Parameters
+    ----------
+    motors : Sequence[JointMotor]
+        Motors of the joints.
+    settings : Mapping[str, str]
+        ``port``, the path of the serial device, and those of SETTINGS.
+    port : Port, optional
+        Replaces the serial port.
+
+    Raises
+    ------
+    UnknownName
+        A model is unknown.
+    ConfigError
+        A setting is out of range.
+
     """
 
     estimates_effort = True
@@ -38,132 +60,138 @@ class Feetech(MotorBus):
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
-        """Raises UnknownName for a servo that is not known, ConfigError for a bad setting."""
         super().__init__(motors, settings)
-        for wired in self.motors.values():
-            table.model_number(wired.motor)
-        self._told = told = read_settings(self.settings)
-        self._kt, self._interface = told["kt"], "position"
-        self._port = port or serial_port(self.settings, told["baud"])
-        self._line = FeetechTransport(self._port, told["baud"], told["latency"])
-        self._memory = RegisterAccess(self._line)
+        for motor in self.motors.values():
+            table.model_number(motor.motor)
+        values = read_settings(self.settings)
+        self._baud, self._kt, self._interface = values["baud"], values["kt"], "position"
+        self._port = port or serial_port(self.settings, self._baud)
+        self._line = FeetechTransport(self._port, self._baud, values["latency"])
+        self._reset()
+
+    def _reset(self) -> None:
+        self._turns = {id: TurnCounter() for id in self.motors}
         self._phases: dict[int, int] = {}
         self._blocks: dict[int, bytes] = {}
-        self._on: set[int] = set()
-        self._forget()
+        self._enabled: set[int] = set()
+        self._line.missing.clear()
 
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
-        """The servos that answer at the rate of ``settings``, by id; reads only."""
+        """Return the servos that reply at the rate of ``settings``, by id; reads only."""
         baud = round(read_settings(settings)["baud"])
         return identification.scan_port(lambda rate: serial_port(settings, rate), (baud,))
 
     def has_watchdog(self, id: int) -> bool:
-        """These servos have none."""
+        """Return False: the servos have no command watchdog."""
         return False
 
     @property
     def remedies(self) -> str:
-        """What to do where servos do not answer, or too late."""
-        baud, latency = self._told["baud"], self._line.latency
-        said = f"check power, cable, servo ids and baud = {baud:.0f} bit/s (a scan finds both)"
-        return f"{said}; if replies come late, raise latency = {latency:g} s"
+        """Remedies if servos do not reply, or too late."""
+        return (
+            f"check power, cable, servo ids and baud = {self._baud:.0f} bit/s (a scan finds both);"
+            f" if replies come late, raise latency = {self._line.latency:g} s"
+        )
 
     def now(self) -> float:
-        """The port's clock [s]."""
+        """Return the time [s] on the port's clock."""
         return self._port.now()
 
     def open(self) -> None:
-        """Open the port for this program alone; turns are counted anew."""
-        self._forget()
+        """Open the port exclusively; the count of turns restarts."""
+        self._reset()
         self._port.open()
 
     def identify(self) -> None:
-        """Check that every servo answers, once, as the model that it should be; reads only.
+        """Check that every servo replies, once, with the configured model; reads only.
 
-        Raises DriverFault naming all that are missing, doubled or of another model.
+        Raises DriverFault naming all that are missing, duplicated or of another model.
         """
         faults = identification.identity_faults(self._line, self.motors.values())
         if faults:
-            unheard = (identification.SILENT, identification.NONE, identification.GARBLED)
-            silent = any(fault.endswith(unheard) for fault in faults)
-            said = [*faults, *([self.remedies] if silent else [])]
-            raise DriverFault(f"port '{self._port.name}': {'; '.join(said)}")
+            no_reply = (
+                identification.NO_REPLY, identification.NO_SERVO, identification.CORRUPT_REPLY
+            )  # fmt: skip
+            missing = any(fault.endswith(no_reply) for fault in faults)
+            text = "; ".join([*faults, *([self.remedies] if missing else [])])
+            raise DriverFault(f"port '{self._port.name}': {text}")
 
     def prepare(self, interface: str) -> None:
-        """Torque off, operating mode as ``interface`` needs it, no PWM; all read back.
+        """Disable torque and set the operating mode of ``interface``; all read back.
 
         Raises DriverFault naming the servos that do not confirm it.
         """
         if interface not in MODES:
             raise UnknownName("interface of Feetech servos", interface, tuple(MODES))
         self._require("torque off", self.disable(self.motors))
-        phases = self._memory.read(table.PHASE, self.motors)
+        phases = self._line.read_registers(table.PHASE, self.motors)
         self._require("their phase", phases)
         self._interface = interface
-        self._require(f"{interface} mode", self._take_mode(self.motors))
-        self._require("a PWM of 0", self._memory.set(table.GOAL_PWM, dict.fromkeys(self.motors, 0)))
+        self._require(f"{interface} mode", self._set_mode(self.motors))
+        zero = dict.fromkeys(self.motors, 0)
+        self._require("a PWM of 0", self._line.write_registers(table.GOAL_PWM, zero))
         self._phases = phases
 
     def interfaces(self, id: int) -> tuple[str, ...]:
-        """Position, or voltage: PWM times the supply. No servo of the series takes a torque."""
+        """Return position and voltage (PWM times the supply); the servos accept no torque."""
         return tuple(MODES)
 
     def read(self) -> Mapping[int, Reading]:
-        """The servos that answered now, by id."""
-        found = self._line.request(self.motors.keys(), conversion.START, conversion.SIZE)
+        """Return the readings of the servos that replied now, by id."""
+        replies = self._line.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
         readings = {}
-        for id, (when, packet) in found.items():
+        for id, (time, packet) in replies.items():
             self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
-            raw = table.POSITION.unpack(packet.data, conversion.START)
+            raw = table.POSITION.unpack(packet.data, BLOCK_START)
             steps = raw if phase & table.MULTI_TURN else self._turns[id].unwrap(raw)
-            told = conversion.to_reading(packet.data, packet.error, steps, phase, self._kt, when)
-            readings[id] = told
-            if not told.enabled:
-                self._on.discard(id)  # a goal would switch its torque on again
+            reading = table.to_reading(packet.data, packet.error, steps, phase, self._kt, time)
+            readings[id] = reading
+            if not reading.enabled:
+                self._enabled.discard(id)  # a goal would enable its torque again
         return readings
 
     def write(self, goals: Mapping[int, MotorCommand]) -> None:
-        """Send goals to servos whose torque is on; those of others are not sent.
+        """Send commands to servos whose torque is enabled; those of others are not sent.
 
-        Raises CommandRefused for a goal that is not finite, InvalidValue for one of another
-        interface than the prepared one; then none is sent.
+        Raises CommandRejected for a command that is not finite and InvalidValue for one of another
+        interface than the prepared one; in both cases no command is sent.
         """
-        wrong = {goal.interface for goal in goals.values()} - {self._interface}
-        if wrong:
-            raise InvalidValue(f"goal of {sorted(wrong)}: prepared for '{self._interface}'")
+        other = {goal.interface for goal in goals.values()} - {self._interface}
+        if other:
+            raise InvalidValue(f"command: interface = '{min(other)}'; expected '{self._interface}'")
         register = table.GOAL_POSITION if self._interface == "position" else table.GOAL_PWM
-        shares = {id: self._share(id, goal) for id, goal in goals.items() if id in self._on}
-        self._line.write(register.address, shares)
+        data = {id: self._goal_data(id, g) for id, g in goals.items() if id in self._enabled}
+        self._line.write(register.address, data)
 
     def enable_watchdog(self, timeout: float) -> Collection[int]:
-        """None: these servos have no watchdog of commands."""
+        """Return no id: the servos have no command watchdog."""
         return ()
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
-        """Torque on where they stand, or without PWM; those that confirmed it.
+        """Enable torque at the present position, or without PWM; return the ids that confirmed.
 
-        Switch and goal go in one packet, made of what the servo said just before, so that no old
-        goal is ever driven to, and both are read back; the mode is looked at again, as a loss of
-        power undoes it. Torque is switched off again where it is not confirmed.
+        Torque and goal are in one packet, made of the reply just before, so that no servo moves to
+        an old goal; both are read back. The mode is checked again, because a loss of power resets
+        it. Servos that do not confirm are disabled.
         """
-        able, done = self._take_mode(ids), set[int]()
-        for _ in range(ATTEMPTS):
-            here = self.read().keys() & (able - done)
-            left = {id: self._switch_on(self._blocks[id]) for id in here}
-            self._line.write(table.TORQUE.address, left)
-            done |= self._line.holding_ids(table.TORQUE.address, left)
-        self._on |= done
-        self.disable(set(ids) - done)
-        return done
+        ready, confirmed = self._set_mode(ids), set[int]()
+        for _ in range(MAX_ATTEMPTS):
+            present = self.read().keys() & (ready - confirmed)
+            data = {id: self._enabling_data(self._blocks[id]) for id in present}
+            self._line.write(table.TORQUE.address, data)
+            confirmed |= self._line.holding_ids(table.TORQUE.address, data)
+        self._enabled |= confirmed
+        self.disable(set(ids) - confirmed)
+        return confirmed
 
     def disable(self, ids: Collection[int]) -> Collection[int]:
-        """Torque off; those that confirmed it by reading it back."""
-        self._on -= set(ids)
-        return self._memory.set(table.TORQUE, dict.fromkeys(ids, 0))
+        """Disable torque; return the ids that confirmed it when read back."""
+        self._enabled -= set(ids)
+        return self._line.write_registers(table.TORQUE, dict.fromkeys(ids, 0))
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
-        """Torque off, which ends an overload; heat and voltage pass by themselves."""
+        """Disable torque, which ends an overload; temperature and voltage faults clear alone."""
         off = self.disable(ids)
         return {id for id, status in self._line.read(off, table.STATUS).items() if not status}
 
@@ -171,30 +199,30 @@ class Feetech(MotorBus):
         """Release the port; never raises, may be called twice, from another thread too."""
         self._port.close()
 
-    def _share(self, id: int, goal: MotorCommand) -> bytes:
-        """The bytes of a goal; a position comes with no PWM, should power have undone the mode."""
+    def _goal_data(self, id: int, goal: MotorCommand) -> bytes:
+        """Bytes of a goal; a position has a PWM of 0, in case a loss of power reset the mode."""
         if goal.interface == "position":
             phase = self._phases.get(id, 0)
-            steps = conversion.raw_position(goal, self._turns[id].count, phase)
+            steps = table.raw_position(goal, self._turns[id].count, phase)
             return table.GOAL_POSITION.pack(steps) + table.GOAL_PWM.pack(0)
-        supply = table.SUPPLY.unpack(self._blocks[id], conversion.START)
-        return table.GOAL_PWM.pack(conversion.raw_pwm(goal, supply * conversion.SUPPLY_UNIT))
+        supply = table.SUPPLY.unpack(self._blocks[id], BLOCK_START) * table.SUPPLY_UNIT
+        return table.GOAL_PWM.pack(table.raw_pwm(goal, supply))
 
-    def _switch_on(self, block: bytes) -> bytes:
-        """Torque on, its own acceleration, its present position as the goal, no PWM (no time)."""
-        acceleration = table.ACCELERATION.unpack(block, conversion.START)
-        goal = table.POSITION.unpack(block, conversion.START)
+    def _enabling_data(self, block: bytes) -> bytes:
+        """Torque enable, the servo's acceleration, its present position as the goal, no PWM."""
+        acceleration = table.ACCELERATION.unpack(block, BLOCK_START)
+        goal = table.POSITION.unpack(block, BLOCK_START)
         return bytes((1, acceleration)) + table.GOAL_POSITION.pack(goal) + table.GOAL_PWM.pack(0)
 
-    def _take_mode(self, ids: Collection[int]) -> set[int]:
-        """Have servos without torque take the prepared mode, unsaved; those that have it."""
+    def _set_mode(self, ids: Collection[int]) -> set[int]:
+        """Set the prepared mode of servos without torque, unsaved; return those that have it."""
         mode = MODES[self._interface]
-        modes = self._memory.read(table.MODE, ids)
-        other = [id for id, found in modes.items() if found != mode]
-        locked = self._memory.set(table.LOCK, dict.fromkeys(other, 1))
+        modes = self._line.read_registers(table.MODE, ids)
+        other = [id for id, value in modes.items() if value != mode]
+        locked = self._line.write_registers(table.LOCK, dict.fromkeys(other, 1))
         return {
             *(modes.keys() - set(other)),
-            *self._memory.set(table.MODE, dict.fromkeys(locked, mode)),
+            *self._line.write_registers(table.MODE, dict.fromkeys(locked, mode)),
         }
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:
@@ -202,7 +230,21 @@ class Feetech(MotorBus):
         if left:
             raise DriverFault(f"motors {', '.join(left)} do not confirm {what}; {self.remedies}")
 
-    def _forget(self) -> None:
-        self._turns = {id: TurnCounter() for id in self.motors}
-        for known in (self._phases, self._blocks, self._on, self._line.silent):
-            known.clear()
+
+def read_settings(settings: Mapping[str, str]) -> dict[str, float]:
+    """Return the values of SETTINGS; raises ConfigError if one is not a number or out of range."""
+    names = {parameter.name for parameter in SETTINGS}
+    numbers = {name: text for name, text in settings.items() if name in names}
+    try:
+        return with_defaults("driver feetech", SETTINGS, numbers)  # type: ignore[arg-type]
+    except InvalidValue as error:
+        raise ConfigError(str(error)) from error
+
+
+def serial_port(settings: Mapping[str, str], baud: float) -> Port:
+    """Return the serial port of the setting ``port``; raises ConfigError if it is missing."""
+    from arm_dynamics.hardware.serial_port import SerialPort  # noqa: PLC0415 - POSIX only
+
+    if not settings.get("port"):
+        raise ConfigError("driver feetech: port is missing; expected a path: port:=/dev/ttyACM0")
+    return SerialPort(settings["port"], int(baud))

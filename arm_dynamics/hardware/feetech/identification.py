@@ -1,4 +1,4 @@
-"""Whether the servos that should be on a line are there, once each: looks, changes nothing."""
+"""Identification of Feetech servos: each must reply once, with the configured model; reads only."""
 
 from __future__ import annotations
 
@@ -6,90 +6,102 @@ from collections.abc import Callable, Collection, Iterable
 
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.packets import Packet
-from arm_dynamics.hardware.feetech.transport import FeetechTransport
-from arm_dynamics.hardware.motor_bus import DiscoveredMotor
+from arm_dynamics.hardware.feetech.transport import MAX_ATTEMPTS, FeetechTransport
+from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
 BAUDS = (1_000_000, 500_000, 115_200, 250_000, 128_000, 76_800, 57_600, 38_400)
-"""Rates of the STS series, as delivered first [bit/s]."""
-ATTEMPTS = 3
+"""Rates [bit/s] of the STS series, that of delivery first."""
 SCAN_LATENCY = 3e-3
-"""Of an adapter, while all ids are tried [s]."""
-REPLY_TIMEOUT, LATE = 0.03, 8
-"""How long an answer is waited for where one was late [s], and by how many questions it may be."""
-SILENT, NONE = "does not answer", "no servo answers"
-GARBLED = "answers in pieces: two with its id, another baud, or noise"
+"""Latency [s] of an adapter during a scan."""
+REPLY_TIMEOUT, MAX_LATE_REQUESTS = 0.03, 8
+"""Longest delay of a late reply [s], and in requests."""
+NO_REPLY, NO_SERVO = "does not reply", "no servo replies"
+CORRUPT_REPLY = "replies are corrupt: two servos with its id, another baud, or noise"
 _SIZE = table.MODEL.address + table.MODEL.size
 
 
 def identity_faults(line: FeetechTransport, motors: Collection[JointMotor]) -> list[str]:
-    """What is wrong with the servos that should be there; empty for nothing."""
-    found = {motor: _fault(line, motor) for motor in motors}
-    if motors and all(fault == SILENT for fault in found.values()):
-        return [NONE]
-    return [f"motor {m.id} ({m.joint}) {fault}" for m, fault in found.items() if fault]
+    """Return the problems of the configured servos; empty for none."""
+    faults = {motor: _identity_fault(line, motor) for motor in motors}
+    if motors and all(fault == NO_REPLY for fault in faults.values()):
+        return [NO_SERVO]
+    return [f"motor {m.id} ({m.joint}) {fault}" for m, fault in faults.items() if fault]
+
+
+def _identity_fault(line: FeetechTransport, motor: JointMotor) -> str:
+    corrupt, number = False, table.model_number(motor.motor)
+    for extra in range(MAX_ATTEMPTS):  # another size each time: no late reply counts twice
+        packets, noise = line.request_all(motor.id, 0, _SIZE + extra, line.latency)
+        replies = [packet for packet in packets if packet.id == motor.id]
+        if len(replies) > 1:
+            return f"replies {len(replies)} times: its id is not unique"
+        if replies:
+            reported = table.MODEL.unpack(replies[0].data)
+            name = table.model_name(reported)
+            return "" if reported == number else f"model = {name}, expected {motor.motor}"
+        corrupt = corrupt or noise
+    return CORRUPT_REPLY if corrupt else NO_REPLY
 
 
 def scan_port(
     port: Callable[[int], Port], bauds: Iterable[int] = BAUDS, ids: Iterable[int] = range(254)
 ) -> list[DiscoveredMotor]:
-    """The servos that answer, at every rate of ``bauds`` by id.
+    """Return the servos that reply, at every rate of ``bauds`` by id.
 
-    ``port`` makes a port for a rate, as ``partial(SerialPort, "/dev/ttyACM0")``. Two that
-    answer under one id are listed as often as they are heard, or as ``model`` "garbled". Raises
-    DriverFault where the port cannot be opened.
+    Parameters
+    ----------
+    port : callable
+        Creates a port for a rate, for example ``partial(SerialPort, "/dev/ttyACM0")``.
+    bauds : Iterable[int]
+        Rates [bit/s].
+    ids : Iterable[int]
+        Ids to try.
+
+    Returns
+    -------
+    list of DiscoveredMotor
+        Two servos with one id occur as often as they are received, or with the model CORRUPT.
+
+    Raises
+    ------
+    DriverFault
+        The port cannot be opened.
+
     """
-    tried = tuple(ids)
-    return [found for baud in bauds for found in _at(port(baud), baud, tried)]
+    ids = tuple(ids)
+    return [motor for baud in bauds for motor in _scan_at(port(baud), baud, ids)]
 
 
-def _at(port: Port, baud: int, ids: tuple[int, ...]) -> list[DiscoveredMotor]:
-    """Who answers at one rate; where an answer may have been late, ids are asked again."""
+def _scan_at(port: Port, baud: int, ids: tuple[int, ...]) -> list[DiscoveredMotor]:
+    """Scan at one rate; ids whose reply may have been late are requested again."""
     port.open()
     try:
         line = FeetechTransport(port, baud, SCAN_LATENCY)
-        heard: dict[int, list[DiscoveredMotor]] = {}
+        motors: dict[int, list[DiscoveredMotor]] = {}
         late: set[int] = set()
-        for place, id in enumerate(ids):
-            packets, disturbed = line.request_all(id, 0, _SIZE, SCAN_LATENCY)
-            heard[id] = _told(packets, id, baud)
+        for index, id in enumerate(ids):
+            packets, noise = line.request_all(id, 0, _SIZE, SCAN_LATENCY)
+            motors[id] = _discovered(packets, id, baud)
             late |= {packet.id for packet in packets} - {id}
-            if disturbed and not heard[id]:
-                late |= set(ids[max(0, place - LATE) : place + 1])
-        for id in sorted(late & {id for id in ids if not heard[id]}):
-            heard[id] = _again(line, id, baud)
-        return [found for id in ids for found in heard[id]]
+            if noise and not motors[id]:
+                late |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
+        for id in sorted(late & {id for id in ids if not motors[id]}):
+            # one byte more: a late reply to the first request has another length
+            packets, noise = line.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
+            corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []
+            motors[id] = _discovered(packets, id, baud) or corrupt
+        return [motor for id in ids for motor in motors[id]]
     finally:
         port.close()
 
 
-def _again(line: FeetechTransport, id: int, baud: int) -> list[DiscoveredMotor]:
-    """One byte more is asked for: it tells the answer from a late one to the first question."""
-    packets, disturbed = line.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
-    told = _told(packets, id, baud)
-    return told or ([DiscoveredMotor(id, "garbled", "", baud)] if disturbed else [])
-
-
-def _told(packets: Iterable[Packet], id: int, baud: int) -> list[DiscoveredMotor]:
-    return [_found(id, packet.data, baud) for packet in packets if packet.id == id]
-
-
-def _found(id: int, data: bytes, baud: int) -> DiscoveredMotor:
-    return DiscoveredMotor(
-        id, table.model_name(table.MODEL.unpack(data)), f"{data[0]}.{data[1]}", baud
-    )
-
-
-def _fault(line: FeetechTransport, motor: JointMotor) -> str:
-    garbled, number = False, table.model_number(motor.motor)
-    for more in range(ATTEMPTS):  # so that no late answer counts twice
-        packets, disturbed = line.request_all(motor.id, 0, _SIZE + more, line.latency)
-        answers = [packet for packet in packets if packet.id == motor.id]
-        if len(answers) > 1:
-            return f"answers {len(answers)} times: its id is there more than once"
-        if answers:
-            said = table.MODEL.unpack(answers[0].data)
-            return "" if said == number else f"is {table.model_name(said)}, not {motor.motor}"
-        garbled = garbled or disturbed
-    return GARBLED if garbled else SILENT
+def _discovered(packets: Iterable[Packet], id: int, baud: int) -> list[DiscoveredMotor]:
+    return [
+        DiscoveredMotor(
+            id, table.model_name(table.MODEL.unpack(p.data)), f"{p.data[0]}.{p.data[1]}", baud
+        )
+        for p in packets
+        if p.id == id
+    ]

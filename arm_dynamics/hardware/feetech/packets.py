@@ -1,11 +1,14 @@
-"""Packets of the FT-SCS protocol as bytes: builders and one decoder, pure.
+"""Packets of the FT-SCS protocol: encoding, decoding and a parser; no port.
 
     FF FF  id  length  instruction | error  parameters ...  checksum,
     length = parameters + 2,   checksum = ~(id + length + instruction + Σ parameters) mod 256
 
-Numbers are little-endian in the STS series. Source: Feetech, FT-SCS communication protocol.
+Numbers are little-endian in the STS series.
 
-Finds answers in whatever comes off a line: noise, halves, several at once.
+References
+----------
+Feetech, FT-SCS communication protocol.
+
 """
 
 from __future__ import annotations
@@ -17,13 +20,13 @@ HEADER = b"\xff\xff"
 BROADCAST = 0xFE
 MAX_ID = 0xFD
 STATUS_SIZE = 6
-"""Bytes of an answer without parameters."""
+"""Bytes of a reply without parameters."""
 PING, READ, WRITE, REBOOT, SYNC_READ, SYNC_WRITE = 0x01, 0x02, 0x03, 0x08, 0x82, 0x83
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """What a motor answered: its id, its error bits and the bytes that it was asked for."""
+    """Reply of a servo: id, error bits and requested bytes."""
 
     id: int
     error: int
@@ -31,44 +34,44 @@ class Packet:
 
 
 def checksum(body: bytes) -> int:
-    """Of everything between header and checksum."""
+    """Return the checksum of the bytes between header and checksum."""
     return ~sum(body) & 0xFF
 
 
 def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
-    """An instruction to ``id``; an answer has its error bits where the instruction is."""
+    """Return an instruction to ``id``; a reply has its error bits in place of the instruction."""
     body = bytes((id, len(parameters) + 2, instruction)) + parameters
     return HEADER + body + bytes((checksum(body),))
 
 
 def ping(id: int) -> bytes:
-    """Ask a motor whether it is there."""
+    """Request a reply without data."""
     return packet(id, PING)
 
 
 def read(id: int, address: int, size: int) -> bytes:
-    """Ask one motor for ``size`` bytes from ``address`` on."""
+    """Request ``size`` bytes from ``address`` on of one servo."""
     return packet(id, READ, bytes((address, size)))
 
 
 def write(id: int, address: int, data: bytes) -> bytes:
-    """Have one motor take ``data`` from ``address`` on; it answers where it is set to."""
+    """Write ``data`` from ``address`` on to one servo; it replies if configured so."""
     return packet(id, WRITE, bytes((address,)) + data)
 
 
 def sync_read(ids: Iterable[int], address: int, size: int) -> bytes:
-    """Ask several motors for the same bytes; they answer one after the other, as listed."""
+    """Request the same bytes of several servos; they reply one after another, in this order."""
     return packet(BROADCAST, SYNC_READ, bytes((address, size, *ids)))
 
 
-def sync_write(address: int, size: int, shares: Mapping[int, bytes]) -> bytes:
-    """Have several motors take ``size`` bytes each at ``address``; none answers."""
-    body = b"".join(bytes((id,)) + share for id, share in shares.items())
+def sync_write(address: int, size: int, data: Mapping[int, bytes]) -> bytes:
+    """Write ``size`` bytes at ``address`` to each servo; none replies."""
+    body = b"".join(bytes((id,)) + values for id, values in data.items())
     return packet(BROADCAST, SYNC_WRITE, bytes((address, size)) + body)
 
 
 def decode(raw: bytes) -> Packet | None:
-    """The answer that ``raw`` is from its first byte to its last, None where it is none."""
+    """Return the reply in ``raw``, from its first byte to its last; None if it is not valid."""
     if len(raw) < STATUS_SIZE or not raw.startswith(HEADER) or raw[2] > MAX_ID:
         return None
     if raw[3] != len(raw) - 4 or checksum(raw[2:-1]) != raw[-1]:
@@ -77,10 +80,10 @@ def decode(raw: bytes) -> Packet | None:
 
 
 class Parser:
-    """Bytes in any split in, good packets out; never raises.
+    """Find valid packets in received bytes, in any split; never raises.
 
-    A header that noise made up does not hold up what follows: packets are looked for behind it
-    while it waits for the bytes that it claims.
+    Noise that looks like a header does not delay later packets: the search continues behind it
+    while the bytes that it announces are missing.
     """
 
     def __init__(self) -> None:
@@ -89,25 +92,25 @@ class Parser:
         """Bytes since ``clear`` that were part of no packet."""
 
     def clear(self) -> None:
-        """Forget what came."""
+        """Discard received bytes."""
         self._bytes.clear()
         self.lost = 0
 
     @property
     def waiting(self) -> int:
-        """Bytes that came and may still become a packet."""
+        """Number of received bytes that may still become a packet."""
         return len(self._bytes)
 
     def feed(self, data: bytes) -> list[Packet]:
-        """The packets that ``data`` completes."""
+        """Return the packets that ``data`` completes."""
         self._bytes += data
-        found: list[Packet] = []
+        complete: list[Packet] = []
         while (packet := self._next()) is not None:
-            found.append(packet)
-        return found
+            complete.append(packet)
+        return complete
 
     def _next(self) -> Packet | None:
-        """Take the first good packet; drop what cannot become one."""
+        """Remove the first valid packet; drop bytes that cannot become one."""
         keep = -1  # the first header that may still become a packet
         at = self._bytes.find(HEADER)
         while at >= 0:
@@ -125,7 +128,7 @@ class Parser:
         return None
 
     def _end(self, at: int) -> int:
-        """Where the packet whose header is at ``at`` ends; 0 where there can be none."""
+        """Return the end of the packet whose header is at ``at``; 0 if it is not valid."""
         head = self._bytes[at + 2 : at + 4]
         if head and head[0] > MAX_ID:
             return 0

@@ -1,42 +1,53 @@
-"""The memory table of Feetech's STS servos, as far as the driver goes.
+"""Memory table of Feetech's STS servos: registers, units, models.
 
-Signed values are a magnitude and a sign bit. Source: Feetech, STS series memory table; SCServo
-SDK (sign bits). Up to address 39 values outlive a loss of power while LOCK is 0; while it is 1
-they are taken and forgotten with the power.
+q = (position - 2048) 2π / 4096,   V = PWM / 1000 · V_supply,   τ = k_t i sign(LOAD)
+
+Signed values are a magnitude and a sign bit. Values up to address 39 survive a loss of power if
+they are written while LOCK is 0. The current is measured (in steps of 6.5 mA, its sign only by some
+firmware), the torque is not: it is computed from the current, without the friction of the 1:345
+gear. LOAD is not a torque either, but the applied duty in thousandths: it gives the direction if
+the current has no sign.
+
+References
+----------
+Feetech, STS series memory table; SCServo SDK (sign bits).
+
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import copysign, isfinite, pi
 
-from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.errors import CommandRejected, UnknownName
+from arm_dynamics.hardware.motor_bus import MotorCommand, Reading
 
 POSITION_MODE, PWM_MODE = 0, 2
 FULL_PWM = 1000
-"""Duty of the whole supply."""
+"""Duty of 1: the supply voltage."""
 STEPS = 4096
-"""Steps of a turn."""
-CENTRE = 2048
-"""Position that counts as 0 rad: where a motor is homed to."""
+"""Steps per turn."""
+CENTER = 2048
+"""Position of 0 rad, to which a servo is homed."""
 FAST_UNIT, MULTI_TURN = 0x04, 0x10
-"""Bits of PHASE: speeds are in steps a second, not in 50; turns are counted in the position."""
+"""Bits of PHASE: velocity in 1 steps/s, not 50 steps/s; position includes turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A value in a motor's memory; ``sign`` is the bit that makes it negative, 0 for none."""
+    """Entry of the memory table; ``sign`` is the sign bit, 0 for none."""
 
     address: int
     size: int
     sign: int = 0
 
     def pack(self, value: int) -> bytes:
-        """The bytes of ``value``."""
+        """Return ``value`` as bytes."""
         mark = 1 << self.sign if self.sign and value < 0 else 0
         return ((abs(value) if self.sign else value) | mark).to_bytes(self.size, "little")
 
     def unpack(self, data: bytes, start: int = 0) -> int:
-        """The value in ``data``, which begins at address ``start``."""
+        """Return the value in ``data``, which begins at address ``start``."""
         at = self.address - start
         value = int.from_bytes(data[at : at + self.size], "little")
         mark = 1 << self.sign if self.sign else 0
@@ -67,27 +78,119 @@ FAULTS = {
     0x08: "overcurrent",
     0x20: "overload",
 }
-"""Bits of STATUS and of the error byte of every answer."""
+"""Bits of STATUS and of the error byte of every reply."""
 
 NUMBERS = {"sts3215": 777, "sts3250": 2825}
-"""What MODEL reads, by a servo's name."""
+"""Value of MODEL by the servo's name."""
 
 
 def model_number(name: str) -> int:
-    """What a servo of that name says it is; raises UnknownName with those that are known."""
+    """Return the value of MODEL of a servo; raises UnknownName listing the names."""
     if name.lower() not in NUMBERS:
         raise UnknownName("Feetech servo", name, tuple(NUMBERS))
     return NUMBERS[name.lower()]
 
 
 def model_name(number: int) -> str:
-    """The name of what MODEL reads."""
+    """Return the name of a value of MODEL."""
     names = {value: name for name, value in NUMBERS.items()}
     return names.get(number, f"unknown (model number {number})")
 
 
 def fault_text(status: int) -> str:
-    """The faults that the bits tell, "" for none."""
-    words = [word for bit, word in FAULTS.items() if status & bit]
+    """Return the names of the fault bits; "" for none."""
+    faults = [name for bit, name in FAULTS.items() if status & bit]
     rest = status & ~sum(FAULTS)
-    return ", ".join([*words, *([f"status {rest:#04x}"] if rest else [])])
+    return ", ".join([*faults, *([f"status {rest:#04x}"] if rest else [])])
+
+
+STEP = 2 * pi / STEPS
+"""[rad]"""
+CURRENT_UNIT = 6.5e-3
+"""[A]"""
+SUPPLY_UNIT = 0.1
+"""[V]"""
+SLOW_UNIT = 50
+"""Unit of velocity [steps/s] without FAST_UNIT."""
+BLOCK_START = TORQUE.address
+BLOCK_SIZE = CURRENT.address + CURRENT.size - BLOCK_START
+"""Registers read in every cycle: from the torque switch to the current."""
+
+
+@dataclass
+class TurnCounter:
+    """Count the turns of a servo that reports its angle within one turn: the nearest position.
+
+    The first position is taken as it is, between -π and π.
+    """
+
+    count: int = 0
+    last: int | None = None
+
+    def unwrap(self, raw: int) -> int:
+        """Return ``raw`` [steps] with the turns since the first position."""
+        if self.last is not None:
+            self.count -= round((raw - self.last) / STEPS)
+        self.last = raw
+        return raw + self.count * STEPS
+
+
+def to_reading(data: bytes, error: int, steps: int, phase: int, kt: float, time: float) -> Reading:
+    """Return the block of a cycle in SI units at the output shaft.
+
+    Parameters
+    ----------
+    data : bytes
+        Registers from BLOCK_START on.
+    error : int
+        Error bits of the reply.
+    steps : int
+        Unwrapped position [steps].
+    phase : int
+        Register PHASE.
+    kt : float
+        Torque constant [N·m/A].
+    time : float
+        Arrival [s].
+
+    """
+    load, current = LOAD.unpack(data, BLOCK_START), CURRENT.unpack(data, BLOCK_START)
+    velocity = SPEED.unpack(data, BLOCK_START)
+    return Reading(
+        time,
+        (steps - CENTER) * STEP,
+        velocity * STEP * (1 if phase & FAST_UNIT else SLOW_UNIT),
+        kt * CURRENT_UNIT * (current if current < 0 else copysign(current, load)),
+        float(TEMPERATURE.unpack(data, BLOCK_START)),
+        SUPPLY.unpack(data, BLOCK_START) * SUPPLY_UNIT,
+        fault_text(STATUS.unpack(data, BLOCK_START) | error),
+        TORQUE.unpack(data, BLOCK_START) != 0,
+    )
+
+
+def raw_position(goal: MotorCommand, turns: int, phase: int) -> int:
+    """Return the steps of a position command [rad], limited to the range of the register.
+
+    Raises CommandRejected if it is not finite.
+    """
+    _require_finite(goal)
+    if phase & MULTI_TURN:
+        lower, upper, whole = -0x7FFF, 0x7FFF, 0
+    else:
+        lower, upper, whole = 0, STEPS - 1, turns * STEPS
+    return round(max(lower, min(upper, goal.value / STEP + CENTER - whole)))
+
+
+def raw_pwm(goal: MotorCommand, supply: float) -> int:
+    """Return the duty of a voltage command [V] at ``supply`` [V]; 0 if the supply is not known.
+
+    Raises CommandRejected if it is not finite.
+    """
+    _require_finite(goal)
+    duty = goal.value / supply * FULL_PWM if supply > 0 else 0.0
+    return round(max(-FULL_PWM, min(FULL_PWM, duty)))
+
+
+def _require_finite(goal: MotorCommand) -> None:
+    if not isfinite(goal.value):
+        raise CommandRejected(f"{goal.interface} command = {goal.value}; expected a finite value")

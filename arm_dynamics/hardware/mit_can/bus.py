@@ -1,11 +1,12 @@
-"""MIT-mode CAN motors behind the seam of every motor bus: a command's answer is the feedback.
+"""MIT-mode CAN motors as a motor bus: the reply to a command is the feedback.
 
-A silent motor is never enabled: what asks for an answer cannot switch torque on. A Damiao motor is
-asked by a refresh, which changes nothing. The manual of CubeMars knows no such request: reading
-"when there is no state" is done there by the enabling frame itself. A motor that was not enabled
-from here is therefore asked by the **disabling** frame, which is answered too: whoever else holds
-it enabled loses it. CubeMars motors tell neither whether they are enabled nor their ranges, and
-have no watchdog; one that gives nothing of what it is asked for (``TorqueLossDetector``) is taken for disabled.
+A motor that does not reply is never enabled: requests for feedback cannot enable torque. Damiao
+motors are requested by a refresh frame, which changes nothing. The manual of CubeMars has no such
+request: it reads the state of an idle motor by the enabling frame itself. A CubeMars motor that
+this program has not enabled is therefore requested by the **disabling** frame, which has a reply
+too: if another program holds it enabled, it loses its torque. CubeMars motors report neither their
+enabled state nor their ranges, and have no watchdog; ``TorqueLossDetector`` detects those without
+torque.
 """
 
 from __future__ import annotations
@@ -14,214 +15,234 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, UnknownName
 from arm_dynamics.hardware.mit_can import can_frames, identification
-from arm_dynamics.hardware.mit_can.can_frames import COMMUNICATION_LOST
-from arm_dynamics.hardware.mit_can.exchange import Exchange, LatencyGuard, MotorReply, ReplyFilter
-from arm_dynamics.hardware.mit_can.mit_command import mit_command
+from arm_dynamics.hardware.mit_can.can_frames import COMMUNICATION_LOST, CanFrame, mit_command
+from arm_dynamics.hardware.mit_can.exchange import Exchange, MotorReply, TorqueSwitch
+from arm_dynamics.hardware.mit_can.identification import (
+    CONTROL_MODE,
+    MIT_MODE,
+    NO_RANGES,
+    NO_REPLY,
+    TIMEOUT,
+    TIMEOUT_UNIT,
+    Registers,
+)
 from arm_dynamics.hardware.mit_can.motors import (
     BAUD,
     BITRATE,
-    NAMES,
-    QUIET,
+    REPLY_TIMEOUT,
+    SETTING_NAMES,
     find_motor,
     gains,
     number,
 )
-from arm_dynamics.hardware.mit_can.registers import CONTROL_MODE, MIT_MODE, TICK, TIMEOUT, Registers
-from arm_dynamics.hardware.mit_can.torque import MAX_ATTEMPTS, TorqueLossDetector, TorqueSwitch
-from arm_dynamics.hardware.mit_can.transport import CanLine, PythonCanLine, SlcanLine
+from arm_dynamics.hardware.mit_can.reply_checks import (
+    LatencyGuard,
+    ReplyFilter,
+    TorqueLossDetector,
+)
+from arm_dynamics.hardware.mit_can.transport import CanTransport, PythonCanTransport, SlcanTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
 from arm_dynamics.hardware.serial_port import Port, SerialPort
 from arm_dynamics.model.hardware_info import JointMotor
 
 INTERFACES = ("effort", "position", "velocity")
-SCANNED = range(1, 33)
+SCANNED_IDS = range(1, 33)
 
 
 class MitCan(MotorBus):
-    """Damiao and CubeMars motors on one CAN line.
+    """Damiao and CubeMars motors on one CAN bus.
 
-    Settings: those of PythonCanLine; ``codec``: python-can for its slcan instead of the one here,
-    which is four times faster; ``reply_timeout`` [s], the longest silence that is waited
-    for in a cycle; ``reply_offset`` from a Damiao motor's id to the identifier of its answers
-    until ``identify`` has asked; ``kp``, ``kd`` (or ``kp_3``, ``kd_3`` for motor 3) of position
-    and velocity goals, else those of the table.
+    Parameters
+    ----------
+    motors : Sequence[JointMotor]
+        Motors of the joints.
+    settings : Mapping[str, str]
+        Those of PythonCanTransport. ``codec``: "python-can" for its slcan instead of the native
+        one, which is four times faster. ``reply_timeout`` [s]: longest gap between replies.
+        ``reply_id_offset``: reply id minus motor id of Damiao motors until ``identify`` has read
+        it. ``kp``, ``kd`` (``kp_3``, ``kd_3`` for motor 3): gains of position and velocity
+        commands.
+    port : Port or CanTransport, optional
+        Port with slcan, or a transport of frames; by default python-can.
+
+    Raises
+    ------
+    UnknownName
+        A model is unknown.
+    ConfigError
+        A setting is out of range.
+
     """
 
     feedback_delay = 1.0
     accepts_feedforward_effort = True
-    setting_names = NAMES
+    setting_names = SETTING_NAMES
 
     def __init__(
         self,
         motors: Sequence[JointMotor],
         settings: Mapping[str, str],
-        port: Port | CanLine | None = None,
+        port: Port | CanTransport | None = None,
     ) -> None:
-        """Raises UnknownName for a motor that is not in the table, ConfigError for a bad setting.
-
-        ``port`` is a port that speaks slcan, or a line of frames; None for python-can.
-        """
         super().__init__(motors, settings)
-        self._models = {id: find_motor(wired.motor) for id, wired in self.motors.items()}
+        self._models = {id: find_motor(motor.motor) for id, motor in self.motors.items()}
         self._gains = {id: gains(self.settings, id, model) for id, model in self._models.items()}
         self._bitrate = int(number(self.settings, BITRATE))
-        self._line = _line(self.settings, self._bitrate, port)
+        self._line = _transport(self.settings, self._bitrate, port)
         self._exchange = Exchange(self._line, self._models, self.settings)
-        self._registers = Registers(self._line, self._exchange.quiet)
-        self._doubt = ReplyFilter(self._exchange.ranges)
-        self._power = TorqueSwitch(self._exchange, self._models)
-        known = [id for id, model in self._models.items() if model.maker.registers]
-        self._fence = LatencyGuard(self._registers, known)
-        self._given = TorqueLossDetector(self._models)
-        self._heard: dict[int, MotorReply] = {}
-        self._told: set[int] = set()
+        self._registers = Registers(self._line, self._exchange.reply_timeout)
+        self._torque = TorqueSwitch(self._exchange, self._models)
+        self._filter = ReplyFilter(self._exchange.ranges)
+        self._latency_guard = LatencyGuard(self._registers, self._with_registers(self._models))
+        self._torque_loss = TorqueLossDetector(self._models)
+        self._replies: dict[int, MotorReply] = {}
+        self._commanded: set[int] = set()
 
     @property
     def remedies(self) -> str:
-        """What to do where motors do not answer, or too late."""
+        """Remedies if motors do not reply, or too late."""
         return (
             f"check power, termination, motor ids and bitrate = {self._bitrate} bit/s; if replies"
-            f" come late, raise {QUIET.name} = {self._exchange.quiet:g} s"
+            f" come late, raise {REPLY_TIMEOUT.name} = {self._exchange.reply_timeout:g} s"
         )
 
     def now(self) -> float:
-        """The line's clock [s]."""
+        """Return the time [s] on the bus's clock."""
         return self._line.now()
 
     def open(self) -> None:
-        """Open the line; raises DriverFault where that fails."""
-        self._heard, self._told = {}, set()
-        self._doubt.reset()
-        self._power.reset()
-        self._given.reset(self.motors)
-        self._fence.doubtful = False
+        """Open the bus; raises DriverFault if that fails."""
+        self._replies, self._commanded = {}, set()
+        self._filter.reset()
+        self._torque.reset()
+        self._torque_loss.reset(self.motors)
+        self._latency_guard.uncertain = False
         self._line.open()
 
     def identify(self) -> None:
-        """Check that every motor answers, once, with the ranges of its model; adopt its ranges.
+        """Check that every motor replies, once, with the ranges of its model; use its ranges.
 
-        Reads only (CubeMars: see above). Raises DriverFault naming all that are wrong.
+        Reads only (CubeMars: see above). Raises DriverFault naming all problems.
         """
-        known = {id: m for id, m in self._models.items() if m.maker.registers}
-        found, faults = identification.identify(self._registers, known)
-        for id, said in found.items():
-            self._exchange.set_identity(id, said.reply_id, said.ranges)
+        known = {id: self._models[id] for id in self._with_registers(self._models)}
+        identities, faults = identification.identify(self._registers, known)
+        for id, identity in identities.items():
+            self._exchange.set_identity(id, identity.reply_id, identity.ranges)
         others = [id for id in self._models if id not in known]
-        silent = set(others) - self._power.wait_for_all(others).keys()
-        faults += [f"motor {id} ({self._models[id].name}) {identification.SILENT}" for id in silent]
+        missing = set(others) - self._torque.wait_for_all(others).keys()
+        faults += [f"motor {id} ({self._models[id].name}) {NO_REPLY}" for id in missing]
         faults += self._exchange.id_conflicts()
-        if any(fault.endswith((identification.SILENT, identification.HALF)) for fault in faults):
+        if any(fault.endswith((NO_REPLY, NO_RANGES)) for fault in faults):
             faults.append(self.remedies)
         if faults:
             raise DriverFault("; ".join(faults))
 
     def prepare(self, interface: str) -> None:
-        """Torque off, MIT mode on, watchdogs cleared; DriverFault if one does not confirm it."""
+        """Disable torque, set MIT mode, clear watchdogs; DriverFault if one does not confirm."""
         if interface not in INTERFACES:
             raise UnknownName("interface of MIT motors", interface, INTERFACES)
         self._require("that torque is off", self.disable(self.motors))
         known = self._with_registers(self.motors)
-        other = {
-            id for id in known if not self._registers.set(id, CONTROL_MODE, MIT_MODE, MAX_ATTEMPTS)
-        }
+        other = {id for id in known if not self._registers.write(id, CONTROL_MODE, MIT_MODE)}
         self._require(f"MIT mode (register {CONTROL_MODE})", self.motors.keys() - other)
-        tripped = self._power.clear_timeouts(known)
+        tripped = self._torque.clear_timeouts(known)
         self._require(f"that '{COMMUNICATION_LOST}' is cleared", self.motors.keys() - tripped)
 
     def interfaces(self, id: int) -> tuple[str, ...]:
-        """Effort, position and velocity: the three are one law with other gains."""
+        """Return effort, position and velocity: one equation with different gains."""
         return INTERFACES
 
     def read(self) -> Mapping[int, Reading]:
-        """Answers to the commands since the last read; the other motors are asked now.
+        """Return the replies to the commands since the last read; request those of other motors.
 
-        What lay in the line before a motor was asked is not taken for its answer; what cannot
-        follow from the answer before is asked once more. After a cycle without any answer
-        nothing is believed before a ``LatencyGuard`` has been passed.
+        Frames received before a request are not taken for its reply. A reply that is inconsistent
+        with the one before is requested again. After a cycle without any reply, replies are
+        accepted once ``LatencyGuard`` is resynchronized.
         """
-        answers, told = self._heard, self._told
-        self._heard, self._told = {}, set()
-        if self._fence.doubtful:
-            if not self._fence.resynchronize():
+        replies, commanded = self._replies, self._commanded
+        self._replies, self._commanded = {}, set()
+        if self._latency_guard.uncertain:
+            if not self._latency_guard.resynchronize():
                 return {}
-            answers, told = {}, set()
-        if told:
-            answers |= self._exchange.late_replies(told)
-        answers |= self._power.ask(self.motors.keys() - told)
-        self._fence.update(answers)
-        believed = self._doubt.filter(answers, self._power.ask)
-        self._given.update(believed)
+            replies, commanded = {}, set()
+        if commanded:
+            replies |= self._exchange.late_replies(commanded)
+        replies |= self._torque.request(self.motors.keys() - commanded)
+        self._latency_guard.update(replies)
+        accepted = self._filter.filter(replies, self._torque.request)
+        self._torque_loss.update(accepted)
         return {
-            id: _reading(answer, self._given.torque_lost(id)) for id, answer in believed.items()
+            id: _to_reading(reply, self._torque_loss.torque_lost(id))
+            for id, reply in accepted.items()
         }
 
     def write(self, goals: Mapping[int, MotorCommand]) -> None:
-        """Send goals and take the answers, which the next ``read`` returns.
+        """Send commands and receive the replies, which the next ``read`` returns.
 
-        Each by its ``mit_command``. Raises InvalidValue for an unknown motor or interface or for no finite
-        value.
+        Raises InvalidValue for an unknown motor or interface and for a value that is not finite.
         """
-        told = {id: (id, self._command(id, goal)) for id, goal in goals.items()}
-        self._told |= told.keys()
-        self._heard |= self._power.command(told)
+        frames = {id: self._command_frame(id, goal) for id, goal in goals.items()}
+        self._commanded |= frames.keys()
+        self._replies |= self._torque.command(frames)
 
     def enable_watchdog(self, timeout: float) -> Collection[int]:
-        """Damiao's TIMEOUT in steps of 50 µs, read back; CubeMars motors have none.
+        """Set Damiao's TIMEOUT in steps of 50 µs and read it back; CubeMars motors have none.
 
-        Armed until it is powered off, an enabled motor that hears nothing for so long goes limp:
+        Set until power-off. An enabled motor without commands for so long loses its torque:
         "communication lost".
         """
-        ticks = max(round(timeout / TICK), 1)
+        ticks = max(round(timeout / TIMEOUT_UNIT), 1)
         known = self._with_registers(self.motors)
-        return {id for id in known if self._registers.set(id, TIMEOUT, ticks, MAX_ATTEMPTS)}
+        return {id for id in known if self._registers.write(id, TIMEOUT, ticks)}
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
-        """Torque on where a motor answers and then says that it is on; off again elsewhere.
+        """Enable torque of motors that reply and report it then; disable the others.
 
-        A goal that was written since it was disabled follows at once: without one, it is limp.
+        A command that was written since a motor was disabled follows immediately: without one it
+        has no torque.
         """
-        self._given.reset(ids)
-        return self._power.enable(ids)
+        self._torque_loss.reset(ids)
+        return self._torque.enable(ids)
 
     def disable(self, ids: Collection[int]) -> Collection[int]:
-        """Torque off; those that answer, and do not say that they are enabled."""
-        self._given.reset(ids)
-        return self._power.disable(ids)
+        """Disable torque; return the motors that reply and do not report that they are enabled."""
+        self._torque_loss.reset(ids)
+        return self._torque.disable(ids)
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
-        """Damiao: clear the fault and disable; CubeMars motors clear theirs when it has passed."""
-        self._heard, self._told = {}, set()  # what was answered before tells the old fault
-        return self._power.clear_faults(ids)
+        """Clear faults of Damiao motors and disable; CubeMars motors clear theirs automatically."""
+        self._replies, self._commanded = {}, set()  # earlier replies report the old fault
+        return self._torque.clear_faults(ids)
 
     def set_zero(self, ids: Collection[int]) -> Collection[int]:
-        """Call the present position 0, torque off; those that read 0 ± 0.01 rad then."""
-        return self._power.set_zero(ids)
+        """Make the present position 0, torque disabled; return motors that report 0 ± 0.01 rad."""
+        return self._torque.set_zero(ids)
 
     def temperatures(self, id: int) -> tuple[float, float]:
-        """Of drive and rotor [°C] in the newest answer; NaN where the motor does not tell."""
+        """Return drive and rotor temperature [°C] of the newest reply; NaN if not reported."""
         return self._exchange.temperatures(id)
 
     @classmethod
     def scan(
-        cls, settings: Mapping[str, str], port: Port | CanLine | None = None
+        cls, settings: Mapping[str, str], port: Port | CanTransport | None = None
     ) -> Sequence[DiscoveredMotor]:
-        """Damiao motors that answer among SCANNED; each is only read from.
+        """Return the Damiao motors that reply among SCANNED_IDS; reads only.
 
-        CubeMars motors are left out: none of their frames is a mere question.
+        CubeMars motors are omitted: each of their frames changes the motor's state.
         """
         bus = cls((), settings, port)
         try:
             bus.open()
-            return identification.scan_bus(bus._registers, SCANNED, bus._bitrate)
+            return identification.scan_bus(bus._registers, SCANNED_IDS, bus._bitrate)
         finally:
             bus.close()
 
     def has_watchdog(self, id: int) -> bool:
-        """Damiao motors have a TIMEOUT, CubeMars motors none."""
-        return self._models[id].maker.registers
+        """Return whether the motor has a watchdog: Damiao's TIMEOUT; CubeMars motors have none."""
+        return self._models[id].vendor.has_registers
 
     def close(self) -> None:
-        """Release the line; never raises, may be called twice."""
+        """Release the bus; never raises, may be called twice."""
         self._line.close()
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:
@@ -230,37 +251,42 @@ class MitCan(MotorBus):
             raise DriverFault(f"motors {left} do not confirm {what}; {self.remedies}")
 
     def _with_registers(self, ids: Iterable[int]) -> list[int]:
-        return [id for id in ids if self._models[id].maker.registers]
+        return [id for id in ids if self._models[id].vendor.has_registers]
 
-    def _command(self, id: int, goal: MotorCommand) -> bytes:
+    def _command_frame(self, id: int, goal: MotorCommand) -> CanFrame:
         if id not in self.motors or goal.interface not in INTERFACES:
-            raise InvalidValue(f"motor {id}: {goal.interface} goal: {list(self.motors)} are wired")
-        told = mit_command(goal, *self._gains[id])
-        if id in self._given.ids:
-            self._given.command_sent(id, told)
-        return can_frames.encode_command(self._exchange.ranges[id], *told)
+            raise InvalidValue(
+                f"motor {id}: interface = '{goal.interface}'; expected {' or '.join(INTERFACES)} of"
+                f" one of the motors {list(self.motors)}"
+            )
+        command = mit_command(goal, *self._gains[id])
+        if id in self._torque_loss.ids:
+            self._torque_loss.command_sent(id, command)
+        return id, can_frames.encode_command(self._exchange.ranges[id], *command)
 
 
-def _reading(answer: MotorReply, lost: bool) -> Reading:
-    said = answer.feedback
+def _to_reading(reply: MotorReply, torque_lost: bool) -> Reading:
+    feedback = reply.feedback
     return Reading(
-        answer.time,
-        said.position,
-        said.velocity,
-        said.torque,
-        max(said.rotor_temperature, said.drive_temperature),  # the rotor's beside a NaN
-        fault=said.fault,
-        enabled=False if lost else said.enabled,
+        reply.time,
+        feedback.position,
+        feedback.velocity,
+        feedback.torque,
+        max(feedback.rotor_temperature, feedback.drive_temperature),  # the rotor's with a NaN
+        fault=feedback.fault,
+        enabled=False if torque_lost else feedback.enabled,
     )
 
 
-def _line(settings: Mapping[str, str], bitrate: int, port: Port | CanLine | None) -> CanLine:
-    codec = settings.get("codec", "own")
-    if codec not in ("own", "python-can"):
-        raise ConfigError(f"CAN: codec = '{codec}': own or python-can")
-    if port is None and (settings.get("interface"), codec) == ("slcan", "own"):
+def _transport(
+    settings: Mapping[str, str], bitrate: int, port: Port | CanTransport | None
+) -> CanTransport:
+    codec = settings.get("codec", "native")
+    if codec not in ("native", "python-can"):
+        raise ConfigError(f"CAN: codec = '{codec}'; expected native or python-can")
+    if port is None and (settings.get("interface"), codec) == ("slcan", "native"):
         baud = int(number(settings, BAUD))
         port = SerialPort(settings.get("port") or settings.get("channel", ""), baud)
     if port is None:
-        return PythonCanLine(settings)
-    return SlcanLine(port, bitrate) if isinstance(port, Port) else port
+        return PythonCanTransport(settings)
+    return SlcanTransport(port, bitrate) if isinstance(port, Port) else port

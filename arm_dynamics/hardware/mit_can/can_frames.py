@@ -1,11 +1,15 @@
-"""Frames of MIT-mode CAN motors: pure builders and parsers of eight data bytes.
+"""Frames of MIT-mode CAN motors: encoding and decoding of eight data bytes.
 
-A quantity x in [low, high] travels as the whole number u = (x - low) / (high - low) (2^n - 1):
-n = 16 bits for the position, 12 for velocity, kp, kd and torque. Ranges of position, velocity and
-torque lie evenly about zero, and 2^n - 1 is odd: **no code means exactly zero**. Zero becomes half
-a step above it, T / 4095 of torque: 13.2 mN·m for a DM8009, 2.4 mN·m for a DM4310.
-Sources: Damiao, DM-J4310-2EC user manual (control and feedback frames); CubeMars, AK series
-actuator driver manual V1.0.8, section 5.3; Katz, MIT mini cheetah motor controller (2018).
+A quantity x in [low, high] is sent as the integer u = (x - low) / (high - low) (2^n - 1): n = 16
+bits for the position, 12 for velocity, kp, kd and torque. Ranges of position, velocity and torque
+are symmetric, and 2^n - 1 is odd: **no code means exactly zero**. Zero becomes half a step above
+it, T / 4095 of torque: 13.2 mN·m for a DM8009, 2.4 mN·m for a DM4310.
+
+References
+----------
+Damiao, DM-J4310-2EC user manual (control and feedback frames); CubeMars, AK series actuator driver
+manual V1.0.8, section 5.3; Katz, MIT mini cheetah motor controller (2018).
+
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from dataclasses import dataclass
 from math import floor, isfinite
 
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.hardware.motor_bus import MotorCommand
 
 CanFrame = tuple[int, bytes]
 """Identifier and data of a standard CAN frame."""
@@ -22,12 +27,12 @@ CanFrame = tuple[int, bytes]
 POSITION_BITS, BITS = 16, 12
 ENABLE, DISABLE, ZERO, CLEAR_FAULT = 0xFC, 0xFD, 0xFE, 0xFB
 MARK = b"\xff" * 7
-"""What the data of an instruction begin with; a command never does."""
+"""First bytes of an instruction; no command begins with them."""
 BROADCAST = 0x7FF
 READ, WRITE, REFRESH = 0x33, 0x55, 0xCC
 
 COMMUNICATION_LOST = "communication lost"
-"""What a Damiao motor says once its TIMEOUT has passed."""
+"""Fault of a Damiao motor after its TIMEOUT."""
 DAMIAO_FAULTS = {
     0x8: "over-voltage",
     0x9: "under-voltage",
@@ -50,7 +55,7 @@ CUBEMARS_FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Largest position [rad], velocity [rad/s], torque [N·m], kp [N·m/rad], kd [N·m·s/rad]."""
+    """Limits of position [rad], velocity [rad/s], torque [N·m], kp [N·m/rad], kd [N·m·s/rad]."""
 
     position: float
     velocity: float
@@ -61,10 +66,10 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class MitFeedback:
-    """One answer of a motor, at its output shaft; temperatures of drive and rotor [°C].
+    """Reply of a motor, at its output shaft; temperatures of drive and rotor [°C].
 
-    ``fault`` is "" for none; ``enabled`` None and the drive's temperature NaN where the maker's
-    answer does not hold them.
+    ``fault`` is "" for none. ``enabled`` is ``None`` and the drive's temperature NaN if the
+    manufacturer's reply does not contain them.
     """
 
     position: float
@@ -77,18 +82,18 @@ class MitFeedback:
 
 
 def encode(value: float, low: float, high: float, bits: int) -> int:
-    """The nearest code, floor((x - low) / (high - low) (2^n - 1) + 1/2), x held within its range.
+    """Return floor((x - low) / (high - low) (2^n - 1) + 1/2), x limited to its range.
 
-    Raises InvalidValue for what is no finite number.
+    Raises InvalidValue if x is not finite.
     """
     if not isfinite(value):
-        raise InvalidValue(f"{value} in a frame: a finite number is expected")
+        raise InvalidValue(f"CAN frame: value = {value}; expected a finite value")
     held = min(max(value, low), high)
     return floor((held - low) / (high - low) * ((1 << bits) - 1) + 0.5)
 
 
 def decode(code: int, low: float, high: float, bits: int) -> float:
-    """x = low + u / (2^n - 1) (high - low)."""
+    """Return x = low + u / (2^n - 1) (high - low)."""
     return low + code / ((1 << bits) - 1) * (high - low)
 
 
@@ -100,54 +105,71 @@ def encode_command(
     kd: float = 0.0,
     torque: float = 0.0,
 ) -> bytes:
-    """Ask for kp (q - q_m) + kd (v - v_m) + τ; what is out of range goes to the range's end.
+    """Return the data of the command kp (q - q_m) + kd (v - v_m) + τ, limited to the ranges.
 
-    The one command that would read as an instruction, all of it at the upper ends, is sent with
-    the velocity one step lower. Raises InvalidValue for what is no finite number.
+    The one command that equals an instruction, with all values at the upper limits, is sent with
+    the velocity one step lower.
+
+    Parameters
+    ----------
+    ranges : Ranges
+        Ranges of the motor's frames.
+    position, velocity : float
+        q [rad] and v [rad/s].
+    kp, kd : float
+        Stiffness [N·m/rad] and damping [N·m·s/rad].
+    torque : float
+        τ [N·m].
+
+    Raises
+    ------
+    InvalidValue
+        A value is not finite.
+
     """
     p = encode(position, -ranges.position, ranges.position, POSITION_BITS)
     v = encode(velocity, -ranges.velocity, ranges.velocity, BITS)
-    stiff = encode(kp, 0.0, ranges.kp, BITS)
-    damp = encode(kd, 0.0, ranges.kd, BITS)
+    stiffness = encode(kp, 0.0, ranges.kp, BITS)
+    damping = encode(kd, 0.0, ranges.kd, BITS)
     t = encode(torque, -ranges.torque, ranges.torque, BITS)
-    data = (p << 48 | v << 36 | stiff << 24 | damp << 12 | t).to_bytes(8, "big")
+    data = (p << 48 | v << 36 | stiffness << 24 | damping << 12 | t).to_bytes(8, "big")
     if data.startswith(MARK):
         return data[:2] + b"\xff\xef" + data[4:]
     return data
 
 
 def encode_instruction(code: int) -> bytes:
-    """ENABLE, DISABLE, ZERO or CLEAR_FAULT."""
+    """Return the data of ENABLE, DISABLE, ZERO or CLEAR_FAULT."""
     return MARK + bytes((code,))
 
 
 def refresh(id: int) -> CanFrame:
-    """Ask a Damiao motor for its feedback; changes nothing, whatever state it is in."""
+    """Request the feedback of a Damiao motor; changes nothing in any state."""
     return BROADCAST, struct.pack("<HBB4x", id, REFRESH, 0)
 
 
 def read_register(id: int, register: int) -> CanFrame:
-    """Ask a Damiao motor for a register."""
+    """Request a register of a Damiao motor."""
     return BROADCAST, struct.pack("<HBB4x", id, READ, register)
 
 
 def write_register(id: int, register: int, value: int) -> CanFrame:
-    """Set a whole-numbered register of a Damiao motor, until it is powered off."""
+    """Write an integer register of a Damiao motor, until power-off."""
     return BROADCAST, struct.pack("<HBBI", id, WRITE, register, value)
 
 
-def register_answer(data: bytes, register: int) -> tuple[int, bytes] | None:
-    """The id and four bytes that a Damiao motor tells of ``register``; None for another frame."""
+def register_reply(data: bytes, register: int) -> tuple[int, bytes] | None:
+    """Return the motor id and the four bytes of ``register``; None for another frame."""
     if len(data) != 8 or data[2] not in (READ, WRITE) or data[3] != register:
         return None
     return int.from_bytes(data[:2], "little"), data[4:]
 
 
 def parse_damiao(data: bytes, ranges: Ranges) -> MitFeedback | None:
-    """State and id, position, velocity, torque, two temperatures; None for no feedback.
+    """Decode state and id, position, velocity, torque, two temperatures; None if no feedback.
 
-    The upper four bits of the first byte are 0 disabled, 1 enabled, else a fault. A register's
-    answer looks like a position within 0.4 % of the lower end, and is taken for none.
+    The upper four bits of the first byte are 0 disabled, 1 enabled, else a fault. The reply of a
+    register looks like a position within 0.4 % of the lower limit and is discarded.
     """
     if len(data) != 8 or (data[1] == 0 and data[2] in (READ, WRITE)):
         return None
@@ -158,7 +180,7 @@ def parse_damiao(data: bytes, ranges: Ranges) -> MitFeedback | None:
 
 
 def parse_cubemars(data: bytes, ranges: Ranges) -> MitFeedback | None:
-    """Id, position, velocity, torque, temperature + 40, error; None for no feedback."""
+    """Decode id, position, velocity, torque, temperature + 40, error; None if no feedback."""
     if len(data) != 8:
         return None
     error = data[7]
@@ -174,3 +196,25 @@ def _motion(data: bytes, ranges: Ranges) -> tuple[float, float, float]:
         decode(word >> 12 & 0xFFF, -ranges.velocity, ranges.velocity, BITS),
         decode(word & 0xFFF, -ranges.torque, ranges.torque, BITS),
     )
+
+
+MitCommand = tuple[float, float, float, float, float]
+"""q, v, kp, kd and τ of kp (q - q_m) + kd (v - v_m) + τ, at the output shaft."""
+
+
+def mit_command(goal: MotorCommand, kp: float, kd: float) -> MitCommand:
+    """Return the command of a goal.
+
+    Effort: τ. Velocity: kd (v - v_m) + τ. Position: kp (q - q_m) - kd v_m + τ.
+    """
+    if goal.interface == "effort":
+        return 0.0, 0.0, 0.0, 0.0, goal.value
+    if goal.interface == "velocity":
+        return 0.0, goal.value, 0.0, kd, goal.feedforward_effort
+    return goal.value, 0.0, kp, kd, goal.feedforward_effort
+
+
+def commanded_torque(command: MitCommand, q: float, v: float) -> float:
+    """Return the torque [N·m] of a command at q_m [rad] and v_m [rad/s]."""
+    position, velocity, kp, kd, torque = command
+    return kp * (position - q) + kd * (velocity - v) + torque

@@ -1,207 +1,239 @@
-"""Answers that cannot follow the last ones are believed when a second answer says the same.
-
-On the serial stretch of an slcan adapter nothing protects a digit: a changed one is another
-position, temperature or fault. A true change costs one more question.
-
-Tells a line whose answers come late from one that lost some: a question with a mark.
-
-A feedback frame has no number of its question: one that comes cycles late would pass for a fresh
-one. Before a line gets so late there is a cycle in which nobody answers. After one, a motor is
-asked for a register, another one each time, before anything is believed. Frames keep their order:
-what comes after that register was asked for after it. CubeMars motors have no registers: a line
-of them alone is not told apart.
-
-One round of questions and answers on a CAN line: which answer is whose, and how fresh.
-"""
+"""Requests and replies of MIT-mode motors: which reply belongs to which motor, and torque."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle
 from math import nan
 
+from arm_dynamics.hardware.mit_can import can_frames
 from arm_dynamics.hardware.mit_can.can_frames import CanFrame, MitFeedback, Ranges
-from arm_dynamics.hardware.mit_can.motors import OFFSET, QUIET, MitMotor, number
-from arm_dynamics.hardware.mit_can.registers import Registers
-from arm_dynamics.hardware.mit_can.transport import CanLine
+from arm_dynamics.hardware.mit_can.motors import REPLY_ID_OFFSET, REPLY_TIMEOUT, MitMotor, number
+from arm_dynamics.hardware.mit_can.transport import CanTransport
 
-WARMING = 5.0
-"""Largest change [°C] between two answers that is taken at once."""
-VELOCITY_FRACTION = 0.1
-"""Largest change of velocity between two answers that is taken at once, of its range."""
-Ask = Callable[[Collection[int]], Mapping[int, "MotorReply"]]
-
-
-class ReplyFilter:
-    """Remembers the last believed answer of each motor; ``ranges`` are those of its frames."""
-
-    def __init__(self, ranges: Mapping[int, Ranges]) -> None:
-        self._ranges = ranges
-        self._believed: dict[int, MotorReply] = {}
-
-    def reset(self) -> None:
-        """Believe nothing of what was said before."""
-        self._believed.clear()
-
-    def filter(self, answers: Mapping[int, MotorReply], ask: Ask) -> dict[int, MotorReply]:
-        """Those to believe: what follows from the last ones, else what is said twice."""
-        clear = {id: a for id, a in answers.items() if self._follows(id, a)}
-        doubted = answers.keys() - clear.keys()
-        for id, again in (ask(doubted) if doubted else {}).items():
-            if self._follows(id, again) or self._agree(id, answers[id], again):
-                clear[id] = again
-        self._believed |= clear
-        return clear
-
-    def _follows(self, id: int, answer: MotorReply) -> bool:
-        return id in self._believed and self._agree(id, self._believed[id], answer)
-
-    def _agree(self, id: int, one: MotorReply, two: MotorReply) -> bool:
-        """Same state, |q - q'| ≤ V |t - t'| + 0.06 rad, |v - v'| ≤ V / 10, |T - T'| ≤ 5 °C."""
-        a, b, top = one.feedback, two.feedback, self._ranges[id].velocity
-        reach = top * abs(two.time - one.time) + 0.06
-        return (
-            (a.fault, a.enabled) == (b.fault, b.enabled)
-            and abs(a.position - b.position) <= reach
-            and abs(a.velocity - b.velocity) <= VELOCITY_FRACTION * top
-            and abs(a.rotor_temperature - b.rotor_temperature) <= WARMING
-            and not abs(a.drive_temperature - b.drive_temperature) > WARMING  # NaN: not told
-        )
-
-
-MARKS = range(36)
-"""Registers of Damiao motors that may be read; as many cycles late are noticed."""
-MAX_ATTEMPTS = 2
-"""Marks that are asked for in one cycle."""
-
-
-class LatencyGuard:
-    """``doubtful`` from a cycle without any answer until a mark has passed."""
-
-    def __init__(self, registers: Registers, ids: Sequence[int]) -> None:
-        """``ids`` are those of the motors that have registers."""
-        self._registers = registers
-        self._ids, self._marks = cycle(ids), cycle(MARKS)
-        self._known = frozenset(ids)
-        self.doubtful = False
-
-    def resynchronize(self) -> bool:
-        """Ask for marks, of one motor after the other."""
-        for _ in range(MAX_ATTEMPTS):
-            if self._registers.read_int(next(self._ids), next(self._marks), 1) is not None:
-                self.doubtful = False
-                return True
-        return False
-
-    def update(self, heard: Collection[int]) -> None:
-        """Who was ``heard`` in a cycle."""
-        self.doubtful = bool(self._known) and self._known.isdisjoint(heard)
-
-
-WIRE = 1e-3
-"""Time [s] that is granted for each answer beyond the silence."""
+REPLY_TIME = 1e-3
+"""Time [s] for each reply in addition to the reply time-out."""
+MAX_ATTEMPTS = 3
+ZERO_TOLERANCE = 0.01
+"""Largest position [rad] that counts as 0 after it has been set."""
 
 
 @dataclass(frozen=True, slots=True)
 class MotorReply:
-    """What a motor said, and when [s]."""
+    """Feedback of a motor and its arrival ``time`` [s]."""
 
     time: float
     feedback: MitFeedback
 
 
 class Exchange:
-    """Asks motors and sorts their answers; knows the ranges and identifiers of each."""
+    """Send requests to motors and assign their replies.
+
+    Attributes
+    ----------
+    ranges : dict of int to Ranges
+        Ranges of each motor's frames.
+    reply_timeout : float
+        Longest gap between replies [s].
+
+    """
 
     def __init__(
-        self, line: CanLine, models: Mapping[int, MitMotor], settings: Mapping[str, str]
+        self, line: CanTransport, models: Mapping[int, MitMotor], settings: Mapping[str, str]
     ) -> None:
         self.line = line
-        self.quiet = number(settings, QUIET)
+        self.reply_timeout = number(settings, REPLY_TIMEOUT)
         self.ranges = {id: model.ranges for id, model in models.items()}
-        offset = int(number(settings, OFFSET))
+        offset = int(number(settings, REPLY_ID_OFFSET))
         self._models = models
         self._reply_ids = {
-            id: (id + offset,) if model.maker.registers else (id, 0) for id, model in models.items()
+            id: (id + offset,) if model.vendor.has_registers else (id, 0)
+            for id, model in models.items()
         }
         self._newest: dict[int, MotorReply] = {}
         self._until = 0.0
 
     def set_identity(self, id: int, reply_id: int, ranges: Ranges) -> None:
-        """Take over what the motor said of itself."""
+        """Use the identity that a motor reported."""
         self._reply_ids[id] = (reply_id,)
         self.ranges[id] = ranges
 
     def id_conflicts(self) -> list[str]:
-        """Pairs of motors whose answers look alike, or command one another, in words."""
+        """Return the problems of motors whose replies look alike, or command one another."""
         faults, owners = [], dict[tuple[int, int], int]()
         for id, reply_ids in self._reply_ids.items():
             for reply_id in reply_ids:
                 if reply_id != id and reply_id in self._models:
-                    faults.append(f"motor {id} answers with CAN id {reply_id}, a motor's own")
+                    faults.append(f"motor {id} replies with CAN id {reply_id}, a motor's own")
                 other = owners.setdefault((reply_id, id & 0xF), id)
                 if other != id:
-                    faults.append(f"motors {other} and {id} answer alike, with CAN id {reply_id}")
+                    faults.append(f"motors {other} and {id} reply alike, with CAN id {reply_id}")
         return faults
 
-    def ask(self, questions: Mapping[int, Sequence[CanFrame]]) -> dict[int, MotorReply]:
-        """Send every motor's frames, each of which has an answer; the newest of each motor.
+    def request(self, frames: Mapping[int, Sequence[CanFrame]]) -> dict[int, MotorReply]:
+        """Send each motor's frames, each of which has a reply; return each motor's newest reply.
 
-        What came before is forgotten. Ends with the last answer, after a silence of ``quiet``, or
-        1 ms for each answer later.
+        Earlier frames are discarded. Ends with the last reply, after a gap of ``reply_timeout``, or
+        1 ms for each reply later.
         """
-        if not questions:
+        if not frames:
             return {}
         for _ in self._waiting():
             pass
-        for frames in questions.values():
-            for frame in frames:
+        for each in frames.values():
+            for frame in each:
                 self.line.send(frame)
-        answers = self._collect({id: len(frames) for id, frames in questions.items()})
-        self._newest |= answers
-        return answers
+        replies = self._collect({id: len(each) for id, each in frames.items()})
+        self._newest |= replies
+        return replies
 
     def late_replies(self, ids: Collection[int]) -> dict[int, MotorReply]:
-        """Answers that came since the last round, as old as they may be: as its end."""
-        found = {id: replace(a, time=self._until) for id, a in self._waiting() if id in ids}
-        self._newest |= found
-        return found
+        """Return the replies since the last round, with the time of its end as their arrival."""
+        replies = {id: replace(r, time=self._until) for id, r in self._waiting() if id in ids}
+        self._newest |= replies
+        return replies
 
     def temperatures(self, id: int) -> tuple[float, float]:
-        """Of drive and rotor [°C] in the newest answer of a motor."""
-        answer = self._newest.get(id)
-        if answer is None:
+        """Return the temperatures of drive and rotor [°C] in a motor's newest reply."""
+        reply = self._newest.get(id)
+        if reply is None:
             return nan, nan
-        return answer.feedback.drive_temperature, answer.feedback.rotor_temperature
+        return reply.feedback.drive_temperature, reply.feedback.rotor_temperature
 
     def _collect(self, owed: dict[int, int]) -> dict[int, MotorReply]:
-        """Answers until no motor owes one; one left unread would pass for the next one's."""
-        answers: dict[int, MotorReply] = {}
-        end = self.line.now() + self.quiet + WIRE * sum(owed.values())
+        """Receive until no motor owes a reply; an unread one would pass for the next one's."""
+        replies: dict[int, MotorReply] = {}
+        end = self.line.now() + self.reply_timeout + REPLY_TIME * sum(owed.values())
         while any(left > 0 for left in owed.values()):
-            frame = self.line.receive(min(end, self.line.now() + self.quiet))
+            frame = self.line.receive(min(end, self.line.now() + self.reply_timeout))
             if frame is None:
                 break
-            id, answer = self._sorted(frame)
-            if answer is not None and id in owed:
-                answers[id] = answer
+            id, reply = self._assign(frame)
+            if reply is not None and id in owed:
+                replies[id] = reply
                 owed[id] -= 1
         self._until = self.line.now()
-        return answers
+        return replies
 
     def _waiting(self) -> Iterator[tuple[int, MotorReply]]:
         while (frame := self.line.receive(self.line.now())) is not None:
-            id, answer = self._sorted(frame)
-            if answer is not None:
-                yield id, answer
+            id, reply = self._assign(frame)
+            if reply is not None:
+                yield id, reply
 
-    def _sorted(self, frame: CanFrame) -> tuple[int, MotorReply | None]:
-        """Whose answer a frame is, and what it says; None for nobody's."""
+    def _assign(self, frame: CanFrame) -> tuple[int, MotorReply | None]:
+        """Return the motor of a frame and its content; None for a frame of no motor."""
         reply_id, data = frame
         for id, model in self._models.items():
-            mask = 0xF if model.maker.registers else 0xFF
+            mask = 0xF if model.vendor.has_registers else 0xFF
             if reply_id in self._reply_ids[id] and data[0] & mask == id & mask:
-                feedback = model.maker.parse(data, self.ranges[id])
+                feedback = model.vendor.parse(data, self.ranges[id])
                 return id, None if feedback is None else MotorReply(self.line.now(), feedback)
         return -1, None
+
+
+class TorqueSwitch:
+    """Torque on and off, each confirmed by a reply, and requests that do not change it.
+
+    Stores which motors this program has enabled, and the last command of each since then.
+    """
+
+    def __init__(self, exchange: Exchange, models: Mapping[int, MitMotor]) -> None:
+        self._exchange, self._models = exchange, models
+        self._commands: dict[int, CanFrame] = {}
+        self._enabled: set[int] = set()
+
+    def reset(self) -> None:
+        """Discard everything after the bus was opened: no motor counts as enabled."""
+        self._commands.clear()
+        self._enabled.clear()
+
+    def command(self, commands: Mapping[int, CanFrame]) -> dict[int, MotorReply]:
+        """Send commands; return the replies."""
+        self._commands |= commands
+        return self._exchange.request({id: [frame] for id, frame in commands.items()})
+
+    def request(self, ids: Collection[int]) -> dict[int, MotorReply]:
+        """Request feedback once; return the replies."""
+        return self._exchange.request({id: [self._request(id)] for id in ids})
+
+    def wait_for_all(self, ids: Collection[int]) -> dict[int, MotorReply]:
+        """Request feedback until all have replied, MAX_ATTEMPTS at most."""
+        replies: dict[int, MotorReply] = {}
+        for _ in range(MAX_ATTEMPTS):
+            replies |= self.request([id for id in ids if id not in replies])
+        return replies
+
+    def enable(self, ids: Collection[int]) -> set[int]:
+        """Enable torque of motors that reply; disable those that do not report it then.
+
+        A command that was written since a motor was disabled follows immediately: without one it
+        has no torque.
+        """
+        present = self.wait_for_all(ids).keys()
+        self._enabled |= present
+        frames = {id: [_instruction(id, can_frames.ENABLE)] for id in present}
+        for id in present & self._commands.keys():
+            frames[id].append(self._commands[id])
+        confirmed = self._confirm(frames, lambda reply: reply.feedback.enabled is not False)
+        self.disable(set(ids) - confirmed)
+        return confirmed
+
+    def disable(self, ids: Collection[int]) -> set[int]:
+        """Disable torque; return the motors that reply and do not report that they are enabled."""
+        self._enabled -= set(ids)
+        for id in ids:
+            self._commands.pop(id, None)
+        frames = {id: [_instruction(id, can_frames.DISABLE)] for id in ids}
+        return self._confirm(frames, lambda reply: not reply.feedback.enabled)
+
+    def clear_faults(self, ids: Collection[int]) -> set[int]:
+        """Clear faults and disable; return motors without a fault. CubeMars has no such frame."""
+        frames: dict[int, list[CanFrame]] = {}
+        for id in self.disable(ids):
+            clears = self._models[id].vendor.has_registers
+            codes = (
+                (can_frames.CLEAR_FAULT, can_frames.DISABLE) if clears else (can_frames.DISABLE,)
+            )
+            frames[id] = [_instruction(id, code) for code in codes]
+        return self._confirm(frames, lambda reply: not reply.feedback.fault)
+
+    def clear_timeouts(self, ids: Collection[int]) -> set[int]:
+        """Clear tripped watchdogs only; return motors where that failed, or without a reply.
+
+        A tripped watchdog after the end of a program is not a fault of the motor.
+        """
+        replies = self.wait_for_all(ids)
+        lost = can_frames.COMMUNICATION_LOST
+        tripped = {id for id, reply in replies.items() if reply.feedback.fault == lost}
+        return set(ids) - replies.keys() | tripped - self.clear_faults(tripped)
+
+    def set_zero(self, ids: Collection[int]) -> set[int]:
+        """Disable torque and make the present position 0; return motors that report it then."""
+        off = self.disable(ids)
+        self._exchange.request({id: [_instruction(id, can_frames.ZERO)] for id in off})
+        replies = self.request(off)
+        return {id for id, r in replies.items() if abs(r.feedback.position) < ZERO_TOLERANCE}
+
+    def _request(self, id: int) -> CanFrame:
+        """Frame that makes the motor reply without changing its state."""
+        if self._models[id].vendor.has_registers:
+            return can_frames.refresh(id)
+        if id not in self._enabled:
+            return _instruction(id, can_frames.DISABLE)
+        return self._commands.get(id, _instruction(id, can_frames.ENABLE))
+
+    def _confirm(
+        self, frames: Mapping[int, list[CanFrame]], confirms: Callable[[MotorReply], bool]
+    ) -> set[int]:
+        """Repeat ``frames`` until a reply ``confirms`` them; return the ids where one does."""
+        confirmed: set[int] = set()
+        for _ in range(MAX_ATTEMPTS):
+            left = {id: each for id, each in frames.items() if id not in confirmed}
+            self._exchange.request(left)
+            confirmed |= {id for id, reply in self.request(left).items() if confirms(reply)}
+        return confirmed
+
+
+def _instruction(id: int, code: int) -> CanFrame:
+    return id, can_frames.encode_instruction(code)

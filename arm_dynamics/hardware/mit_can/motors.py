@@ -1,9 +1,10 @@
-"""Numbers among the settings of a CAN line, given as text.
+"""MIT-mode motors: ranges of their frames, format of their replies, and settings of a CAN bus.
 
-Table of MIT-mode motors: ranges of their frames, how they answer, and what they are able to.
+References
+----------
+Damiao, default PMAX, VMAX, TMAX of DM-J4310-2EC, DM-J4340-2EC, DM-J8009-2EC (user manuals; Enactic,
+openarm_can); CubeMars, AK series actuator driver manual V1.0.8, section 5.3.
 
-Sources: Damiao, default PMAX, VMAX, TMAX of DM-J4310-2EC, DM-J4340-2EC, DM-J8009-2EC (user
-manuals; Enactic, openarm_can); CubeMars, AK series actuator driver manual V1.0.8, section 5.3.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from arm_dynamics.hardware.mit_can.can_frames import (
     parse_damiao,
 )
 
-QUIET = Parameter("reply_timeout", 3e-3, "s", "longest silence that is waited for", above=0.0)
-OFFSET = Parameter("reply_offset", 16, "1", "from a motor's id to that of its answers", lower=0)
-BITRATE = Parameter("bitrate", 1e6, "bit/s", "of the CAN line", above=0.0)
+REPLY_TIMEOUT = Parameter("reply_timeout", 3e-3, "s", "longest gap between replies", above=0.0)
+REPLY_ID_OFFSET = Parameter("reply_id_offset", 16, "1", "reply id minus motor id", lower=0)
+BITRATE = Parameter("bitrate", 1e6, "bit/s", "of the CAN bus", above=0.0)
 BAUD = Parameter("baud", 1e6, "bit/s", "of the serial port to an slcan adapter", above=0.0)
-NAMES = (
+SETTING_NAMES = (
     *("interface", "channel", "codec", "sleep_after_open", "udp_port", "kp", "kd"),
-    *(parameter.name for parameter in (QUIET, OFFSET, BITRATE)),
+    *(parameter.name for parameter in (REPLY_TIMEOUT, REPLY_ID_OFFSET, BITRATE)),
 )
-"""All that a CAN line is told, beside ``port`` and ``baud``."""
+"""Names of all settings in addition to ``port`` and ``baud``."""
 
 
 def number(settings: Mapping[str, str], parameter: Parameter, owner: str = "CAN") -> float:
-    """The setting ``parameter``, else its default; raises ConfigError for one out of range."""
+    """Return the setting ``parameter``, else its default; raises ConfigError if out of range."""
     try:
         text = settings.get(parameter.name, parameter.default)
         return parameter.check(owner, text)  # type: ignore[arg-type]
@@ -42,37 +43,46 @@ def number(settings: Mapping[str, str], parameter: Parameter, owner: str = "CAN"
 
 
 def gains(settings: Mapping[str, str], id: int, model: MitMotor) -> tuple[float, float]:
-    """kp [N·m/rad], kd [N·m·s/rad] of motor ``id``: ``kp_3`` before ``kp`` before the table's.
+    """Return kp [N·m/rad] and kd [N·m·s/rad] of motor ``id``.
 
-    Raises ConfigError for one out of range. kd must be above 0: undamped, a motor that holds a
-    position oscillates, as Damiao's manual warns.
+    ``kp_3`` overrides ``kp`` for motor 3, which overrides the value of the table. Raises
+    ConfigError if out of range. kd must be above 0: without damping, a motor that holds a position
+    oscillates (Damiao's manual).
     """
     kp = Parameter("kp", model.kp, "N·m/rad", "stiffness", lower=0.0, upper=model.ranges.kp)
     kd = Parameter("kd", model.kd, "N·m·s/rad", "damping", above=0.0, upper=model.ranges.kd)
     own = {p.name: settings[f"{p.name}_{id}"] for p in (kp, kd) if f"{p.name}_{id}" in settings}
-    given = {**settings, **own}
-    return number(given, kp, f"motor {id}"), number(given, kd, f"motor {id}")
+    merged = {**settings, **own}
+    return number(merged, kp, f"motor {id}"), number(merged, kd, f"motor {id}")
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """What a maker's motors have in common.
+    """Common properties of a manufacturer's motors.
 
-    ``registers``: they can be asked for feedback and for their ranges without being commanded,
-    tell whether they are enabled, and stop by themselves after a silence (register TIMEOUT).
+    Attributes
+    ----------
+    name : str
+        Name of the manufacturer.
+    has_registers : bool
+        Whether feedback and ranges can be requested without a command, the enabled state is
+        reported, and a watchdog exists (register TIMEOUT).
+    parse : callable
+        Decodes a feedback frame.
+
     """
 
     name: str
-    registers: bool
+    has_registers: bool
     parse: Callable[[bytes, Ranges], MitFeedback | None]
 
 
 @dataclass(frozen=True, slots=True)
 class MitMotor:
-    """A model with its default ranges, and gains of position control that suit most loads."""
+    """Model with its default ranges, and position gains that suit most loads."""
 
     name: str
-    maker: Vendor
+    vendor: Vendor
     ranges: Ranges
     kp: float
     kd: float
@@ -96,13 +106,13 @@ MOTORS = MappingProxyType(
 
 
 def find_motor(name: str) -> MitMotor:
-    """The motor called ``name``; raises UnknownName listing the table."""
+    """Return the motor called ``name``; raises UnknownName listing the table."""
     if name not in MOTORS:
         raise UnknownName("MIT motor", name, tuple(MOTORS))
     return MOTORS[name]
 
 
 def model_with_torque_range(torque: float) -> str:
-    """The Damiao model with this torque range [N·m], "unknown" for none."""
-    fitting = (m.name for m in MOTORS.values() if m.maker is DAMIAO and m.ranges.torque == torque)
-    return next(fitting, "unknown")
+    """Return the Damiao model with this torque range [N·m], "unknown" for none."""
+    matching = (m.name for m in MOTORS.values() if m.vendor is DAMIAO and m.ranges.torque == torque)
+    return next(matching, "unknown")

@@ -1,12 +1,4 @@
-"""A line of CAN frames to motors: python-can, slcan on a port, or what a test puts in its place.
-
-CAN frames as lines of ASCII on a Port: the slcan dialect of USB adapters.
-
-``t``, three digits of identifier, the number of bytes, two digits a byte, carriage return.
-Source: LAWICEL, CAN232 manual V3, "t" command. There is no checksum on this stretch.
-
-CAN by python-can: socketcan, slcan, virtual, udp_multicast; their traps stay in here.
-"""
+"""Transport of CAN frames to motors: slcan on a serial port, python-can, or a test's transport."""
 
 from __future__ import annotations
 
@@ -25,19 +17,19 @@ from arm_dynamics.hardware.mit_can.can_frames import CanFrame
 from arm_dynamics.hardware.serial_port import Port
 
 
-class CanLine(ABC):
-    """Frames of eight bytes with 11-bit identifiers out and in, and the clock that times them.
+class CanTransport(ABC):
+    """Frames of eight bytes with 11-bit identifiers out and in, and the clock of both.
 
-    ``send`` and ``receive`` raise DriverFault once the line is gone.
+    ``send`` and ``receive`` raise DriverFault once the connection is lost.
     """
 
     def now(self) -> float:
-        """Monotonic time [s]."""
+        """Return the monotonic time [s]."""
         return time.monotonic()
 
     @abstractmethod
     def open(self) -> None:
-        """Open anew; raises DriverFault saying why not."""
+        """Open again; raises DriverFault with the reason."""
 
     @abstractmethod
     def send(self, frame: CanFrame) -> None:
@@ -45,35 +37,42 @@ class CanLine(ABC):
 
     @abstractmethod
     def receive(self, until: float) -> CanFrame | None:
-        """The next frame, None when none came by ``until`` [s]; others than of 8 bytes are lost."""
+        """Return the next frame of 8 bytes; None after ``until`` [s]."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release the line; never raises, may be called twice."""
+        """Release the bus; never raises, may be called twice."""
 
 
 LENGTH = 22
 """Characters of a frame of eight bytes."""
 SPEEDS = (10_000, 20_000, 50_000, 100_000, 125_000, 250_000, 500_000, 800_000, 1_000_000)
-"""Rates of the CAN line [bit/s] that S0 to S8 set."""
+"""Rates of the CAN bus [bit/s] of the commands S0 to S8."""
 
 
-class SlcanLine(CanLine):
-    """Speaks slcan over ``port``, on that port's clock; ``bitrate`` is the CAN line's [bit/s].
+class SlcanTransport(CanTransport):
+    """slcan over a serial ``port``, on that port's clock: CAN frames as lines of ASCII.
 
-    Raises ConfigError for a rate that the dialect has no word for.
+    ``t``, three digits of identifier, the number of bytes, two digits for each byte, carriage
+    return. No checksum protects it. ``bitrate`` [bit/s] is that of the CAN bus. Raises ConfigError
+    for a rate that slcan does not have.
+
+    References
+    ----------
+    LAWICEL, CAN232 manual V3, "t" command.
+
     """
 
     def __init__(self, port: Port, bitrate: int = SPEEDS[-1]) -> None:
         if bitrate not in SPEEDS:
             allowed = ", ".join(str(speed) for speed in SPEEDS)
-            raise ConfigError(f"CAN: bitrate = {bitrate} bit/s: slcan has {allowed}")
+            raise ConfigError(f"CAN: bitrate = {bitrate} bit/s; expected one of {allowed}")
         self._port = port
         self._opening = b"C\rS%d\rO\r" % SPEEDS.index(bitrate)
         self._buffer = bytearray()
 
     def now(self) -> float:
-        """The port's time [s]."""
+        """Return the port's time [s]."""
         return self._port.now()
 
     def open(self) -> None:
@@ -88,7 +87,7 @@ class SlcanLine(CanLine):
         self._port.write(encode_line(frame))
 
     def receive(self, until: float) -> CanFrame | None:
-        """The next frame, None when none came by ``until`` [s]; what is no frame is lost."""
+        """Return the next frame; None after ``until`` [s]."""
         while True:
             text = self._line(until)
             if text is None:
@@ -105,10 +104,10 @@ class SlcanLine(CanLine):
 
     def _line(self, until: float) -> bytes | None:
         while (end := self._buffer.find(b"\r")) < 0:
-            got = self._port.read(max(LENGTH - len(self._buffer), 1), until)
-            if not got:
+            received = self._port.read(max(LENGTH - len(self._buffer), 1), until)
+            if not received:
                 return None
-            self._buffer += got
+            self._buffer += received
             del self._buffer[: -2 * LENGTH]
         text = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
@@ -116,13 +115,13 @@ class SlcanLine(CanLine):
 
 
 def encode_line(frame: CanFrame) -> bytes:
-    """A frame as text."""
+    """Return a frame as a line."""
     return b"t%03X8%s\r" % (frame[0], frame[1].hex().upper().encode())
 
 
 def decode_line(text: bytes) -> CanFrame | None:
-    """The frame that a line tells of, without its carriage return; None for any other line."""
-    text = text.rpartition(b"\x07")[2]  # the answer to a command that failed is one such byte
+    """Return the frame of a line without its carriage return; None for any other line."""
+    text = text.rpartition(b"\x07")[2]  # the reply to a failed command is one such byte
     if len(text) != LENGTH - 1 or text[:1] != b"t" or text[4:5] != b"8" or not text.isalnum():
         return None
     try:
@@ -133,41 +132,42 @@ def decode_line(text: bytes) -> CanFrame | None:
 
 INTERFACES = ("socketcan", "slcan", "virtual", "udp_multicast")
 DEFAULTS = {"interface": "socketcan", "channel": "can0", "bitrate": "1000000"}
-SLICE = 2e-4
-"""Least wait [s] for a frame: slcan reads its acknowledgements one call each."""
+MIN_WAIT = 2e-4
+"""Shortest wait [s] for a frame: slcan reads one acknowledgement per call."""
 
 
-class PythonCanLine(CanLine):
-    """A bus of python-can, by ``settings``: interface, channel (or port), bitrate.
+class PythonCanTransport(CanTransport):
+    """CAN by python-can: socketcan, slcan, virtual, udp_multicast.
 
-    slcan also takes ``sleep_after_open`` [s] and ``baud`` of its serial port, which is this
-    program's alone; udp_multicast takes ``udp_port`` and stays on this machine. A socketcan
-    network is shared by design: the system lets several programs send on it.
+    ``settings``: interface, channel (or port), bitrate. slcan also has ``sleep_after_open`` [s] and
+    ``baud`` of its serial port, which is opened exclusively. udp_multicast has ``udp_port`` and
+    does not leave this machine. A socketcan network is shared by design: the system lets several
+    programs send on it.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = {**DEFAULTS, **settings}
         self._can: Any = None
-        self._claim: Any = None
+        self._port_lock: Any = None
         self._bus: Any = None
-        self._least = SLICE if self._settings["interface"] == "slcan" else 0.0
+        self._least = MIN_WAIT if self._settings["interface"] == "slcan" else 0.0
         self._sent: deque[CanFrame] = deque(maxlen=64)
 
     def open(self) -> None:
-        """Open anew; raises DriverFault saying why not."""
+        """Open again; raises DriverFault with the reason."""
         self.close()
         try:
-            import can  # noqa: PLC0415  # needed for this driver alone
+            import can  # noqa: PLC0415  # needed for this driver only
 
             self._can = can
             options = _options(self._settings)
-            self._claim = _claimed(options)
+            self._port_lock = _exclusive_port(options)
             self._bus = can.Bus(**options)
         except ModuleNotFoundError as error:
             raise DriverFault(f"{error}: {to_install('hardware')}") from error
-        except Exception as error:  # whatever a driver of python-can raises where it cannot open
+        except Exception as error:  # any error of a python-can driver
             self.close()
-            raise DriverFault(f"{self._name} cannot be opened: {error}{self._advice}") from error
+            raise DriverFault(f"{self._name} cannot be opened: {error}{self._remedy}") from error
 
     def send(self, frame: CanFrame) -> None:
         """Send one frame."""
@@ -176,31 +176,31 @@ class PythonCanLine(CanLine):
             message = self._can.Message(arbitration_id=id, data=data, is_extended_id=False)
             bus.send(message, timeout=0.1)
         except (self._can.CanError, OSError, ValueError, TypeError) as error:
-            raise DriverFault(f"{self._name} is gone: {error}") from error
+            raise DriverFault(f"{self._name}: connection lost: {error}") from error
         if self._settings["interface"] == "udp_multicast":
             self._sent.append(frame)
 
     def receive(self, until: float) -> CanFrame | None:
-        """The next frame, None when none came by ``until`` [s]; others than of 8 bytes are lost."""
+        """Return the next frame of 8 bytes; None after ``until`` [s]."""
         while True:
             message = self._message(max(until - self.now(), self._least))
-            if message is not None and _usual(message):
+            if message is not None and _is_data_frame(message):
                 frame = (message.arbitration_id, bytes(message.data))
-                if not self._own(frame):
+                if not self._is_echo(frame):
                     return frame
             if message is None and self.now() >= until:
                 return None
 
     def close(self) -> None:
-        """Release the line; never raises, may be called twice."""
+        """Release the bus; never raises, may be called twice."""
         bus, self._bus = self._bus, None
         self._sent.clear()
         serial = getattr(bus, "serialPortOrig", None)  # an unplugged slcan leaves it open
-        for held, end in ((bus, "shutdown"), (serial, "close"), (self._claim, "close")):
+        for held, end in ((bus, "shutdown"), (serial, "close"), (self._port_lock, "close")):
             if held is not None:
                 with suppress(Exception):
                     getattr(held, end)()
-        self._claim = None
+        self._port_lock = None
 
     def _message(self, wait: float) -> Any:
         bus = self._opened()
@@ -209,24 +209,24 @@ class PythonCanLine(CanLine):
         except (self._can.CanError, OSError, TypeError, ValueError) as error:
             noise = isinstance(error, ValueError) or isinstance(error.__cause__, ValueError)
             if not (noise and hasattr(bus, "serialPortOrig")):
-                raise DriverFault(f"{self._name} is gone: {error}") from error
-        self._forget_noise(bus)
+                raise DriverFault(f"{self._name}: connection lost: {error}") from error
+        self._discard_noise(bus)
         return None
 
-    def _forget_noise(self, bus: Any) -> None:
-        """python-can's slcan keeps bytes that it could not decode, and would stumble for ever."""
+    def _discard_noise(self, bus: Any) -> None:
+        """Discard bytes that python-can's slcan cannot decode: it would fail on them repeatedly."""
         try:
             bus.flush()
         except Exception as error:
-            raise DriverFault(f"{self._name} is gone: {error}") from error
+            raise DriverFault(f"{self._name}: connection lost: {error}") from error
 
     def _opened(self) -> Any:
         if self._bus is None:
             raise DriverFault(f"{self._name} is not open")
         return self._bus
 
-    def _own(self, frame: CanFrame) -> bool:
-        """Whether this is the echo of a frame sent from here, which udp_multicast always gives."""
+    def _is_echo(self, frame: CanFrame) -> bool:
+        """Return whether this is the echo of a sent frame, which udp_multicast always produces."""
         if frame not in self._sent:
             return False
         self._sent.remove(frame)
@@ -237,15 +237,15 @@ class PythonCanLine(CanLine):
         return f"CAN {self._settings['interface']} {_channel(self._settings)}"
 
     @property
-    def _advice(self) -> str:
-        told, channel = self._settings, _channel(self._settings)
-        if told["interface"] != "socketcan":
+    def _remedy(self) -> str:
+        settings, channel = self._settings, _channel(self._settings)
+        if settings["interface"] != "socketcan":
             return ""
-        up = f"sudo ip link set {channel} up type can bitrate {told['bitrate']}"
+        up = f"sudo ip link set {channel} up type can bitrate {settings['bitrate']}"
         return f"; bring it up ({up}), or set interface=slcan and the port of a serial adapter"
 
 
-def _usual(message: Any) -> bool:
+def _is_data_frame(message: Any) -> bool:
     odd = message.is_extended_id or message.is_error_frame or message.is_remote_frame
     return len(message.data) == 8 and not odd
 
@@ -257,10 +257,12 @@ def _channel(settings: Mapping[str, str]) -> str:
 def _options(settings: Mapping[str, str]) -> dict[str, Any]:
     interface = settings["interface"]
     if interface not in INTERFACES:
-        raise DriverFault(f"interface '{interface}': known: {', '.join(INTERFACES)}")
+        raise DriverFault(
+            f"CAN: interface = '{interface}'; expected one of {', '.join(INTERFACES)}"
+        )
     options: dict[str, Any] = {"interface": interface, "channel": _channel(settings)}
     if interface == "slcan":
-        options |= {"bitrate": int(settings["bitrate"]), "timeout": SLICE}
+        options |= {"bitrate": int(settings["bitrate"]), "timeout": MIN_WAIT}
         options["tty_baudrate"] = int(settings.get("baud", "1000000"))
         options["sleep_after_open"] = float(settings.get("sleep_after_open", "0"))
     if interface == "udp_multicast":
@@ -268,8 +270,8 @@ def _options(settings: Mapping[str, str]) -> dict[str, Any]:
     return options
 
 
-def _claimed(options: Mapping[str, Any]) -> Any:
-    """The serial port of slcan, locked before a byte is sent: opening talks to the adapter."""
+def _exclusive_port(options: Mapping[str, Any]) -> Any:
+    """Lock the serial port of slcan before a byte is sent: opening sends bytes to the adapter."""
     path = str(options["channel"]).split("@")[0]
     if options["interface"] != "slcan" or not os.path.exists(path):
         return None

@@ -1,0 +1,128 @@
+"""A compiled step of one arm for a block of rollouts: made once, checked, loaded, run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.batch.kernels.kernel_cache import cached_module, fingerprint
+from arm_dynamics.batch.kernels.kernel_options import KernelOptions
+from arm_dynamics.batch.kernels.layout import Layout, filled_block
+from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.requirements import to_install
+from arm_dynamics.model.arm_model import ArmModel
+
+
+class Kernel:
+    """Generated code that advances a block of rollouts, one flat array (rows, lanes)."""
+
+    def __init__(self, arm: ArmModel, options: KernelOptions) -> None:
+        """Load the kernel, or generate it and check it against plant and controller.
+
+        Parameters
+        ----------
+        arm : ArmModel
+            Arm; its numbers are literals of the kernel, except the varied ones.
+        options : KernelOptions
+            Integrator, interface, variations, precision, block size and controller.
+
+        Raises
+        ------
+        KernelRejected
+            If the kernel does not agree with plant or controller, see ``kernel_check``.
+        ConfigError
+            If it has to be generated and CasADi is missing.
+        InvalidValue
+            If the arm or the options have no kernel.
+
+        """
+        self.arm, self.options = arm, options
+        key = fingerprint(arm, options.key)
+        self._module = cached_module(key, self._generate, self._check)
+        self.layout = Layout.of(self._module.LAYOUT)
+        self.dtype = np.dtype(options.precision)
+
+    def block(self, values: Mapping[str, FloatArray]) -> Vector:
+        """Return a block (rows * lanes,): block name to (size,) or (lanes, size)."""
+        return filled_block(self.layout, self.options.lanes, self.dtype, values)
+
+    def rows(self, names: Sequence[str]) -> IntArray:
+        """Return the indices of the rows of ``names``, in order."""
+        blocks = [np.arange(*self.layout.block(name).indices(self.layout.rows)) for name in names]
+        return np.concatenate([*blocks, np.empty(0, dtype=int)])
+
+    def run(
+        self,
+        x: Vector,
+        inputs: Matrix,
+        steps_per_command: int,
+        record_every: int,
+        recorded_rows: IntArray,
+        records: FloatArray,
+        count: int = 0,
+    ) -> IntArray:
+        """Advance block ``x`` in place.
+
+        Parameters
+        ----------
+        x : Vector
+            Block (rows * lanes,).
+        inputs : Matrix
+            Input rows of each period, shape (periods, input rows * lanes).
+        steps_per_command : int
+            Time steps per period.
+        record_every : int
+            Every how many steps the state is recorded.
+        recorded_rows : IntArray
+            Rows to record.
+        records : FloatArray
+            Output, shape (records, recorded rows, lanes).
+        count : int
+            Steps taken before this call.
+
+        Returns
+        -------
+        IntArray
+            Step at which a lane diverged, or -1; shape (lanes,).
+
+        """
+        failed = np.full(self.options.lanes, -1)
+        self._module.rollout(
+            x, inputs, steps_per_command, record_every, count, recorded_rows, records, failed
+        )
+        return failed
+
+    def step(self, x: Vector) -> bool:
+        """Advance block ``x`` by one time step; return whether any lane diverged."""
+        diverged: bool = self._module.step(x)
+        return diverged
+
+    def _generate(self) -> str:
+        """Trace the step and write its module; the only functions here that need CasADi."""
+        try:
+            from arm_dynamics.batch.kernels.kernel_source import module_text  # noqa: PLC0415
+            from arm_dynamics.batch.kernels.pid_trace import trace_pid  # noqa: PLC0415
+            from arm_dynamics.batch.kernels.step_trace import trace_step  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            if error.name != "casadi":
+                raise
+            raise ConfigError(
+                f"kernel of arm '{self.arm.name}': CasADi = missing; expected to generate it;"
+                f" {to_install('rollout')}"
+            ) from error
+        arm, options = self.arm, self.options
+        trace = trace_step(arm, options.integrator, options.interface, options.vary)
+        if options.pid is not None:
+            trace = trace_pid(trace, options.pid)
+        title = f"{arm.name}: {options.integrator}, {options.interface}, {options.precision}."
+        return module_text(trace, title, options.lanes, options.precision)
+
+    def _check(self, module: Any) -> None:
+        from arm_dynamics.batch.kernels.kernel_check import (  # noqa: PLC0415 - new kernels only
+            check_kernel,
+        )
+
+        check_kernel(module, self.arm, self.options)

@@ -1,0 +1,166 @@
+"""Disk cache of generated modules: generated once for an arm and its options, then loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from arm_dynamics.core.code_cache import (
+    cache_folder,
+    guard,
+    numba_keeps_in,
+    require_owned,
+    write_private,
+)
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.files import file_lock
+from arm_dynamics.dynamics.bodies import bodies
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation import joint_physics as row
+
+_LOADED: dict[Path, Any] = {}
+_LOCK = RLock()
+"""Held while a module is generated or loaded, so that one thread of the process does it."""
+MAX_RECURSION_DEPTH = 5000
+"""Nested Python calls: the compiler of numba makes two for every branch of a step."""
+
+
+def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:
+    """Return a hash of the arm's numbers and of the options that determine a module's text."""
+    text = repr((arm_fingerprint(arm), *options, numba.__version__, np.__version__))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@lru_cache(maxsize=16)
+def arm_fingerprint(arm: ArmModel) -> str:
+    """Return a hash of all numbers of the arm that a step or a controller depends on."""
+    digest = hashlib.sha256(repr((arm.joint_names, arm.act_names)).encode())
+    for body in bodies(arm):
+        numbers = (body.rotation, body.translation, body.mass, body.centre, body.inertia)
+        digest.update(repr((body.parent, body.prismatic, body.armature)).encode())
+        for number in numbers:
+            digest.update(np.ascontiguousarray(number, dtype=float).tobytes())
+    digest.update(row.pack_joint_table(arm.joints, arm.actuators).tobytes())
+    loads = (*arm.gravity, arm.payload.mass, *arm.payload.centre, *arm.effort_limit)
+    digest.update(np.array(loads, dtype=float).tobytes())
+    return digest.hexdigest()
+
+
+def cached_module(key: str, generate: Callable[[], str], check: Callable[[Any], None]) -> Any:
+    """Return the module stored under ``key``; generate, check and store it if there is none.
+
+    The folder depends on the package's sources too. A file that differs from the one that passed
+    its check is generated again.
+
+    Parameters
+    ----------
+    key : str
+        Fingerprint.
+    generate : callable
+        Returns the source text.
+    check : callable
+        Raises ArmDynamicsError for a module that must not be used.
+
+    Raises
+    ------
+    ConfigError
+        If the folder cannot be written.
+    ArmDynamicsError
+        As raised by ``check``.
+
+    """
+    path = _folder() / f"kernel_{key}.py"
+    with _LOCK:
+        if path not in _LOADED:
+            _LOADED[path] = _load(path) if _intact(path) else _generated_once(path, generate, check)
+        return _LOADED[path]
+
+
+def _generated_once(path: Path, generate: Callable[[], str], check: Callable[[Any], None]) -> Any:
+    """Generate the module in one process while others wait."""
+    try:
+        with file_lock(path.with_suffix(".lock")):
+            return _load(path) if _intact(path) else _stored(path, generate(), check)
+    except OSError as error:
+        raise ConfigError(
+            f"kernel {path}: {error}; expected a writable file; free disk space, or set"
+            " XDG_CACHE_HOME to another folder"
+        ) from error
+
+
+def _stored(path: Path, text: str, check: Callable[[Any], None]) -> Any:
+    """Write, load and check a module; remove it if the check fails."""
+    try:
+        write_private(path, text.encode())
+        module = _load(path)
+        with _recursion_limit():
+            check(module)
+        write_private(_passed(path), _digest(path).encode())
+    except ArmDynamicsError:
+        path.unlink(missing_ok=True)
+        raise
+    return module
+
+
+def _intact(path: Path) -> bool:
+    """Whether the file is the one that passed its check, and belongs to this user."""
+    try:
+        require_owned(path)
+        require_owned(_passed(path))
+        return _passed(path).read_text(encoding="utf-8") == _digest(path)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _passed(path: Path) -> Path:
+    return path.with_suffix(".checked")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@contextmanager
+def _recursion_limit() -> Iterator[None]:
+    """Allow nested Python calls up to MAX_RECURSION_DEPTH."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, MAX_RECURSION_DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@cache
+def _folder() -> Path:
+    """Folder of the modules: in numba's cache of this package, else temporary."""
+    kept = cache_folder()
+    folder = kept / "kernels" if kept else Path(tempfile.mkdtemp(prefix="arm_dynamics-"))
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def _load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # numba's cache finds a function's module by name
+    with numba_keeps_in(path.parent):
+        spec.loader.exec_module(module)
+    for function in vars(module).values():
+        if isinstance(function, Dispatcher):
+            guard(function, path.parent / "lock")
+    return module

@@ -1,0 +1,195 @@
+"""Comparison of a generated kernel with plant and controller, each of its functions once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.batch.kernels.kernel_options import (
+    AGREEMENT,
+    TRIAL_STEP,
+    KernelOptions,
+    KernelRejected,
+)
+from arm_dynamics.batch.kernels.layout import Layout, filled_block
+from arm_dynamics.batch.kernels.pid_spec import (
+    GAINS,
+    PidSpec,
+    controllers_by_rollout,
+    python_tick,
+)
+from arm_dynamics.batch.kernels.tracking_metrics import METRICS, update_all_metrics
+from arm_dynamics.batch.variation import nominal_values
+from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.plant import Plant
+
+TRIAL_PERIOD = 2e-3
+"""Control period [s] of the comparison."""
+GRID = 2.0**-12
+"""Resolution of random positions and velocities: their sums are exact in single precision."""
+CHECKED_LANES, TICKS, STEPS = 8, 3, 2
+"""Compared lanes, successive ticks, and time steps per period."""
+
+
+def check_kernel(module: Any, arm: ArmModel, options: KernelOptions) -> None:
+    """Compare the functions of a generated module with their originals, at random states.
+
+    ``step`` with ``Plant.step``, ``tick`` with the controller, ``score`` with ``update_metrics``,
+    and ``rollout`` with these functions in turn, within ``AGREEMENT``.
+
+    Raises
+    ------
+    KernelRejected
+        If a difference is larger.
+
+    """
+    trial = _Trial(module, arm, options)
+    trial.check_step()
+    if options.pid is not None:
+        trial.check_ticks(options.pid)
+        trial.check_metrics()
+    trial.check_rollout(options.pid)
+
+
+def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]:
+    """Return random values of all rows that a block is given."""
+    random, shape = np.random.default_rng(1), (options.lanes, arm.nv)
+    lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+    rows = {
+        "q": _on_grid(random.uniform(lower, upper, shape)),
+        "v": _on_grid(random.uniform(-1, 1, shape)),
+        "act": arm.initial_act + 0.01 * random.uniform(size=(options.lanes, arm.na)),
+        "command": random.uniform(-5, 5, shape),
+        "dt": np.array([TRIAL_STEP]),
+        **{name: nominal_values(arm, name) for name in options.vary},
+    }
+    if options.pid is not None:
+        rows |= _random_pid_inputs(options.pid, rows["q"], random)
+    return rows
+
+
+def _random_pid_inputs(spec: PidSpec, q: Matrix, random: np.random.Generator) -> dict[str, Matrix]:
+    """Random rows of a controller; every second lane with an integral limit and a filter."""
+
+    def small(width: int = q.shape[1]) -> Matrix:
+        return _on_grid(random.uniform(-0.1, 0.1, (len(q), width)))
+
+    second = np.arange(len(q))[:, None] % 2 == 1
+    nominal = Pid(spec.arm).gains
+    gains = {name: nominal[name] * random.uniform(0.5, 1.5, q.shape) for name in GAINS}
+    gains["i_clamp"] = np.where(second, 2.0, gains["i_clamp"])
+    gains["d_filter"] = np.where(second, 0.01, gains["d_filter"])
+    rows = {name: small(size) for name, size in {**spec.inputs, **spec.memory}.items()}
+    rows |= {f"gains.{name}": values for name, values in gains.items()}
+    rows |= {"q_ref": q + small(), "direction": np.sign(small()), "late_part": 1.0 * second}
+    return {**rows, "running": 0.0 * second + 1.0, "period": 0.0 * second + TRIAL_PERIOD}
+
+
+def _on_grid(x: FloatArray) -> FloatArray:
+    return GRID * np.round(x / GRID)
+
+
+class _Trial:
+    """A block of random lanes."""
+
+    def __init__(self, module: Any, arm: ArmModel, options: KernelOptions) -> None:
+        self.module, self.arm, self.options = module, arm, options
+        self.layout, self.dtype = Layout.of(module.LAYOUT), np.dtype(options.precision)
+        self.lanes = range(min(options.lanes, CHECKED_LANES))
+        rows = random_inputs(arm, options)
+        self.start = filled_block(self.layout, options.lanes, self.dtype, rows)
+
+    def check_step(self) -> None:
+        """Compare positions, velocities, actuator states and efforts after a step."""
+        x, commands = self.start.copy(), self.rows("command")
+        plant = Plant(self.arm, self.options.integrator)
+        self.module.step(x)
+        before = {name: self.rows(name) for name in ("q", "v", "act")}
+        for k in self.lanes:
+            state = State.of(before["q"][k], before["v"][k], act=before["act"][k])
+            command = Command.checked(self.options.interface, commands[k], self.arm.nv)
+            after = plant.step(state, command, TRIAL_STEP)
+            for name, expected in (("q", after.q), ("v", after.v), ("act", after.act)):
+                change = np.abs(expected - before[name][k]).max(initial=0.0) + TRIAL_STEP
+                self._accept(f"{name} after a step", self.rows(name, x)[k], expected, change)
+            self._accept("effort of a step", self.rows("effort", x)[k], after.tau)
+
+    def check_ticks(self, spec: PidSpec) -> None:
+        """Compare commands tick after tick: each depends on the memory of the one before."""
+        x, gains = self.start.copy(), np.stack([self.rows(f"gains.{g}") for g in GAINS], axis=1)
+        memory = self.rows("integral"), self.rows("filtered")
+        tick = python_tick(controllers_by_rollout(spec, gains, *memory), spec.voltage)
+        q, v = (self.rows(n) + (self.rows(f"noise_{n}") if spec.noise else 0.0) for n in "qv")
+        reference = np.hstack([self.rows("q_ref"), self.rows("v_ref")])
+        for number in range(TICKS):
+            running = float(number > 0)  # no time has passed at the first one
+            x.reshape(self.layout.rows, -1)[self.layout.block("running")] = running
+            expected = tick(q, v, reference, running * self.rows("period")[:, 0])
+            self.module.tick(x)
+            commands = self.rows("pending" if spec.delay else "command", x)
+            for k in self.lanes:
+                self._accept(f"command of tick {number}", commands[k], expected[k])
+
+    def check_metrics(self) -> None:
+        """Compare the metrics after one more period."""
+        x = self.start.copy()
+        self.module.score(x)
+        names = ("q", "effort", "q_ref", "direction", "late_part", "period")
+        q, effort, q_ref, direction, late, period = (self.rows(name) for name in names)
+        expected = np.stack([self.rows(name) for name in METRICS])
+        update_all_metrics(
+            q, effort, q_ref, direction, late[:, 0].copy(), period[:, 0].copy(), expected
+        )
+        for name, values in zip(METRICS, expected, strict=True):
+            self._accept(f"metric {name}", self.rows(name, x), values)
+
+    def check_rollout(self, spec: PidSpec | None) -> None:
+        """Compare ``rollout`` and its records with the module's other functions in turn."""
+        inputs = ["command"] if spec is None else list(spec.inputs)
+        module, lanes, x, y = self.module, self.options.lanes, self.start.copy(), self.start.copy()
+        first = self.layout.first[inputs[0]] * lanes
+        size = sum(self.layout.sizes[name] for name in inputs) * lanes
+        table = np.stack([x[first : first + size] * factor for factor in (1.0, 0.5)])
+        recorded, failed = np.arange(2 * self.arm.nv), np.full(lanes, -1)
+        records = np.empty((len(table), recorded.size, lanes), self.dtype)
+        module.rollout(x, table, STEPS, STEPS, 0, recorded, records, failed)
+        for row in table:
+            y[first : first + size] = row
+            if spec is not None:
+                module.tick(y)
+            for _ in range(STEPS):
+                module.step(y)
+            if spec is not None:
+                module.score(y)
+        for name in ("q", "v", "act", "command", "effort", *(spec.memory if spec else ())):
+            self._accept(f"{name} of a rollout", self.rows(name, x), self.rows(name, y))
+        self._accept("last record of a rollout", records[-1], x.reshape(-1, lanes)[recorded])
+        self._accept("failed lanes of a rollout", failed, np.full(lanes, -1))
+
+    def rows(self, name: str, x: Vector | None = None) -> Matrix:
+        """Return the rows ``name`` of a block, shape (lanes, size)."""
+        rows = (self.start if x is None else x).reshape(self.layout.rows, -1)
+        return np.ascontiguousarray(rows[self.layout.block(name)].T, dtype=float)
+
+    def _accept(
+        self, quantity: str, found: FloatArray, expected: FloatArray, size: float | None = None
+    ) -> None:
+        """Require |found - expected| within AGREEMENT of ``size``, or a few rounding errors."""
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(np.where(found == expected, 0.0, found - expected))
+        largest, error = (
+            np.abs(expected[np.isfinite(expected)]).max(initial=1.0),
+            difference.max(initial=0.0),
+        )
+        relative = AGREEMENT[self.options.precision] * (largest if size is None else size)
+        bound = max(relative, 4 * np.finfo(self.dtype).eps * largest)
+        if not error <= bound:
+            raise KernelRejected(
+                f"kernel of arm '{self.arm.name}' ({self.options.key}): {quantity}: difference ="
+                f" {error:.2g}; expected at most {bound:.2g}"
+            )

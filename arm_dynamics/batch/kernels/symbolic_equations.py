@@ -1,0 +1,167 @@
+"""The equations of motion on symbols, as the integrators call them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from arm_dynamics.batch import variation
+from arm_dynamics.batch.kernels.symbolic_math import SX, Symbol, SymbolVector, symbols, traced
+from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.dynamics.bodies import Body
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation import joint_physics as row
+from arm_dynamics.simulation.actuator_states import compiled_state_entries, update_groups
+
+
+class SymbolicEquationsOfMotion:
+    """``EquationsOfMotion`` on symbols: the same compiled functions, traced."""
+
+    def __init__(
+        self,
+        arm: ArmModel,
+        varied: Mapping[str, SymbolVector],
+        interface: str,
+        command: SymbolVector,
+    ) -> None:
+        """Pack the constants of joints and actuators.
+
+        Parameters
+        ----------
+        arm : ArmModel
+            Nominal arm.
+        varied : Mapping[str, SymbolVector]
+            Symbols by name of ``variation.variable_names``.
+        interface : str
+            Command interface.
+        command : SymbolVector
+            Command, shape (nv,).
+
+        Raises
+        ------
+        InvalidValue
+            If an actuator has no compiled functions.
+
+        """
+        for actuator in arm.actuators:
+            if actuator.kernel_id not in (1, 2) or actuator.prescribes_motion:
+                raise InvalidValue(
+                    f"kernel, joint '{actuator.joint}': actuator = {type(actuator).__name__};"
+                    " expected one with compiled functions"
+                )
+        self.arm = arm
+        self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
+        self.groups = update_groups(arm)
+        self.kept, self.slots = compiled_state_entries(arm)
+        self.table = variation.varied_bodies(arm, varied)
+        joints = variation.varied_joints(arm, varied)
+        actuators = variation.varied_actuators(arm, varied)
+        self.rows = _as_symbols(row.pack_joint_table(joints, actuators, object))
+        self.rows[row.COMMAND] = command
+        self.rows[row.BY_VOLTAGE] = [
+            Symbol(float(a.resolve_interface(interface) == "voltage")) for a in arm.actuators
+        ]
+
+    def acceleration(self, q: SymbolVector, v: SymbolVector, act: SymbolVector) -> SymbolVector:
+        """Return the acceleration without dry friction (nv,)."""
+        self._load(q, v, act)
+        traced(row.joint_efforts)(self.rows)
+        return self.solve(self.table, q, v)
+
+    def implicit_acceleration(
+        self, q: SymbolVector, v: SymbolVector, act: SymbolVector, dt: Symbol
+    ) -> SymbolVector:
+        """Return (M + dt D)⁻¹ M v̇ (nv,), D the damping by winding currents within dt."""
+        self._load(q, v, act)
+        traced(row.joint_efforts)(self.rows)
+        _, winding = self.step_damping(q, v, act, dt)
+        table = [
+            body if w.constant == 0.0 else replace(body, armature=body.armature + dt * w)
+            for body, w in zip(self.table, winding, strict=True)
+        ]
+        return self.solve(table, q, v)
+
+    def solve(self, table: Sequence[Body], q: SymbolVector, v: SymbolVector) -> SymbolVector:
+        """Return the acceleration (nv,) of the bodies of ``table`` under the last efforts."""
+        chain = Chain(table, self.arm.gravity, _sx(q))
+        return vector(map(Symbol, chain.acceleration(_sx(v), _sx(self.rows[row.TAU]))))
+
+    def step_damping(
+        self, q: SymbolVector, v: SymbolVector, act: SymbolVector, dt: Symbol
+    ) -> tuple[SymbolVector, SymbolVector]:
+        """Return -∂tau/∂v (nv,) within a step: total, and by winding currents only."""
+        self._load(q, v, act)
+        self.rows[row.BRAKING] = Symbol(0.0)
+        traced(row.joint_step_damping)(self.rows, dt)
+        return _as_symbols(self.rows[row.BRAKING]), _as_symbols(self.rows[row.WINDING])
+
+    def act_dot_terms(
+        self, q: SymbolVector, v: SymbolVector, act: SymbolVector
+    ) -> tuple[SymbolVector, SymbolVector]:
+        """Return λ and n of the actuator dynamics ż = n - λ z, shape (na,) each."""
+        self._load(q, v, act)
+        traced(row.joint_act_dot_terms)(self.rows)
+        slots, joints = self.slots
+        return self.rows[row.RATE + slots, joints], self.rows[row.SOURCE + slots, joints]
+
+    def dry_friction_bounds_at(self, v: SymbolVector) -> tuple[SymbolVector, SymbolVector]:
+        """Return the bounds of dry friction (nv,) in both directions, at ``v``, last efforts."""
+        self.rows[row.V] = v
+        self.rows[row.FORWARD] = self.rows[row.BACKWARD] = Symbol(0.0)
+        traced(row.joint_dry_friction)(self.rows)
+        return self.rows[row.FORWARD].copy(), self.rows[row.BACKWARD].copy()
+
+    def apply_internal_friction(self, before: SymbolVector, act: SymbolVector, dt: Symbol) -> None:
+        """Apply dry friction over dt to actuator states in place, ``before`` the step."""
+        slots, joints = self.slots
+        self.rows[row.ACT + slots, joints] = act[self.kept]
+        self.rows[row.BEFORE + slots, joints] = before[self.kept]
+        traced(row.apply_rotor_friction)(self.rows, dt)
+        act[self.kept] = self.rows[row.ACT + slots, joints]
+
+    def chain(self, q: SymbolVector) -> Chain:
+        """Return the rigid bodies at q."""
+        return Chain(self.table, self.arm.gravity, _sx(q))
+
+    @property
+    def effort(self) -> SymbolVector:
+        """Efforts of the actuators (nv,) as last evaluated."""
+        return self.rows[row.EFFORT].copy()
+
+    def _load(self, q: SymbolVector, v: SymbolVector, act: SymbolVector) -> None:
+        self.rows[row.Q], self.rows[row.V] = q, v
+        slots, joints = self.slots
+        self.rows[row.ACT + slots, joints] = act[self.kept]
+
+
+def input_symbols(sizes: Mapping[str, int]) -> dict[str, SymbolVector]:
+    """Return a vector of symbols for each name."""
+    return {name: symbols(name.replace(".", "_"), size) for name, size in sizes.items()}
+
+
+def vector(values: Any) -> SymbolVector:
+    """Return an object array of ``values``."""
+    values = list(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def column(values: Any) -> SX:
+    """Return a CasADi column of symbols, numbers, or of a CasADi expression itself."""
+    if isinstance(values, ca.SX):
+        return values
+    return ca.vertcat(*[Symbol(value).sx for value in values]) if len(values) else ca.SX(0, 1)
+
+
+def _as_symbols(rows: Any) -> SymbolVector:
+    return np.vectorize(Symbol, otypes=[object])(rows)
+
+
+def _sx(values: SymbolVector) -> list[SX]:
+    return [value.sx for value in values]

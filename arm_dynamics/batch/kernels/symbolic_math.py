@@ -1,0 +1,233 @@
+"""Symbols in place of floats, and the compiled functions of the package evaluated on them.
+
+A function marked ``@compiled`` is a plain function of numbers that calls ``compiled_math``. Here
+its code runs again with the symbolic counterparts of these functions. So an equation has one
+definition for the plant, the kernels and their derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from arm_dynamics.core import compiled_math
+from arm_dynamics.simulation.integrators import exponential_step
+from arm_dynamics.simulation.integrators.exponential_step import TERMS
+
+SX = Any
+"""A CasADi SX expression."""
+SymbolVector = Any
+"""Object array of Symbol."""
+
+
+class Symbol:
+    """A CasADi SX scalar; object arrays of symbols behave as numpy vectors.
+
+    Comparisons return symbols. Converting one to bool raises TypeError, because a trace must not
+    branch on a value.
+    """
+
+    __slots__ = ("sx",)
+    sx: SX
+
+    def __init__(self, value: Any) -> None:
+        self.sx = value.sx if isinstance(value, Symbol) else ca.SX(value)
+
+    @property
+    def constant(self) -> float | None:
+        """Value, if it is constant."""
+        return float(self.sx) if self.sx.is_constant() else None
+
+    def __bool__(self) -> bool:
+        if self.constant is None:
+            raise TypeError(f"trace: condition = {self.sx}; expected a constant; use where()")
+        return bool(self.constant)
+
+    def __float__(self) -> float:
+        if self.constant is None:
+            raise TypeError(f"trace: symbol = {self.sx}; expected a constant")
+        return self.constant
+
+    def __repr__(self) -> str:
+        return f"Symbol({self.sx})"
+
+    def __add__(self, other: Any) -> Any:
+        return _of(lambda x, y: x + y, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _of(lambda x, y: y + x, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return _of(lambda x, y: x - y, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _of(lambda x, y: y - x, self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        return _of(lambda x, y: x * y, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _of(lambda x, y: y * x, self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _of(lambda x, y: x / y, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _of(lambda x, y: y / x, self, other)
+
+    def __rpow__(self, other: Any) -> Symbol:
+        """Return base to this power as e^(x ln base): exponentials vectorize, powers do not."""
+        return Symbol(ca.exp(self.sx * ca.log(_sx(other))))
+
+    def __neg__(self) -> Symbol:
+        return Symbol(-self.sx)
+
+    def __abs__(self) -> Symbol:
+        return Symbol(ca.fabs(self.sx))
+
+    def __lt__(self, other: Any) -> Symbol:
+        return Symbol(self.sx < _sx(other))
+
+    def __le__(self, other: Any) -> Symbol:
+        return Symbol(self.sx <= _sx(other))
+
+    def __gt__(self, other: Any) -> Symbol:
+        return Symbol(_sx(other) < self.sx)
+
+    def __ge__(self, other: Any) -> Symbol:
+        return Symbol(_sx(other) <= self.sx)
+
+    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]
+        return Symbol(self.sx == _sx(other))
+
+    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
+        return Symbol(self.sx != _sx(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def exp(self) -> Symbol:
+        """Return e to this power; numpy calls this method."""
+        return Symbol(ca.exp(self.sx))
+
+
+def _of(operation: Callable[[Any, Any], Any], symbol: Symbol, other: Any) -> Any:
+    """Return the result; for an array, NotImplemented, so that numpy takes its entries."""
+    return (
+        NotImplemented
+        if isinstance(other, np.ndarray)
+        else Symbol(operation(symbol.sx, _sx(other)))
+    )
+
+
+def _sx(value: Any) -> Any:
+    return value.sx if isinstance(value, Symbol) else ca.SX(float(value))
+
+
+def symbols(name: str, size: int) -> np.ndarray[Any, Any]:
+    """Return a vector of symbols name0, name1 ..."""
+    array = np.empty(size, dtype=object)
+    array[:] = [Symbol(ca.SX.sym(f"{name}{i}")) for i in range(size)]
+    return array
+
+
+def where(condition: Any, first: Any, second: Any) -> Any:
+    """Return ``first`` if ``condition`` holds, else ``second``; evaluated now if constant."""
+    known = condition.constant if isinstance(condition, Symbol) else condition
+    if known is not None:
+        return first if known else second
+    return Symbol(ca.if_else(condition.sx, Symbol(first).sx, Symbol(second).sx))
+
+
+def minimum(x: Any, y: Any) -> Any:
+    """Return the smaller of two numbers."""
+    return _bounded(x, y, ca.fmin, float("inf"))
+
+
+def maximum(x: Any, y: Any) -> Any:
+    """Return the larger of two numbers."""
+    return _bounded(x, y, ca.fmax, float("-inf"))
+
+
+def clip(x: Any, lower: Any, upper: Any) -> Any:
+    """Return ``x`` limited to [lower, upper]."""
+    return minimum(maximum(x, lower), upper)
+
+
+def sign(x: Any) -> Any:
+    """Return -1, 0 or 1."""
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
+
+
+def exp(x: Any) -> Any:
+    """Return e to the power ``x``."""
+    return Symbol(ca.exp(Symbol(x).sx))
+
+
+SYMBOLIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    f.__name__: f for f in (where, minimum, maximum, clip, sign, exp)
+}
+
+
+def phi_functions(x: Any) -> Any:
+    """Return φ₁, φ₂, φ₃ (3, n) at -x, as ``exponential_step.phi_functions``, without branches."""
+    values = np.empty((3, len(x)), dtype=object)
+    for i, entry in enumerate(x):
+        near = minimum(entry, 1.0)
+        third: Any = 0.0
+        for j in range(TERMS, 3, -1):
+            third = (1.0 - near * third) / j
+        third = (1.0 - near * third) / 6.0
+        second = 0.5 - near * third
+        far = maximum(entry, 1.0)
+        first_far = (1.0 - exp(-far)) / far
+        second_far = (1.0 - first_far) / far
+        small = entry < 1.0
+        values[0, i] = where(small, 1.0 - near * second, first_far)
+        values[1, i] = where(small, second, second_far)
+        values[2, i] = where(small, third, (0.5 - second_far) / far)
+    return values
+
+
+SUBSTITUTES: dict[Callable[..., Any], Callable[..., Any]] = {
+    exponential_step.phi_functions: phi_functions
+}
+"""Functions that branch or loop on numbers, and their equivalents without."""
+
+
+@cache
+def traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of numbers as a function of symbols, and all that it calls likewise."""
+    if function in SUBSTITUTES:
+        return SUBSTITUTES[function]
+    python = getattr(function, "py_func", function)
+    if python.__module__ == compiled_math.__name__:
+        return SYMBOLIC_FUNCTIONS[python.__name__]
+    scope = dict(python.__globals__)
+    for name in python.__code__.co_names:
+        value = scope.get(name)
+        if _is_traceable(value):
+            scope[name] = traced(value)
+    copy = FunctionType(python.__code__, scope, python.__name__, python.__defaults__)
+    copy.__kwdefaults__ = python.__kwdefaults__
+    return copy
+
+
+def _is_traceable(value: Any) -> bool:
+    """Whether ``value`` is a compiled function, or a plain function of this package."""
+    function = getattr(value, "py_func", None)
+    if isinstance(function, FunctionType):
+        return True
+    return isinstance(value, FunctionType) and value.__module__.startswith("arm_dynamics.")
+
+
+def _bounded(x: Any, y: Any, pick: Callable[..., Any], neutral: float) -> Any:
+    for value, other in ((x, y), (y, x)):
+        known = value.constant if isinstance(value, Symbol) else float(value)
+        if known == neutral:
+            return other
+    return Symbol(pick(Symbol(x).sx, Symbol(y).sx))

@@ -1,0 +1,259 @@
+"""Supervisor of a physical arm: which command its motors execute in each control cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.hardware.driver import ArmFeedback, DriverState
+from arm_dynamics.hardware.driver_lifecycle import DriverLifecycle
+from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer, Freshness, Q, V
+from arm_dynamics.hardware.stop_controller import PeriodMeter, StopController
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.command_limiter import CommandLimiter
+from arm_dynamics.safety.command_watchdog import CommandWatchdog
+from arm_dynamics.safety.events import Events, Trip, Trips
+from arm_dynamics.safety.limit_monitor import LimitMonitor
+from arm_dynamics.safety.oscillation import OscillationMonitor
+from arm_dynamics.safety.safety_settings import SafetySettings
+
+
+class SafetySupervisor:
+    """Check feedback and commands; select the submitted command, a stop motion or torque off.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm with its joint limits.
+    safety : SafetySettings
+        Time-outs, limits and the stop policy.
+    interface : str
+        Interface of the submitted commands.
+    joint_interface : str
+        Command interface of the joints: "effort" where commands are voltages.
+    feedback, limiter, period, lifecycle, trips, events
+        Parts shared with the driver.
+
+    """
+
+    def __init__(
+        self, arm: ArmModel, safety: SafetySettings, interface: str, joint_interface: str,
+        *, feedback: FeedbackBuffer, limiter: CommandLimiter, period: PeriodMeter,
+        lifecycle: DriverLifecycle, trips: Trips, events: Events,
+    ) -> None:  # fmt: skip
+        self._safety, self._interface, self._joint_interface = safety, interface, joint_interface
+        self._feedback, self._limiter = feedback, limiter
+        self._lifecycle, self._trips, self._events = lifecycle, trips, events
+        self._monitor = TripMonitor(arm, safety, joint_interface)
+        self._stop = StopController(safety.stop_policy, joint_interface, arm, limiter, period)
+        self._watchdog = CommandWatchdog(
+            arm, safety.command_timeout, events,
+            extra_interfaces=(interface,), stop=self._stop.hold,
+        )  # fmt: skip
+        self._good_cycles = 0
+        self.command_epoch = 0
+        """Number of times that commands began to be executed."""
+
+    @property
+    def commanded(self) -> bool:
+        """Whether a command is active."""
+        return self._watchdog.commanded
+
+    def submit(self, command: Command, now: float) -> None:
+        """Accept or reject a command that arrived at ``now`` [s]."""
+        try:
+            interface = getattr(command, "interface", self._interface)
+            if interface == self._interface:
+                self._watchdog.submit(command, now)
+            else:
+                self._watchdog.reject(
+                    f"command: interface = '{interface}'; expected '{self._interface}'"
+                )
+        except Exception as error:  # an object that is not a Command
+            self._watchdog.reject(f"{type(error).__name__}: {error}")
+
+    def command(self, now: float) -> tuple[Command, State]:
+        """Return the command to execute at ``now`` [s] and the state that it is computed for."""
+        for trip in self._monitor.check_command_age(now, self._command_age(now)):
+            self.trip(trip)
+        state = self._state(now)
+        return (self._stop.motion or self._watchdog).command(state), state
+
+    def check(self, now: float, feedback: ArmFeedback) -> None:
+        """Trip on the feedback; execute commands again once communication has recovered."""
+        lifecycle, monitor, freshness = self._lifecycle, self._monitor, self._feedback.freshness
+        if lifecycle.emergency_stop.engaged:
+            lifecycle.request_torque_off(feedback.enabled)
+        if not lifecycle.state.torque_enabled or lifecycle.torque_off.pending:
+            return
+        found = monitor.check_feedback(now, feedback, self._limiter.last)
+        if any(trip.kind == "oscillation" for trip in found):
+            self._stop.require_softer()
+        communication = monitor.check_freshness(now, freshness)
+        communication += monitor.check_command_age(now, self._command_age(now))
+        for trip in (*found, *communication):
+            self.trip(trip)
+        self._check_settling(now, feedback.v)
+        if all(on is False for on in feedback.enabled):
+            lifecycle.request_torque_off()  # no motor is left to hold the arm
+        self._good_cycles = 0 if communication else self._good_cycles + 1
+        if lifecycle.state is DriverState.STOPPED and self._is_recovered():
+            self._resume()
+
+    def check_reset(self, now: float, feedback: ArmFeedback) -> list[Trip]:
+        """Return the trips that no reset can clear."""
+        return self._monitor.check_reset(now, feedback)
+
+    def restart(self, now: float) -> None:
+        """Start after an activation at ``now`` [s]: nothing is tripped, the arm is held."""
+        self._trips.clear()
+        self._monitor.restart(self._feedback.table[Q], now)
+        self._stop.restart(now)
+        self._good_cycles = 0
+        self._execute_new_commands()
+
+    def trip(self, trip: Trip) -> None:
+        """Add a trip; an active arm stops."""
+        self._trips.add(trip)
+        if self._lifecycle.stop():
+            self._start_stop(trip.time)
+
+    def trip_on_emergency_stop(self, now: float) -> None:
+        """Disable torque if the emergency stop has been pressed since the last call."""
+        latch = self._lifecycle.emergency_stop
+        if latch.engaged and not latch.seen:
+            latch.seen = True
+            self._lifecycle.request_torque_off()
+            self.trip(Trip("emergency_stop", "", 0, 0, "", now, latch.source))
+
+    def trip_on_error(self, error: Exception, now: float) -> None:
+        """Disable torque: without a command the arm cannot be held."""
+        self._lifecycle.request_torque_off()
+        self.trip(Trip("control_error", "", 0, 0, "", now, str(error)))
+
+    def _start_stop(self, now: float) -> None:
+        """Start the policy's stop; disable torque if that is the policy or no stop is possible."""
+        try:
+            self._stop.start(now, self._state)
+        except Exception as error:  # readings that no arm can have
+            self._events.report("stop_failed", str(error))
+            self._lifecycle.request_torque_off()
+        if self._safety.stop_policy == "disable":
+            self._lifecycle.request_torque_off()
+
+    def _check_settling(self, now: float, v: Vector) -> None:
+        """Start a softer stop if the arm oscillates while it is held or stopped."""
+        if self._stop.motion is None and not self._watchdog.stopping:
+            return
+        found = self._stop.check_settling(now, v)
+        for trip in found:
+            self.trip(trip)
+        if found:
+            self._start_stop(now)
+            if self._stop.exhausted:
+                self._events.report("torque_off", "the arm oscillates in every stop motion")
+                self._lifecycle.request_torque_off()
+
+    def _is_recovered(self) -> bool:
+        """Return whether no trip is latched, communication has recovered and the arm is slow."""
+        slow = np.abs(self._feedback.table[V]) <= self._safety.activation_max_velocity
+        recovered = self._good_cycles >= self._safety.recovery_cycles
+        return not self._trips.latched and recovered and bool(slow.all())
+
+    def _resume(self) -> None:
+        """Execute commands again after the stop; the arm may be far from its trajectory now.
+
+        Position commands continue, limited by the velocity limits: restarted from the measured
+        position, servos that sag under their load would sink with every stop.
+        """
+        self._trips.clear_self_clearing()
+        if self._joint_interface == "position":
+            self._stop.motion = None
+            self._lifecycle.execute_commands()
+        else:
+            self._execute_new_commands()
+
+    def _execute_new_commands(self) -> None:
+        """Hold the arm where it is until the first command of a restarted controller."""
+        self._watchdog.restart()
+        self._stop.motion = None
+        self.command_epoch += 1
+        self._lifecycle.execute_commands()
+
+    def _state(self, now: float) -> State:
+        """Last known state; joints without feedback are where the stop motion expects them."""
+        table, freshness, motion = self._feedback.table, self._feedback.freshness, self._stop.motion
+        q, v = table[Q], table[V]
+        if motion is not None and not freshness.complete:
+            path, velocity = motion.path(now)
+            q = np.where(freshness.missing, path, q)
+            v = np.where(freshness.missing, velocity, v)
+        return State(now, q, v, self._limiter.last)
+
+    def _command_age(self, now: float) -> float:
+        """Age [s] of the command while one is executed or its lack stops the arm, else 0."""
+        stopped = self._stop.motion is not None
+        if stopped and not self._trips.is_active("command_timeout"):
+            return 0.0
+        return self._watchdog.age(now)
+
+
+class TripMonitor:
+    """Detect trips: motor faults, limits, following error, oscillation, communication.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm with its joint limits.
+    safety : SafetySettings
+        Limits and time-outs.
+    interface : str
+        Command interface of the joints: "effort", "position" or "velocity".
+
+    """
+
+    def __init__(self, arm: ArmModel, safety: SafetySettings, interface: str) -> None:
+        self._arm, self._safety, self._interface = arm, safety, interface
+        self._limits = LimitMonitor(arm, safety)
+        self._oscillation = OscillationMonitor(arm, safety)
+
+    def restart(self, q: Vector, now: float) -> None:
+        """Start after an activation at q (nv,) [rad or m] and ``now`` [s]."""
+        self._limits.restart(q)
+        self._oscillation.restart(now)
+
+    def check_feedback(self, now: float, feedback: ArmFeedback, sent: Vector) -> list[Trip]:
+        """Return the trips by motor faults, limits, following error and oscillating efforts.
+
+        ``sent`` (nv,) is the last command in the units of the interface.
+        """
+        limits = self._limits
+        trips = limits.check_faults(now, feedback.fault, feedback.enabled)
+        trips += limits.check_limits(now, feedback.q, feedback.v, feedback.temperature)
+        if self._interface == "position":
+            trips += limits.check_following_error(now, feedback.q, sent)
+        elif self._interface == "effort":
+            trips += self._oscillation.update(now, sent)
+        return trips
+
+    def check_freshness(self, now: float, freshness: Freshness) -> list[Trip]:
+        """Return the trips by missing or stale feedback."""
+        trips: list[Trip] = []
+        for i in [] if freshness.complete else np.flatnonzero(freshness.missing).tolist():
+            kind = "feedback_stale" if freshness.stale[i] else "feedback_missing"
+            missed, limit = int(freshness.missed[i]), self._safety.max_missed_cycles
+            age = f"last feedback {now - freshness.time[i]:.3f} s ago"
+            trips.append(Trip(kind, self._arm.joint_names[i], missed, limit, "cycles", now, age))
+        return trips
+
+    def check_command_age(self, now: float, age: float) -> list[Trip]:
+        """Return a trip if the command is older [s] than ``command_timeout``."""
+        limit = self._safety.command_timeout
+        return [Trip("command_timeout", "", age, limit, "s", now)] if age > limit else []
+
+    def check_reset(self, now: float, feedback: ArmFeedback) -> list[Trip]:
+        """Return the trips that no reset can clear: motor faults and temperatures."""
+        trips = self._limits.check_limits(now, feedback.q, feedback.v, feedback.temperature)
+        hot = [trip for trip in trips if trip.kind == "over_temperature"]
+        return self._limits.check_faults(now, feedback.fault) + hot

@@ -1,0 +1,248 @@
+"""Topics of an arm's node: joint_states, /clock and tool_trace out, commands in."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+from rclpy.clock import Clock as NodeClock
+from rclpy.clock import ClockType
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from arm_dynamics.core.errors import CommandRejected, InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.core.timing import RoundTrip
+from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.conversions import header
+from arm_dynamics.ros.decode import decode
+from arm_dynamics.ros.frames import Frames
+from arm_dynamics.ros.joint_state_serialization import (
+    FIELDS,
+    JointStateReader,
+    JointStateWriter,
+    clock,
+)
+from arm_dynamics.ros.mailbox import Mailbox, Taken
+from arm_dynamics.ros.pacing import TimeSource
+from arm_dynamics.ros.publisher_checks import OnePublisher
+from arm_dynamics.safety.events import Events
+from arm_dynamics.simulation.simulation import Simulation
+
+
+class StateTopics:
+    """Publishes every state, and /clock if this node is its source.
+
+    The message omits joints of unknown position or velocity (NaN).
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        arm: ArmModel,
+        frames: Frames,
+        round_trip: RoundTrip,
+        source: TimeSource | None = None,
+    ) -> None:
+        """``source`` is that of simulated time; None: the node's clock stamps the states."""
+        self._round_trip = round_trip
+        self._simulated = source is not None and source.is_simulated
+        self._now = node.get_clock().now
+        publishes = source is not None and source.publishes_clock
+        self._ticks = node.create_publisher(Clock, "/clock", qos.STREAM) if publishes else None
+        self._states = node.create_publisher(JointState, "joint_states", qos.STREAM)
+        self._names, self._frame = arm.joint_names, frames.base
+        self._writer = JointStateWriter(arm.joint_names, FIELDS, frames.base)
+        self.stamp = 0.0
+        """Stamp of the newest state [s]."""
+
+    def publish(self, state: State) -> None:
+        """Publish a state."""
+        stamp = state.time if self._simulated else self._now().nanoseconds * 1e-9
+        if self._ticks is not None and self._ticks.get_subscription_count():
+            self._ticks.publish(clock(stamp))
+        self.stamp = stamp
+        if np.isfinite(state.q + state.v).all():
+            self._round_trip.send(stamp, time.time())  # no reply to a partial state
+            self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))
+        else:
+            self._publish_known(stamp, state)
+
+    def _publish_known(self, stamp: float, state: State) -> None:
+        known = np.flatnonzero(np.isfinite(state.q + state.v))
+        if known.size:
+            names = tuple(self._names[i] for i in known)
+            writer = JointStateWriter(names, FIELDS, self._frame)
+            self._states.publish(
+                writer.write(stamp, state.q[known], state.v[known], state.tau[known])
+            )
+
+
+class CommandTopics:
+    """Passes the commands of one publisher to the arm; each rejected command is an event."""
+
+    def __init__(
+        self,
+        node: Node,
+        names: tuple[str, ...],
+        order: Sequence[str],
+        round_trip: RoundTrip,
+        events: Events,
+        *,
+        submit: Callable[[Command], object],
+        restart: Callable[[], None],
+        now: Callable[[], float],
+    ) -> None:
+        """``order`` is the joint order of voltage_commands, ``now`` returns their stamp [s].
+
+        ``restart`` is called when a publisher is accepted whose commands were rejected before.
+        """
+        self._names, self._order = names, order
+        self._round_trip, self._events = round_trip, events
+        self._offer, self._now = submit, now
+        self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
+        self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
+        self._reader, self._sent = JointStateReader(), 0
+        self.publisher = OnePublisher(node, events.report, restart, kind="commander")
+
+    def read_until_reply(self, left: Callable[[], float]) -> bool:
+        """Read commands until one replies to the current state or no time is ``left`` [s].
+
+        A reply has the state's stamp. A rejected command is a reply too: time continues, and the
+        last valid command expires. Return whether there was a reply.
+        """
+        if self._sent != self._round_trip.sent:
+            self._sent = self._round_trip.sent
+            self.publisher.listen()
+        answered = False
+        while not answered and self._stream.wait(left()):
+            for taken in self._stream.take():
+                answered |= self._refusing("joint_commands", self._take_command, taken)
+            if left() <= 0.0:
+                break  # a publisher faster than this loop would block the cycle
+        for taken in self._voltages.take():
+            self._refusing("voltage_commands", self._take_voltage, taken)
+        return answered
+
+    def _refusing(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
+        """Return the result of ``take``; False for invalid bytes."""
+        try:
+            return take(taken)
+        except InvalidValue as error:
+            self._events.report("command_rejected", f"{topic}: {error}")
+            return False
+
+    def _take_command(self, taken: Taken) -> bool:
+        """Submit one message of joint_commands; return whether it replies to the current state."""
+        message = self._reader.read(taken.data)
+        if not self.publisher.accept(self._stream.topic, taken.publisher):
+            return False
+        answers = self._round_trip.receive(message.time, taken.received)
+        try:
+            command = conversions.read_command(self._names, message)
+        except CommandRejected as error:
+            self._events.report("command_rejected", str(error))
+        else:
+            self._offer(command)
+        return answers
+
+    def _take_voltage(self, taken: Taken) -> bool:
+        message = decode(taken.data, Float64MultiArray)
+        if self.publisher.accept(self._voltages.topic, taken.publisher):
+            self._offer(conversions.read_voltage(self._names, self._order, message, self._now()))
+        return False
+
+
+PATH_CAPACITY = 200
+
+
+PATH_PERIOD = 0.1
+
+
+class ToolTrace:
+    """Publishes the last PATH_CAPACITY tool positions every PATH_PERIOD [s], if subscribed."""
+
+    def __init__(
+        self,
+        node: Node,
+        arm: ArmModel,
+        frames: Frames,
+        state: Callable[[], State],
+        stamp: Callable[[], float],
+    ) -> None:
+        self._arm, self._frame, self._state, self._stamp = arm, frames.base, state, stamp
+        self._publisher = node.create_publisher(Path, "tool_trace", 1)
+        self._poses: deque[PoseStamped] = deque(maxlen=PATH_CAPACITY)
+        steady = NodeClock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PATH_PERIOD, self._publish, clock=steady)
+
+    def _publish(self) -> None:
+        if self._publisher.get_subscription_count() == 0:
+            return
+        message = Path(header=header(self._frame, self._stamp()))
+        pose = PoseStamped(header=message.header)
+        position = pose.pose.position
+        position.x, position.y, position.z = tool_position(self._arm, self._state().q).tolist()
+        self._poses.append(pose)
+        message.poses = list(self._poses)
+        self._publisher.publish(message)
+
+
+FASTER = 1.1
+"""Real-time factor above which simulated time waits for answers."""
+
+
+SLICE = 0.005
+"""Time [s] between two polls for commands that are not replies: voltages, or independent stamps."""
+
+
+class AnswerWait:
+    """Gives the controller ``command_timeout`` of wall-clock time, not only of simulated time.
+
+    Simulated time stops while a controller that replied to the last state has not replied to this
+    one, or while its command is about to time out. It stops at most ``command_timeout`` [s] by the
+    wall clock after the last command. A command thus expires only after both clocks have passed
+    that time.
+    """
+
+    def __init__(self, simulation: Simulation, commands: CommandTopics) -> None:
+        self._simulation, self._commands = simulation, commands
+        self._accepted, self._since, self._answers = 0, 0.0, False
+
+    def wait(self, factor: float, answered: bool) -> None:
+        """Wait for the reply to the current state at the real-time ``factor``, if one is due.
+
+        ``answered`` is True if it has already been received.
+        """
+        watch = self._simulation.watch
+        self._note()
+        while factor > FASTER and not answered and watch.commanded and self._is_due():
+            answered = self._take()
+            self._note()
+        self._answers = answered
+
+    def _take(self) -> bool:
+        """Take commands for SLICE; return whether one replies to the current state."""
+        until = time.monotonic() + SLICE
+        return self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic()))
+
+    def _is_due(self) -> bool:
+        """Return whether the controller may still reply, and did before or is about to time out."""
+        watch = self._simulation.watch
+        age = watch.age(self._simulation.state.time) + self._simulation.period
+        allowed = time.monotonic() - self._since < watch.timeout
+        return allowed and (self._answers or age > watch.timeout)
+
+    def _note(self) -> None:
+        """Record the wall-clock time of the newest command."""
+        accepted = self._simulation.watch.accepted
+        if accepted != self._accepted:
+            self._accepted, self._since = accepted, time.monotonic()

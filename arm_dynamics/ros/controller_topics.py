@@ -1,0 +1,152 @@
+"""Topics of joint_controller: references in, tracking and controller state out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
+
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.goals.streams import Streams
+from arm_dynamics.control.monitors import MaxErrorTracker
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.model.whole_turns import position_error
+from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros.controller_parameters import FROM_DESIRED, INTEGRATE, StreamParameters
+from arm_dynamics.ros.conversions import header, to_double_array, to_duration
+from arm_dynamics.ros.decode import listen
+
+
+class ReferenceTopics:
+    """Passes validated references to the loop; a rejection is logged, and the old one continues."""
+
+    def __init__(self, node: Node, loop: ControlLoop) -> None:
+        self._loop, self._streams = loop, Streams(loop)
+        self.parameters = StreamParameters(node)
+        self.configure({})
+        report = loop.events.report
+        for kind, topic, take, event in (
+            (JointTrajectoryMessage, "joint_trajectory", self._follow, "trajectory_rejected"),
+            (Float64MultiArray, "commands", self._command, "command_rejected"),
+            (JointState, "reference", self._hold, "reference_rejected"),
+        ):
+            listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
+
+    def configure(self, values: Mapping[str, Any]) -> None:
+        """Apply changed parameters; raise InvalidValue for one out of its range."""
+        self._streams.commands = self.parameters.changed(values)
+        given = self.parameters.values
+        self._streams.timeout = given["cmd_timeout"]
+        self._loop.reference_generator.from_desired = given[FROM_DESIRED]
+
+    def observe(self) -> None:
+        """Check the stream after a control cycle."""
+        self._streams.observe()
+
+    def _follow(self, message: JointTrajectoryMessage) -> None:
+        loop, integrate = self._loop, self.parameters.values[INTEGRATE]
+        options = loop.options(integrate=integrate, end_in_motion=True)
+        trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
+        velocities = any(len(point.velocities) for point in message.points)
+        positions = any(len(point.positions) for point in message.points)
+        self._streams.take(trajectory, integrated=velocities and not positions)
+
+    def _command(self, message: Float64MultiArray) -> None:
+        self._streams.command(message.data)
+
+    def _hold(self, message: JointState) -> None:
+        names, positions = message.name, message.position
+        if len(names) != len(positions) or not names:
+            raise InvalidValue(
+                f"reference: positions = {len(positions)}; expected {len(names)}, one per name"
+            )
+        self._loop.hold(dict(zip(names, positions, strict=True)))
+
+
+PERIOD = 0.02
+
+
+class ControllerStatePublisher:
+    """Publishes reference, feedback, error (positions, velocities) and output.
+
+    ``~/tracking`` contains them as the four points of a JointTrajectory. ``~/controller_state`` has
+    the type ``kind``, control_msgs/JointTrajectoryControllerState, if that is installed.
+    """
+
+    def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
+        self._frame, self._loop, self._kind = frame, loop, kind
+        self._worst = MaxErrorTracker(loop.arm.joint_names)
+        self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
+        self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
+
+    def observe(self) -> None:
+        """Record the error of the last control cycle."""
+        if self._loop.state is not None and self._loop.reference is not None:
+            self._worst.observe(self._loop.reference.q, self._loop.state.q)
+
+    def max_error(self) -> tuple[float, str]:
+        """Return the maximum |reference - position| [rad] since the last call, and its joint."""
+        return self._worst.read()
+
+    def _publish(self) -> None:
+        if self._loop.latest is None:
+            return
+        tracked = self._tracking.get_subscription_count() > 0
+        watched = self._state is not None and self._state.get_subscription_count() > 0
+        if not (tracked or watched):
+            return
+        state, reference, command = self._loop.latest
+        points = [*state_points(self._loop, state, reference), _output(command)]
+        names, head = list(self._loop.arm.joint_names), header(self._frame, state.time)
+        if tracked:
+            self._tracking.publish(JointTrajectory(header=head, joint_names=names, points=points))
+        if watched:
+            fields = dict(zip(("reference", "feedback", "error", "output"), points, strict=True))
+            factor = self._loop.reference_generator.clock.factor
+            self._state.publish(
+                self._kind(header=head, joint_names=names, speed_scaling_factor=factor, **fields)
+            )
+
+
+def state_points(
+    loop: ControlLoop, state: State, reference: Reference
+) -> list[JointTrajectoryPoint]:
+    """Return reference, feedback and error as points.
+
+    ``time_from_start`` of the reference is trajectory time. That of the others is time, which
+    continues while the speed scaling slows the trajectory down, as in joint_trajectory_controller.
+    """
+    desired, actual = loop.reference_generator.elapsed
+    return [
+        JointTrajectoryPoint(
+            positions=to_double_array(reference.q),
+            velocities=to_double_array(reference.v),
+            accelerations=to_double_array(reference.a),
+            time_from_start=to_duration(desired),
+        ),
+        JointTrajectoryPoint(
+            positions=to_double_array(state.q),
+            velocities=to_double_array(state.v),
+            time_from_start=to_duration(actual),
+        ),
+        JointTrajectoryPoint(
+            positions=to_double_array(position_error(loop.arm, reference.q, state.q)),
+            velocities=to_double_array(reference.v - state.v),
+            time_from_start=to_duration(actual),
+        ),
+    ]
+
+
+def _output(command: Command) -> JointTrajectoryPoint:
+    field = "positions" if command.interface == "position" else "effort"
+    return JointTrajectoryPoint(**{field: to_double_array(command.value)})

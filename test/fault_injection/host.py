@@ -1,0 +1,144 @@
+"""A host in a process of its own: a loop at 200 cycles a second on a driver by its name.
+
+    python -m fault_injection.host MAKER PORT [NAME=VALUE ...]
+
+Each line on stdin is answered by one of JSON: ``status``, ``activate``, ``reset``, ``close``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+
+import numpy as np
+from emulators.makers import MAKERS, Maker
+from emulators.small_arm import START
+
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.timing import Pacer
+from arm_dynamics.hardware.build import build_driver
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.safety.safety_settings import SafetySettings
+
+PERIOD = 5e-3
+PATIENCE = 60.0
+"""Time [s] in which an activation has to succeed: a busy machine delays cycles beyond its limits."""
+SWING = 0.1
+"""Way [rad] of each joint to both sides."""
+PATIENT = {
+    "dynamixel": {"latency": "0.05"},
+    "feetech": {"latency": "0.05"},
+    "mit_can": {"interface": "slcan", "reply_timeout": "0.05"},
+}
+"""Times [s] for replies that a busy machine delays."""
+SAFETY = SafetySettings(soft_limit_zone=0.05, max_missed_cycles=20, motor_watchdog_timeout=0.3)
+
+
+def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorBusDriver:
+    """A driver on ``port``."""
+    told = {"port": port, **PATIENT[maker.driver], **settings}
+    made = build_driver(maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface)
+    assert isinstance(made, MotorBusDriver)
+    return made
+
+
+class Host:
+    """The loop, and what it says of itself."""
+
+    def __init__(self, driver: MotorBusDriver, interface: str) -> None:
+        law = "position" if interface == "position" else "computed_torque"
+        self.driver = driver
+        self.loop = ControlLoop(driver, build_controller(driver.arm, law))
+        self.cycles, self.pacer = 0, Pacer(PERIOD)
+        self.middle = START
+
+    def begin(self) -> str:
+        """Configure and activate; return the error, "" without one."""
+        error = ""
+        try:
+            self.driver.configure()
+        except DriverFault as fault:
+            return str(fault)
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            for _ in range(3):
+                self.loop.step()
+                self.pacer.wait()
+            try:
+                self.activate()
+            except DriverFault as fault:
+                error = str(fault)
+            else:
+                return ""
+        return error
+
+    def run(self) -> None:
+        """Until stdin ends."""
+        while True:
+            if select.select([sys.stdin], [], [], 0.0)[0]:
+                line = os.read(sys.stdin.fileno(), 4096).decode().strip()
+                if not line:
+                    return
+                self._obey(line)
+            self.cycle()
+            self.pacer.wait()
+
+    def cycle(self) -> None:
+        """One cycle, swinging."""
+        self.loop.step()
+        self.cycles += 1
+        side = SWING if self.cycles // 60 % 2 else -SWING
+        if self.loop.state is not None and self.cycles % 60 == 0:
+            goal = zip(self.driver.arm.joint_names, self.middle, strict=True)
+            self.loop.hold({name: q + side for name, q in goal})
+
+    def activate(self) -> None:
+        """Torque on; the arm swings about where it was found then."""
+        self.driver.activate()
+        arm = self.driver.arm
+        middle = np.clip(self.driver.feedback.q, arm.lower + SWING, arm.upper - SWING)
+        self.middle = tuple(middle.tolist())
+
+    def _obey(self, line: str) -> None:
+        said = ""
+        try:
+            if line == "activate":
+                self.activate()
+            elif line != "status":
+                getattr(self.driver, line)()
+        except DriverFault as error:
+            said = str(error)
+        print(json.dumps(self.status(said)), flush=True)
+
+    def status(self, error: str = "") -> dict[str, object]:
+        """State of life, counts of events, cycles."""
+        return {
+            "status": self.driver.status.value,
+            "trips": [trip.kind for trip in self.driver.trips],
+            "counts": dict(self.driver.events.counts),
+            "latest": self.driver.events.latest,
+            "cycles": self.cycles,
+            "missed": self.pacer.missed,
+            "error": error,
+        }
+
+
+def main() -> None:
+    """Configure, activate, run."""
+    name, port, *settings = sys.argv[1:]
+    maker = MAKERS[name]
+    driver = built(maker, port, dict(pair.split("=", 1) for pair in settings))
+    host = Host(driver, maker.interface)
+    error = host.begin()
+    print(json.dumps(host.status(error)), flush=True)
+    if not error:
+        host.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -111,8 +111,8 @@ class ClosedLoopIk:
     def update(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> TaskReference:
         """Advance by dt [s]; return joints and tool as a reference within reach.
 
-        ``gains`` holds the ``controller_parameters`` of ``TaskSpaceController``. Raises InvalidValue
-        for a reference of wrong shapes and for a non-finite result; the state does not change then.
+        ``gains`` has the ``controller_parameters`` of ``TaskSpaceController``. Raises InvalidValue
+        for a reference of wrong shapes and for a non-finite result; the state is then unchanged.
         """
         if not has_valid_shapes(task, self.q.size):
             raise invalid_reference_error(task, self.q.size, dt)

@@ -68,9 +68,9 @@ def soft_limit_damping(inertia: float, push: float, speed: float, zone: float, d
     """Return D = m r + k / r,  k = u / z,  r = max(V / z, sqrt(k / m)),  D <= MAX_STEP m / dt.
 
     With u (1 - x / z) toward the limit, x the distance into the zone,
-    m x'' + D x' + k x = k z  has the real roots -r and -k / (m r): a joint that enters at no more than V approaches x = z and never
-    passes it. Inertia m [kg·m²], strongest push u [N·m] beyond the weight, V [rad/s], zone z
-    [rad], cycle dt [s]; returns [N·m·s/rad].
+    m x'' + D x' + k x = k z  has the real roots -r and -k / (m r): a joint that enters at no more
+    than V approaches x = z and never passes it. Inertia m [kg·m²], largest push u [N·m] beyond the
+    gravity torque, V [rad/s], zone z [rad], cycle dt [s]; returns [N·m·s/rad].
     """
     stiffness = push / maximum(zone, 1e-12)
     root = maximum(speed / maximum(zone, 1e-12), math.sqrt(stiffness / inertia))

@@ -91,8 +91,8 @@ class Guard:
 class CommandWatchdog:
     """Accepts commands, rejects invalid ones, and stops the arm when no more arrive.
 
-    A refused command does not renew the watch: the last good one decays as if nothing had
-    arrived. Before the first command the arm is held where it is.
+    A rejected command does not reset the time-out. Before the first command the arm is held at
+    its position.
     """
 
     def __init__(

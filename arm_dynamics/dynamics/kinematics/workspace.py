@@ -26,7 +26,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 POSITION = AXIS_NAMES[:3]
 SINGULAR = 1e-12
-"""Share of the largest singular value up to which one is 0."""
+"""Fraction of the largest singular value up to which another one counts as 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

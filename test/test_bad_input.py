@@ -128,7 +128,10 @@ WRONG = {
     "other known": (lambda: Simulation(ARM, nominal=load_arm("two_link")), "nominal = 'two_link'"),
     "pack list": (lambda: pack_state(ARM, [0] * N), "state = "),
     "pack None": (lambda: pack_state(ARM, None), "state = None"),
-    "model method": (lambda: forward_model(ARM, X, C.value, 1e-4, integrator=["rk4"]), "integrator"),
+    "model method": (
+        lambda: forward_model(ARM, X, C.value, 1e-4, integrator=["rk4"]),
+        "integrator",
+    ),
     "model complex": (lambda: forward_model(ARM, X * 1j, C.value, 1e-4), "state vector"),
     "model dt": (lambda: forward_model(ARM, X, C.value, True), r"dt \[s\] = True"),
     "time text": (lambda: State.of([0], time="x"), r"time \[s\] = 'x'"),

@@ -249,7 +249,8 @@ def test_help_names_every_command():
 @pytest.mark.parametrize(
     ("parser", "taken", "rejected"),
     [
-        (tune_search.make_tune_parser, {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
+        (tune_search.make_tune_parser,
+         {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
          {"task_space", "resolved_rate", "impedance", "gravity_compensation", "position"}),
         (montecarlo._parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),
         (stability._parser, {"pid", "pid_gravity", "computed_torque", "gravity_compensation"},
